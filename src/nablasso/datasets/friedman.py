@@ -1,0 +1,54 @@
+"""Friedman's first regression."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
+from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
+
+
+def friedman1_function(
+    X: NDArray[np.float64],  # (n_samples, n_features)
+) -> NDArray[np.float64]:  # (n_samples,)
+    """f(x) = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5."""
+    interaction = 10 * np.sin(np.pi * X[:, 0] * X[:, 1])
+    values: NDArray[np.float64] = (
+        interaction + 20 * np.square(X[:, 2] - 0.5) + 10 * X[:, 3] + 5 * X[:, 4]
+    )
+    return values
+
+
+def make_friedman1(
+    n_samples: int = 100,
+    n_features: int = 10,
+    *,
+    noise: float = 1.0,
+    random_state: RandomStateLike = None,
+) -> KnownSupport:
+    """Draw y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise.
+
+    The inputs are uniform on [0, 1]^d.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Shape of ``X``; at least 5 columns.
+    noise : float, default=1.0
+        Standard deviation of the noise.
+    random_state : int, RandomState, Generator or None
+        Source of the rows and of the noise.
+
+    Returns
+    -------
+    KnownSupport
+
+    References
+    ----------
+    J. Friedman. Multivariate adaptive regression splines. Annals of Statistics 19, 1991.
+    """
+    require_features(n_features, 5)
+    rng = resolve_random_source(random_state)
+    X = rng.uniform(0.0, 1.0, size=(n_samples, n_features))
+    return add_noise(X, friedman1_function(X), range(5), noise, rng)

@@ -1,0 +1,31 @@
+"""What can go wrong, by name. Every message says what was expected, what came and what to do."""
+
+from __future__ import annotations
+
+
+class NablassoError(Exception):
+    """Base of all errors raised on purpose by the library."""
+
+
+class InvalidDataError(NablassoError, ValueError):
+    """The table cannot be used as it is."""
+
+
+class InvalidParameterError(NablassoError, ValueError):
+    """A parameter has a value that the mathematics does not allow."""
+
+
+class NotTwiceDifferentiableError(InvalidParameterError):
+    """The kernel has no second derivative, so derivatives of f are not in its space."""
+
+
+class DataTooLargeError(NablassoError, MemoryError):
+    """The n x n matrices of the exact space would not fit in memory."""
+
+
+class MissingExtraError(NablassoError, ImportError):
+    """An optional dependency is needed; the message names the extra that installs it."""
+
+
+class DegenerateFitWarning(UserWarning):
+    """The fitted function is flat at the data and steep between them."""

@@ -1,0 +1,59 @@
+"""Kernels with their derivatives in the inputs."""
+
+from __future__ import annotations
+
+from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
+from nablasso.kernels.anova import Anova
+from nablasso.kernels.base import Kernel, KernelOperator
+from nablasso.kernels.composite import Scaled, Sum
+from nablasso.kernels.dot_product import DotProductKernel, Linear, Polynomial
+from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.kernels.width import WIDTH_RULES
+
+KERNELS: dict[str, type[Kernel]] = {
+    "gaussian": Gaussian,
+    "matern": Matern52,
+    "rational_quadratic": RationalQuadratic,
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "anova": Anova,
+}
+
+_TOO_ROUGH = ("laplacian", "laplace", "exponential", "matern12", "matern32", "triangular")
+
+
+def as_kernel(kernel: str | Kernel) -> Kernel:
+    """Return the kernel object that a name or an object stands for."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel in KERNELS:
+            return KERNELS[kernel]()
+        if kernel.lower() in _TOO_ROUGH:
+            raise NotTwiceDifferentiableError(
+                f"The kernel must be twice differentiable; {kernel!r} is not. "
+                'Use "matern" (smoothness 5/2) or "gaussian".'
+            )
+    raise InvalidParameterError(
+        f"kernel must be one of {', '.join(KERNELS)} or a nablasso.kernels.Kernel object; "
+        f"got {kernel!r}."
+    )
+
+
+__all__ = [
+    "KERNELS",
+    "WIDTH_RULES",
+    "Anova",
+    "DotProductKernel",
+    "Gaussian",
+    "Kernel",
+    "KernelOperator",
+    "Linear",
+    "Matern52",
+    "Polynomial",
+    "RadialKernel",
+    "RationalQuadratic",
+    "Scaled",
+    "Sum",
+    "as_kernel",
+]

@@ -1,0 +1,148 @@
+r"""Radial kernels ``k(z, x) = phi(|z - x|^2 / 2)``.
+
+With ``r = |z - x|^2 / 2`` and ``delta = z - x``
+
+.. math::
+    \partial_z k = \phi'\,\delta, \qquad \partial_x k = -\phi'\,\delta, \qquad
+    \partial_z \partial_x k = -\phi' I - \phi''\,\delta\delta^\top .
+
+So with ``K1 = phi'``, ``K2 = phi''`` (m x n), ``T[i,j] = delta_ij . v_j``
+
+* ``D' v = -rowsum(K1 * T) = (K1 t) - rows(Z . (K1 v))`` with ``t_j = x_j . v_j``
+* ``D u + L v = -K1 v - (diag(B 1) Z - B X)`` with ``B = K2 * T - K1 diag(u)``
+
+which are three matrix products: ``K1 v``, ``Z v'`` and ``B X``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
+from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
+from nablasso.kernels.width import width_by_rule
+
+
+class RadialKernel(Kernel):
+    """A kernel of the squared distance, given by :meth:`profile` alone."""
+
+    @abstractmethod
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi(r), phi'(r), phi''(r)`` for ``r = |z - x|^2 / 2``."""
+
+    def between(self, Z: Array, X: Array) -> KernelOperator:
+        """Bind to evaluation points and centres."""
+        return _RadialOperator(self, Z, X)
+
+    def diagonal(self, X: Array) -> Array:
+        """``phi(0)`` for every point."""
+        return np.full(len(X), self._at_zero()[0])
+
+    def derivative_diagonal(self, X: Array) -> Array:
+        """``-phi'(0)`` for every point and variable."""
+        return np.full(X.shape, -self._at_zero()[1])
+
+    def width(self, X: Array, weights: Array, rule: str) -> float:
+        """Distance between points by the named rule."""
+        return width_by_rule(X, weights, rule)
+
+    def _at_zero(self) -> tuple[float, float, float]:
+        with np.errstate(all="ignore"):
+            phi, d1, d2 = (float(f[0]) for f in self.profile(np.zeros(1)))
+        if not np.isfinite([phi, d1, d2]).all():
+            raise NotTwiceDifferentiableError(
+                f"The kernel must be twice differentiable; {self!r} has phi(0) = {phi}, "
+                f"phi'(0) = {d1}, phi''(0) = {d2}. Use Gaussian(), Matern52() or "
+                "RationalQuadratic()."
+            )
+        return phi, d1, d2
+
+
+class Gaussian(RadialKernel):
+    r"""``exp(-|z - x|^2 / (2 length_scale^2))``."""
+
+    def __init__(self, length_scale: float = 1.0) -> None:
+        self.length_scale = length_scale
+
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi, phi', phi''``."""
+        s2 = _positive(self.length_scale, "length_scale") ** 2
+        k = np.exp(-r / s2)
+        return k, k / -s2, k / s2**2
+
+
+class Matern52(RadialKernel):
+    r"""Matern kernel of smoothness 5/2: ``(1 + q + q^2/3) exp(-q)``, ``q = sqrt(5) |z-x| / s``."""
+
+    def __init__(self, length_scale: float = 1.0) -> None:
+        self.length_scale = length_scale
+
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi, phi', phi''``."""
+        s2 = _positive(self.length_scale, "length_scale") ** 2
+        q = np.sqrt(10.0 * r / s2)
+        e = np.exp(-q)
+        return (1 + q + q**2 / 3) * e, (1 + q) * e * (-5 / (3 * s2)), e * (25 / (3 * s2**2))
+
+
+class RationalQuadratic(RadialKernel):
+    r"""``(1 + |z - x|^2 / (2 mixture length_scale^2))^(-mixture)``."""
+
+    def __init__(self, length_scale: float = 1.0, mixture: float = 1.0) -> None:
+        self.length_scale = length_scale
+        self.mixture = mixture
+
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi, phi', phi''``."""
+        s2 = _positive(self.length_scale, "length_scale") ** 2
+        m = _positive(self.mixture, "mixture")
+        base = 1 + r / (m * s2)
+        k = base**-m
+        k1 = k / base
+        return k, k1 / -s2, k1 / base * ((m + 1) / (m * s2**2))
+
+
+class _RadialOperator(KernelOperator):
+    def __init__(self, kernel: RadialKernel, Z: Array, X: Array) -> None:
+        kernel._at_zero()
+        r = cdist(Z, X, "sqeuclidean")
+        r /= 2
+        self.Z, self.X = Z, X
+        self.K0, self.K1, self.K2 = kernel.profile(r)
+
+    def gram(self) -> Array:
+        return self.K0
+
+    def push(self, v: Array) -> tuple[Array, Array]:
+        K1v = self.K1 @ v
+        t = np.einsum("ja,ja->j", self.X, v)
+        return self.K1 @ t - np.einsum("ia,ia->i", self.Z, K1v), K1v
+
+    def pull(self, u: Array, v: Array, carry: Array) -> Array:
+        t = np.einsum("ja,ja->j", self.X, v)
+        G = -carry
+        for rows in row_blocks(*self.K1.shape):
+            B = self.Z[rows] @ v.T
+            B -= t
+            B *= self.K2[rows]
+            B -= self.K1[rows] * u
+            G[rows] -= B.sum(axis=1)[:, None] * self.Z[rows]
+            G[rows] += B @ self.X
+        return G
+
+    def dense(self) -> tuple[Array, Array]:
+        delta = self.Z[:, None, :] - self.X[None, :, :]
+        D = np.einsum("ij,ija->iaj", self.K1, delta)
+        L = -np.einsum("ij,ija,ijb->iajb", self.K2, delta, delta)
+        for a in range(self.Z.shape[1]):
+            L[:, a, :, a] -= self.K1
+        return D, L
+
+
+def _positive(value: float, name: str) -> float:
+    if not (np.isfinite(value) and value > 0):
+        raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)

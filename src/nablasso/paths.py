@@ -1,0 +1,162 @@
+"""Families of problems: one table, one kernel, one penalty; any ridge, any alpha.
+
+A :class:`Family` holds what all its problems share, above all the eigendecomposition of the kernel.
+:func:`solve_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
+its solution is inside the next ball.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels import Kernel
+from nablasso.losses import Loss, Squared
+from nablasso.penalties import Penalty
+from nablasso.preparation import Table
+from nablasso.problems import Problem
+from nablasso.solvers import Solution, Solver
+from nablasso.spaces import (
+    Function,
+    Refit,
+    RepresenterSpace,
+    RidgeInverse,
+    kernel_ridge,
+    length_scale,
+    require_memory,
+)
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
+DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """What the user asked for, apart from ``alpha`` and ``ridge``.
+
+    ``penalty`` makes the penalty for a table from the table's columns.
+    """
+
+    kernel: Kernel
+    length_scale: str | float
+    penalty: Callable[[NDArray[np.intp]], Penalty]
+    fit_intercept: bool
+
+
+class Family:
+    """All problems (P) of one formulation on one table."""
+
+    def __init__(self, table: Table, formulation: Formulation, multiplier: float = 1.0) -> None:
+        require_memory(*table.X.shape)
+        self.table = table
+        self.formulation = formulation
+        self.multiplier = multiplier
+        self.loss: Loss = Squared()
+        self.penalty = formulation.penalty(table.columns)
+        self.width = self._width(table.X)
+        scales = np.full(table.X.shape[1], 1 / self.width)
+        self.space = RepresenterSpace(formulation.kernel, table.X, scales)
+
+    @cached_property
+    def inverse(self) -> RidgeInverse:
+        """Eigendecomposition of the kernel, shared by all ridges."""
+        return RidgeInverse(
+            self.space.gram, self.table.weights, fit_intercept=self.formulation.fit_intercept
+        )
+
+    def best_ridge(self) -> float:
+        """Ridge of smallest leave-one-out error of kernel ridge regression on all columns."""
+        return self.inverse.best_ridge(self.table.y)
+
+    def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
+        """The problem at one ridge and alpha."""
+        smallest = self.inverse.smallest_ridge
+        if not ridge >= smallest:
+            raise InvalidParameterError(
+                f"ridge must be positive: without it f can pass through every y with zero "
+                f"derivatives. Got {ridge!r}; the smallest usable value here is {smallest:.1e}, "
+                f"and ridge=None chooses {self.best_ridge():.1e} by leave-one-out."
+            )
+        return Problem(
+            loss=self.loss,
+            penalty=self.penalty,
+            space=self.space,
+            y=self.table.y,
+            weights=self.table.weights,
+            alpha=alpha,
+            ridge=ridge,
+            fit_intercept=self.formulation.fit_intercept,
+            P=self.inverse.matrix(ridge),
+        )
+
+    def refit(self, support: Mask) -> Refit:
+        """Kernel ridge regression on the supported columns of the table."""
+        X = self.table.X[:, support]
+        width = self._width(X) if support.any() else 1.0
+        return kernel_ridge(
+            self.formulation.kernel,
+            X,
+            self.table.y,
+            self.table.weights,
+            self.table.columns[support],
+            width=width,
+            fit_intercept=self.formulation.fit_intercept,
+        )
+
+    def function(self, solution: Solution) -> Function:
+        """The penalised function of a solution."""
+        coef = solution.coef
+        return Function(coef.intercept, self.table.columns, self.space, coef.u, coef.v)
+
+    def _width(self, X: Array) -> float:
+        rule = self.formulation.length_scale
+        weights = self.table.weights
+        return length_scale(self.formulation.kernel, X, weights, rule, self.multiplier)
+
+
+def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
+    """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
+    return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
+
+
+def solve_path(problem: Problem, alphas: Array, solver: Solver) -> list[Solution]:
+    """Solutions at all ``alphas``, in their order, each warm-started from the next smaller alpha."""
+    solutions: dict[int, Solution] = {}
+    start: Array | None = None
+    last = 0.0
+    for index in np.argsort(alphas, kind="stable"):
+        alpha = float(alphas[index])
+        if start is not None and last > 0:
+            start = _stretch(problem.penalty, start, last, alpha)
+        solutions[int(index)] = solver.solve(replace(problem, alpha=alpha), start)
+        start, last = solutions[int(index)].point.s, alpha
+    return [solutions[i] for i in range(len(alphas))]
+
+
+def support_of(problem: Problem, solution: Solution) -> Mask:
+    """Which variables are in: dual norm on the sphere and derivative norm not rounding.
+
+    Whole groups are in or out; unpenalised groups are always in.
+    """
+    penalty = problem.penalty
+    derivative = penalty.partition.norms(solution.point.g)
+    dual = penalty.partition.norms(solution.point.s)
+    on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
+    threshold = np.sqrt(np.finfo(float).eps) * derivative.max(initial=0.0)
+    chosen = (on_sphere & (derivative > threshold)) | (penalty.weights == 0)
+    return np.asarray(penalty.partition.spread(chosen), dtype=bool)
+
+
+def _stretch(penalty: Penalty, s: Array, last: float, alpha: float) -> Array:
+    """Move the groups on their spheres to the spheres of the next alpha."""
+    norms = penalty.partition.norms(s)
+    active = norms >= penalty.radius(last) * (1 - ON_SPHERE)
+    return penalty.partition.rescale(s, norms, np.where(active, norms * (alpha / last), norms))

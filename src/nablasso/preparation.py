@@ -1,0 +1,154 @@
+"""From a table to a problem's data: weights, merging, canonical order, scaling.
+
+``prepare`` drops rows of weight zero, merges identical rows (their weights add up), puts rows and
+columns into a canonical order and standardises. So weight ``k`` equals ``k`` copies, and permuting
+rows or columns of the input permutes the result and changes nothing else, to the last bit.
+
+**Canonical order.** Colours, refined in turn as in graph isomorphism: the colour of a column is an
+order-free hash of its (rank, colour of the row) pairs, that of a row one of its (rank, colour of the
+column) pairs; rows start from the ranks of ``y`` and of the weights. Ranks are within a column, so
+shifting and rescaling inputs does not change the order. Rows or columns of equal colour are
+exchangeable. The order is arbitrary but fixed, so taking its first rows is a fair random sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.exceptions import InvalidDataError
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Hash = NDArray[np.uint64]
+
+MIN_ROWS = 5
+ROUNDS = 3  # of colour refinement
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """``(X - centre) / scale`` per column; constant columns have scale 1."""
+
+    centre: Array
+    scale: Array
+
+    def transform(self, X: Array) -> Array:
+        """Standardised copy of ``X``."""
+        return np.asarray((X - self.centre) / self.scale)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Data as the problems see them: merged, canonical, scaled.
+
+    ``X`` (n, d), ``y`` (n,), ``weights`` (n,) adding up to one. Column ``a`` of ``X`` is column
+    ``columns[a]`` of the input; row ``i`` of the input went to row ``rows[i]``, or was dropped where
+    that is -1. Constant columns are left out.
+    """
+
+    X: Array
+    y: Array
+    weights: Array
+    columns: Index
+    rows: Index
+    scaler: Scaler
+    y_mean: float
+
+    @property
+    def y_scale(self) -> float:
+        """Weighted standard deviation of ``y``, 1 when constant."""
+        centred = self.y - self.weights @ self.y
+        deviation = float(np.sqrt(self.weights @ centred**2))
+        return deviation if deviation > 0 else 1.0
+
+
+def check_weights(sample_weight: object, n_samples: int) -> Array:
+    """Weights as an array; refuses negative, infinite or misshapen ones."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.ndim == 0:
+        return np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise InvalidDataError(
+            f"sample_weight must have one number per row, shape ({n_samples},); "
+            f"got shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InvalidDataError(
+            "sample_weight must be finite and not negative; give rows to be left out weight 0."
+        )
+    return weights
+
+
+def prepare(
+    X: Array, y: Array, sample_weight: Array, *, standardize: bool, centre_y: bool
+) -> Table:
+    """Make the :class:`Table` of validated arrays."""
+    kept = np.flatnonzero(sample_weight > 0)
+    if len(kept) < MIN_ROWS:
+        raise InvalidDataError(
+            f"At least {MIN_ROWS} rows with positive weight are needed; got n_samples={len(kept)}."
+        )
+    merged, inverse = np.unique(
+        np.column_stack([X[kept], y[kept]]), axis=0, return_inverse=True
+    )
+    weights = np.bincount(inverse.ravel(), weights=sample_weight[kept])
+    X_merged, y_merged = merged[:, :-1], merged[:, -1]
+    row_order, column_order = canonical_order(X_merged, y_merged, weights)
+    X_merged, y_merged = X_merged[row_order][:, column_order], y_merged[row_order]
+    weights = weights[row_order] / weights[row_order].sum()
+
+    centre, scale, varies = _moments(X_merged, weights)
+    if not standardize:
+        centre, scale = np.zeros_like(centre), np.ones_like(scale)
+    y_mean = float(weights @ y_merged) if centre_y else 0.0
+    rows = np.full(len(X), -1, dtype=np.intp)
+    rows[kept] = np.argsort(row_order)[inverse.ravel()]
+    back = np.argsort(column_order)
+    return Table(
+        X=np.ascontiguousarray(((X_merged - centre) / scale)[:, varies]),
+        y=y_merged - y_mean,
+        weights=weights,
+        columns=column_order[varies],
+        rows=rows,
+        scaler=Scaler(centre[back], scale[back]),
+        y_mean=y_mean,
+    )
+
+
+def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
+    """Orders of the rows and of the columns that do not depend on how they came."""
+    ranks = np.column_stack([_ranks(column) for column in X.T])
+    rows = _mix(_ranks(y), _ranks(weights))
+    columns = np.zeros(X.shape[1], dtype=np.uint64)
+    for _ in range(ROUNDS):
+        columns = _mix(columns, _mix(ranks, rows[:, None]).sum(axis=0, dtype=np.uint64))
+        rows = _mix(rows, _mix(ranks, columns[None, :]).sum(axis=1, dtype=np.uint64))
+    return np.argsort(rows, kind="stable"), np.argsort(columns, kind="stable")
+
+
+def _moments(X: Array, weights: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Weighted mean and standard deviation, and which columns vary."""
+    centre = weights @ X
+    deviation = np.sqrt(weights @ (X - centre) ** 2)
+    rounding = 16 * np.finfo(float).eps * np.abs(X).max(axis=0)
+    varies = (np.ptp(X, axis=0) > 0) & (deviation > rounding)
+    return centre, np.where(varies, deviation, 1.0), varies
+
+
+def _ranks(values: Array) -> Hash:
+    """Dense ranks."""
+    return np.unique(values, return_inverse=True)[1].astype(np.uint64)
+
+
+def _mix(a: Hash, b: Hash) -> Hash:
+    """Hash of pairs: the finaliser of splitmix64 on a linear combination."""
+    z = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F)
+    z = z + np.uint64(0x165667B19E3779F9)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))

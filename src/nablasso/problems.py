@@ -1,0 +1,188 @@
+r"""The problem: its primal, its dual, and the gap between them.
+
+.. math::
+    \min_{f, b}\; \sum_i p_i (y_i - b - f(x_i))^2 + \alpha\,\Omega(g) + \lambda \|f\|^2,
+    \qquad g_{ia} = \sqrt{p_i}\, \partial_a f(x_i) \tag{P}
+
+with weights ``p`` that add up to one, ``lambda = ridge``, and ``Omega`` a function of the norms
+of groups of columns of ``g`` (:mod:`nablasso.penalties`).
+
+**Dual.** With multipliers ``2 lambda u`` for the values and ``s`` for ``g`` the minimiser in ``f``
+is the representer form with ``v_{ia} = sqrt(p_i) s_{ia} / (2 lambda)``, and
+
+.. math::
+    D(u, s) = \lambda\Big(2 u^\top y - \lambda \sum_i u_i^2 / p_i - \|f\|^2\Big)
+              - (\alpha\Omega)^*(-s),
+    \qquad 1^\top u = 0 .
+
+The best ``u`` for given ``s`` is ``P (y - D'v)`` (:mod:`nablasso.spaces.ridge`), so the dual is a
+problem in ``s`` alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of the quadratic
+``Phi`` at ``s`` is exactly ``g``. For the lasso ``s_g`` is confined to the ball of radius
+``alpha w_g``.
+
+**Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
+domain of the conjugate; it bounds the suboptimality of ``f``.
+
+**Bounds from the gap.** For ``f`` and ``s`` of one dual point with gap ``e``: (P) is strongly convex
+and so is minus the dual in ``f``, so ``2 lambda ||f - f*||^2 <= e``. With ``c_a^2`` the mean of
+``L^{aa}[i, i]`` this bounds ``| ||d_a f||_n - ||d_a f*||_n |`` by ``c_a sqrt(e / (2 lambda))``; and
+from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_g||)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from nablasso.losses import Loss
+from nablasso.penalties import Penalty
+from nablasso.spaces import RepresenterSpace, RidgeInverse
+
+Array = NDArray[np.float64]
+
+
+class Coefficients(NamedTuple):
+    """A function: ``u`` (n,), ``v`` (n, d) and the intercept."""
+
+    u: Array
+    v: Array
+    intercept: float
+
+
+class DualPoint(NamedTuple):
+    """All that one product gives at a dual point ``s`` (n, d)."""
+
+    s: Array
+    u: Array
+    values: Array  # f(x_i) without the intercept
+    g: Array  # sqrt(p_i) d_a f(x_i), the gradient of Phi
+
+
+@dataclass(frozen=True)
+class Problem:
+    """(P) with everything it needs; ``dataclasses.replace(problem, alpha=...)`` makes a path.
+
+    ``P`` is ``RidgeInverse.matrix(ridge)``: it depends on the space, the weights and the ridge
+    but not on ``alpha``, so a path shares it.
+    """
+
+    loss: Loss
+    penalty: Penalty
+    space: RepresenterSpace
+    y: Array
+    weights: Array
+    alpha: float
+    ridge: float
+    fit_intercept: bool
+    P: Array
+
+    @property
+    def root(self) -> Array:
+        """``sqrt(p)`` as a column."""
+        return np.sqrt(self.weights)[:, None]
+
+    @property
+    def reference(self) -> float:
+        """Primal at ``f = 0``: relative gaps are relative to it."""
+        b = self._best_intercept(np.zeros_like(self.y))
+        at_zero = float(self.weights @ self.loss.value(self.y, np.full_like(self.y, b)))
+        return at_zero if at_zero > 0 else 1.0
+
+    def dual_point(self, s: Array) -> DualPoint:
+        """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
+        v = self.coefficient(s)
+        Dv, carry = self.space.push(v)
+        u = self.P @ (self.y - Dv)
+        g = self.space.pull(u, v, carry) * self.root
+        return DualPoint(s, u, self.space.gram @ u + Dv, g)
+
+    def coefficient(self, s: Array) -> Array:
+        """``v`` that belongs to the dual variable ``s``."""
+        return np.asarray(s * (self.root / (2 * self.ridge)))
+
+    def unpack(self, point: DualPoint) -> Coefficients:
+        """The function of a dual point."""
+        return Coefficients(
+            point.u, self.coefficient(point.s), self._best_intercept(point.values)
+        )
+
+    def squared_norm(self, point: DualPoint) -> float:
+        """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
+        return float(point.u @ point.values + np.sum(point.s * point.g) / (2 * self.ridge))
+
+    def primal_dual(self, point: DualPoint) -> tuple[float, float]:
+        """Primal and dual objective at a dual point, without further products."""
+        norm2 = self.squared_norm(point)
+        primal = self._primal(point.values, point.g, norm2)
+        norms = self.penalty.partition.norms(point.s)
+        dual = self.ridge * (
+            2 * float(point.u @ self.y)
+            - self.ridge * float(point.u @ (point.u / self.weights))
+            - norm2
+        ) - self.penalty.conjugate(norms, self.alpha)
+        return primal, dual
+
+    def primal(self, coef: Coefficients) -> float:
+        """Objective of any function of the space."""
+        Dv, carry = self.space.push(coef.v)
+        values = self.space.gram @ coef.u + Dv
+        gradients = self.space.pull(coef.u, coef.v, carry)
+        norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
+        return self._primal(values, gradients * self.root, norm2, coef.intercept)
+
+    def gap(self, coef: Coefficients) -> float:
+        """Bound on the suboptimality of any function: primal minus a feasible dual value."""
+        s = coef.v * (2 * self.ridge / self.root)
+        norms = self.penalty.partition.norms(s)
+        inside = self.penalty.project_dual(norms, self.alpha)
+        point = self.dual_point(self.penalty.partition.rescale(s, norms, inside))
+        return self.primal(coef) - self.primal_dual(point)[1]
+
+    def alpha_max(self, *, tol: float = 1e-7, max_iter: int = 5000) -> float:
+        r"""Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
+
+        The unconstrained dual solution ``s`` makes all penalised derivatives zero on the data;
+        it is feasible from ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's
+        slope at zero. Conjugate gradients, one product an iteration.
+        """
+        free = self.penalty.partition.spread(self.penalty.weights > 0).astype(bool)
+        shape = self.space.X.shape
+        at_zero = self.dual_point(np.zeros(shape)).g
+
+        def product(flat: Array) -> Array:
+            s = np.where(free, flat.reshape(shape), 0.0)
+            return np.asarray(np.where(free, self.dual_point(s).g - at_zero, 0.0).ravel())
+
+        M = LinearOperator((at_zero.size, at_zero.size), matvec=product, dtype=float)
+        rhs = -np.where(free, at_zero, 0.0).ravel()
+        s, _ = cg(M, rhs, rtol=tol, maxiter=max_iter)
+        norms = self.penalty.partition.norms(s.reshape(shape))
+        slope = self.penalty.radius(1.0)
+        return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
+
+    def derivative_bounds(self, point: DualPoint, gap: float) -> tuple[Array, Array]:
+        """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,)."""
+        gap = max(gap, 0.0)
+        partition = self.penalty.partition
+        norms = np.sqrt(np.einsum("ia,ia->a", point.g, point.g))
+        size = np.sqrt(self.weights @ self.space.derivative_diagonal())
+        slack = size * np.sqrt(gap / (2 * self.ridge))
+        room = np.maximum(self.penalty.radius(self.alpha) - partition.norms(point.s), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fenchel = np.where(room > 0, gap / room, np.inf)
+        return np.maximum(norms - slack, 0.0), np.minimum(norms + slack, partition.spread(fenchel))
+
+    def _primal(
+        self, values: Array, g: Array, norm2: float, intercept: float | None = None
+    ) -> float:
+        b = self._best_intercept(values) if intercept is None else intercept
+        fit = float(self.weights @ self.loss.value(self.y, values + b))
+        norms = self.penalty.partition.norms(g)
+        return fit + self.alpha * self.penalty.value(norms) + self.ridge * norm2
+
+    def _best_intercept(self, values: Array) -> float:
+        return float(self.weights @ (self.y - values)) if self.fit_intercept else 0.0

@@ -1,0 +1,221 @@
+r"""ADMM of Gregorova et al. (2018), section 4, on the operators of this library.
+
+With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``, values are the first rows of ``N w``, gradients the
+others. Split ``Z w = phi`` (``Z`` the weighted gradients) with scaled multiplier ``lam``, step ``kappa``:
+
+* S1  ``min_w |T1 (F w - y)|^2 / 2 + ridge w'N w + kappa/2 |Z w - phi + lam|^2``
+* S2  ``phi = prox_{alpha Omega / kappa}(Z w + lam)``
+* S3  ``lam += Z w - phi``
+
+S1 in closed form. Let ``T = diag(sqrt(2) Q S, sqrt(kappa) S)`` act on (values, gradients), ``S =
+diag(sqrt p)``, ``Q`` the centring. The normal equations are ``N (2 ridge + T'T N) w = N T'T r`` with
+``r = (y, phi - lam)``, so ``w = T' x`` with
+
+.. math:: (2 \lambda I + T N T^\top)\, x = T r ,
+
+a well-conditioned symmetric system: dense Cholesky up to ``n (d + 1) = 6000`` unknowns, conjugate
+gradients with warm start beyond. ``kappa`` follows the rule of Boyd et al. (2010), section 3.4.1.
+``(x)_+`` in the paper's Proposition 4 is ``max(0, x)``, not ``min``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
+
+from nablasso.problems import Coefficients, Problem
+from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
+
+MAX_DENSE = 6000
+ADAPT_STEPS = 100  # kappa must settle, or convergence is not guaranteed
+
+
+class Admm(Solver):
+    """Alternating directions with closed-form steps.
+
+    Parameters
+    ----------
+    tol : float
+        Gap relative to the primal at ``f = 0``; looked at when the residuals are small relative
+        to ``residual_tol``, which is tightened by half while the gap is too large.
+    max_iter : int
+    kappa : float, optional
+        First step size; by default ``alpha`` over the mean derivative norm of ridge regression.
+    residual_tol : float
+    """
+
+    def __init__(
+        self,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        kappa: float | None = None,
+        residual_tol: float = 1e-2,
+    ) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kappa = kappa
+        self.residual_tol = residual_tol
+
+    def solve(
+        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """Run ADMM; ``start`` (a dual variable) gives the first multiplier."""
+        state = _State.first(problem, self.kappa, start)
+        target, residual_tol = self.tol * problem.reference, self.residual_tol
+        for n_iter in range(1, self.max_iter + 1):
+            primal_residual, dual_residual, scale = state.iterate()
+            coef = state.unpack()
+            if callback is not None:
+                callback(n_iter, coef)
+            if max(primal_residual, dual_residual) <= residual_tol * scale:
+                solution = certify(problem, coef, n_iter, Status.CONVERGED)
+                if solution.gap <= target:
+                    return solution
+                residual_tol /= 2
+            if n_iter <= ADAPT_STEPS:
+                state.adapt(primal_residual, dual_residual)
+        return certify(problem, coef, self.max_iter, Status.MAX_ITER)
+
+
+@dataclass
+class _State:
+    problem: Problem
+    kappa: float
+    phi: Array
+    lam: Array
+
+    @classmethod
+    def first(cls, problem: Problem, kappa: float | None, start: Array | None) -> _State:
+        zero = np.zeros(problem.space.X.shape)
+        g = problem.dual_point(zero if start is None else start).g
+        if kappa is None:
+            norms = problem.penalty.partition.norms(g)
+            kappa = max(problem.alpha, 1e-12) / max(float(norms.mean()), 1e-12)
+        lam = zero if start is None else -start / kappa
+        phi = problem.penalty.prox(g + lam, problem.alpha / kappa)
+        state = cls(problem, kappa, phi, lam)
+        state.step = _LinearStep.choose(problem)
+        return state
+
+    def __post_init__(self) -> None:
+        self.step: _LinearStep
+        self.w = (np.zeros_like(self.problem.y), np.zeros_like(self.phi))
+
+    def iterate(self) -> tuple[float, float, float]:
+        """S1, S2, S3; returns primal residual, dual residual (in units of phi) and scale."""
+        self.w, Zw = self.step.solve(self.phi - self.lam, self.kappa)
+        shifted = Zw + self.lam
+        before, self.phi = self.phi, self.problem.penalty.prox(
+            shifted, self.problem.alpha / self.kappa
+        )
+        self.lam = shifted - self.phi
+        scale = max(float(np.linalg.norm(Zw)), float(np.linalg.norm(self.lam)))
+        return (
+            float(np.linalg.norm(Zw - self.phi)),
+            float(np.linalg.norm(self.phi - before)),
+            scale,
+        )
+
+    def adapt(self, primal_residual: float, dual_residual: float) -> None:
+        """Double or halve ``kappa`` when one residual is ten times the other."""
+        factor = 1.0
+        if primal_residual > 10 * dual_residual:
+            factor = 2.0
+        elif dual_residual > 10 * primal_residual:
+            factor = 0.5
+        self.kappa *= factor
+        self.lam = self.lam / factor
+
+    def unpack(self) -> Coefficients:
+        u, v = self.w
+        if not self.problem.fit_intercept:
+            return Coefficients(u, v, 0.0)
+        residual = self.problem.y - self.problem.space.values(u, v)
+        return Coefficients(u, v, float(self.problem.weights @ residual))
+
+
+class _LinearStep:
+    """S1: dense Cholesky, refactored when ``kappa`` changes."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.root = problem.root
+        self.s = self.root.ravel()
+        self.n = len(self.s)
+        self.x = np.zeros(self.n * (problem.space.n_features + 1))
+        self.kappa = 0.0
+        self.prepare()
+
+    @staticmethod
+    def choose(problem: Problem) -> _LinearStep:
+        unknowns = problem.space.n_samples * (problem.space.n_features + 1)
+        return _LinearStep(problem) if unknowns <= MAX_DENSE else _ConjugateGradientStep(problem)
+
+    def prepare(self) -> None:
+        """``T N T'`` at ``kappa = 1``."""
+        D, L = self.problem.space.dense()
+        N = np.block([[self.problem.space.gram, D.T], [D, L]])
+        repeated = np.repeat(self.s, self.problem.space.n_features)
+        N *= np.concatenate([np.sqrt(2) * self.s, repeated])[:, None]
+        N *= np.concatenate([np.sqrt(2) * self.s, repeated])
+        if self.problem.fit_intercept:
+            N[: self.n] -= np.outer(self.s, self.s @ N[: self.n])
+            N[:, : self.n] -= np.outer(N[:, : self.n] @ self.s, self.s)
+        self.N = N
+
+    def solve(self, r: Array, kappa: float) -> tuple[tuple[Array, Array], Array]:
+        """``w`` and ``Z w`` for the target gradients ``r``."""
+        rhs = self.into(self.problem.y, r, kappa, rooted=True)
+        x = self.solve_system(rhs, kappa)
+        u = np.sqrt(2) * self.s * self._centre(x[: self.n])
+        v = np.sqrt(kappa) * self.root * x[self.n :].reshape(r.shape)
+        # (2 ridge + T N T') x = T r, so the gradient rows of T N w = T N T' x are known
+        Zw = (rhs - 2 * self.problem.ridge * x)[self.n :].reshape(r.shape) / np.sqrt(kappa)
+        return (u, v), Zw
+
+    def solve_system(self, rhs: Array, kappa: float) -> Array:
+        if kappa != self.kappa:
+            c = np.concatenate([np.ones(self.n), np.full(len(rhs) - self.n, np.sqrt(kappa))])
+            A = self.N * c[:, None] * c
+            A[np.diag_indices_from(A)] += 2 * self.problem.ridge
+            self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+            self.kappa = kappa
+        return np.asarray(cho_solve(self.factor, rhs, check_finite=False))
+
+    def into(self, values: Array, gradients: Array, kappa: float, *, rooted: bool) -> Array:
+        """``T`` applied to values and gradients (already times ``sqrt p`` when ``rooted``)."""
+        weighted = gradients if rooted else gradients * self.root
+        top = np.sqrt(2) * self._centre(self.s * values)
+        return np.concatenate([top, np.sqrt(kappa) * weighted.ravel()])
+
+    def _centre(self, a: Array) -> Array:
+        return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
+
+
+class _ConjugateGradientStep(_LinearStep):
+    """S1 without the dense matrix: conjugate gradients from the last solution."""
+
+    def prepare(self) -> None:
+        self.accuracy = 1e-3
+
+    def solve_system(self, rhs: Array, kappa: float) -> Array:
+        shape = self.problem.space.X.shape
+
+        def product(x: Array) -> Array:
+            u = np.sqrt(2) * self.s * self._centre(x[: self.n])
+            v = np.sqrt(kappa) * self.root * x[self.n :].reshape(shape)
+            Dv, carry = self.problem.space.push(v)
+            values = self.problem.space.gram @ u + Dv
+            gradients = self.problem.space.pull(u, v, carry)
+            image = self.into(values, gradients, kappa, rooted=False)
+            return np.asarray(image + 2 * self.problem.ridge * x)
+
+        A = LinearOperator((len(rhs), len(rhs)), matvec=product, dtype=float)
+        before = self.x
+        self.x, _ = cg(A, rhs, x0=self.x, rtol=self.accuracy)
+        moved = np.linalg.norm(self.x - before) / max(float(np.linalg.norm(self.x)), 1e-300)
+        self.accuracy = min(self.accuracy, max(0.1 * moved, 1e-10))
+        return np.asarray(self.x)

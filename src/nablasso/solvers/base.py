@@ -1,0 +1,79 @@
+"""What a solver is: settings in, one :class:`Solution` out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from nablasso.problems import Coefficients, DualPoint, Problem
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, Coefficients], None]
+
+
+class Status(Enum):
+    """How a solver ended."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    STALLED = "stalled"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A function, its dual point and its certificate.
+
+    ``coef`` is the function, ``point`` the dual point that certifies it: for the dual solver they
+    are one and the same. ``gap = primal - dual`` bounds the suboptimality of ``coef``.
+    """
+
+    coef: Coefficients
+    point: DualPoint
+    primal: float
+    dual: float
+    n_iter: int
+    status: Status
+
+    @property
+    def gap(self) -> float:
+        """Bound on ``primal - optimum``."""
+        return self.primal - self.dual
+
+
+class Solver(BaseEstimator, ABC):
+    """Holds settings only: no data, no iterates."""
+
+    tol: float
+    max_iter: int
+
+    @abstractmethod
+    def solve(
+        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """Solve ``problem`` to a gap of ``tol`` times its primal at zero.
+
+        Parameters
+        ----------
+        problem : Problem
+        start : array, shape (n, d), optional
+            Dual variable ``s`` to start from.
+        callback : callable, optional
+            Called as ``callback(iteration, coefficients)``.
+        """
+
+
+def certify(problem: Problem, coef: Coefficients, n_iter: int, status: Status) -> Solution:
+    """Solution of a primal method: its function, and a dual point made feasible from its ``v``."""
+    partition = problem.penalty.partition
+    s = coef.v * (2 * problem.ridge / problem.root)
+    norms = partition.norms(s)
+    inside = problem.penalty.project_dual(norms, problem.alpha)
+    point = problem.dual_point(partition.rescale(s, norms, inside))
+    dual = problem.primal_dual(point)[1]
+    return Solution(coef, point, problem.primal(coef), dual, n_iter, status)

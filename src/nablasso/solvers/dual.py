@@ -1,0 +1,189 @@
+r"""One loop on the dual: spectral projected gradient, then acceleration with restart.
+
+The dual of (P) in ``s`` is ``min_s Phi(s) + h(s)`` with ``Phi`` a convex quadratic whose gradient at
+``s`` is ``g`` (one product, O(n^2 d)) and ``h = (alpha Omega)*`` with a closed-form proximal
+operator. Two step rules share the loop:
+
+* *spectral*: the step is a Barzilai-Borwein quotient of the last two iterates; a non-monotone
+  line search, exact on the quadratic, keeps it safe. It finds the active groups in few products.
+* *accelerated*: Nesterov's extrapolation with gradient restart and the largest curvature met so
+  far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
+  problems make the spectral steps wander.
+
+Where ``n (d + 1)`` is at most ``MAX_FACTORED`` an ill-conditioned problem first gets a better point
+from :class:`~nablasso.solvers.admm.Admm`, whose one factorisation is then cheaper than the
+thousands of products it saves.
+
+``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
+combination of gradients already known. Every product is therefore spent at a feasible iterate,
+whose gap comes for free, and every gap is checked.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from nablasso.problems import DualPoint, Problem
+from nablasso.solvers.admm import Admm
+from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
+
+MEMORY = 10  # objective values the non-monotone line search looks back on
+TINY = 1e-300
+MAX_FACTORED = 2000
+
+
+class DualSolver(Solver):
+    """Projected gradient on the dual, certified at every iteration.
+
+    Parameters
+    ----------
+    tol : float
+        Gap relative to the primal at ``f = 0``.
+    max_iter : int
+        Number of products.
+    spectral_steps : int
+        Products after which acceleration takes over.
+    """
+
+    def __init__(
+        self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300
+    ) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.spectral_steps = spectral_steps
+
+    def solve(
+        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """Minimise the dual from ``start`` (zero by default)."""
+        s = np.zeros(problem.space.X.shape) if start is None else start
+        run = _Run(problem, problem.dual_point(_feasible(problem, s)))
+        target = self.tol * problem.reference
+        for n_iter in range(self.max_iter + 1):
+            primal, dual = problem.primal_dual(run.point)
+            if callback is not None:
+                callback(n_iter, problem.unpack(run.point))
+            if primal - dual <= target and run.projected:
+                status = Status.CONVERGED
+                break
+            if n_iter == self.spectral_steps and run.point.s.size <= MAX_FACTORED:
+                run = self._factored(problem, run.point.s)
+            accelerate = n_iter >= 2 * self.spectral_steps
+            if not (run.accelerated() if accelerate else run.spectral()):
+                status = Status.STALLED
+                break
+        else:
+            status = Status.MAX_ITER
+        coef = problem.unpack(run.point)
+        return Solution(coef, run.point, primal, dual, n_iter, status)
+
+    def _factored(self, problem: Problem, s: Array) -> _Run:
+        """Go on from where ADMM gets to from ``s``."""
+        return _Run(problem, Admm(tol=self.tol, max_iter=self.max_iter).solve(problem, s).point)
+
+
+def _feasible(problem: Problem, s: Array) -> Array:
+    partition = problem.penalty.partition
+    norms = partition.norms(s)
+    return partition.rescale(s, norms, problem.penalty.project_dual(norms, problem.alpha))
+
+
+@dataclass
+class _Run:
+    """The iterate and what the step rules remember of it."""
+
+    problem: Problem
+    point: DualPoint
+
+    def __post_init__(self) -> None:
+        self.smooth = 0.0  # Phi up to a constant
+        self.h = self._h(self.point.s)
+        self.recent = deque([self.h], maxlen=MEMORY)
+        self.previous: DualPoint | None = None
+        self.momentum = 1.0
+        self.curvature = 0.0
+        self.step = self._first_step()
+        self.even = False
+        self.projected = True  # active groups sit exactly on their spheres
+
+    def spectral(self) -> bool:
+        """One step along the spectral projected gradient; False when nothing moves any more."""
+        here = self.point
+        target = self._prox(here.s - self.step * here.g, self.step)
+        move = target - here.s
+        length2 = float(np.sum(move**2))
+        if length2 <= TINY:
+            return False
+        there = self.problem.dual_point(target)
+        change = there.g - here.g
+        slope, bend = float(np.sum(move * here.g)), float(np.sum(move * change))
+        h_there = self._h(target)
+        drop = slope + h_there - self.h  # directional derivative bound, negative
+        self.projected = (
+            self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop
+        )
+        if not self.projected:
+            t = min(1.0, max(-drop / max(bend, TINY), 1e-3))
+            there = _between(here, there, t)
+            h_there = self._h(there.s)
+            self.smooth += t * slope + t**2 * bend / 2
+        else:
+            self.smooth += slope + bend / 2
+        self.h, self.point, self.previous = h_there, there, None
+        self.recent.append(self.smooth + self.h)
+        self._learn(length2, bend, float(np.sum(change**2)))
+        return True
+
+    def accelerated(self) -> bool:
+        """One extrapolated step; restarts when the momentum points uphill."""
+        here, before = self.point, self.previous or self.point
+        following = (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
+        ahead = _between(before, here, 1 + (self.momentum - 1) / following)
+        target = self._prox(ahead.s - ahead.g / self.curvature, 1 / self.curvature)
+        there = self.problem.dual_point(target)
+        move = target - ahead.s
+        length2, bend = float(np.sum(move**2)), float(np.sum(move * (there.g - ahead.g)))
+        if bend > self.curvature * length2 * (1 + 1e-9):  # the constant was too small: try again
+            self.curvature = 1.05 * bend / length2
+            return True
+        if length2 <= TINY:
+            return False
+        uphill = float(np.sum((ahead.s - target) * (target - here.s))) > 0
+        self.momentum = 1.0 if uphill else following
+        self.previous, self.point = (there if uphill else here), there
+        self.projected = True
+        return True
+
+    def _learn(self, length2: float, bend: float, change2: float) -> None:
+        """Next spectral step: the two Barzilai-Borwein quotients in turn."""
+        self.curvature = max(self.curvature, bend / length2, np.sqrt(change2 / length2))
+        if bend > 0:
+            self.even = not self.even
+            self.step = length2 / bend if self.even else bend / max(change2, TINY)
+
+    def _first_step(self) -> float:
+        """Inverse curvature along the first gradient: one product."""
+        g = self.point.g
+        length2 = float(np.sum(g**2))
+        if length2 <= TINY:
+            return 1.0
+        bend = float(np.sum(g * (self.problem.dual_point(self.point.s + g).g - g)))
+        self.curvature = max(bend / length2, TINY)
+        return length2 / bend if bend > 0 else 1.0
+
+    def _prox(self, s: Array, step: float) -> Array:
+        return self.problem.penalty.prox_conjugate(s, step, self.problem.alpha)
+
+    def _h(self, s: Array) -> float:
+        norms = self.problem.penalty.partition.norms(s)
+        return self.problem.penalty.conjugate(norms, self.problem.alpha)
+
+
+def _between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
+    """``a + t (b - a)``: everything in a dual point is affine in ``s``."""
+    if a is b or t == 1.0:
+        return b
+    return DualPoint(*(x + t * (y - x) for x, y in zip(a, b, strict=True)))

@@ -1,0 +1,306 @@
+"""The mathematics of (P) written down naively: slow, dense and independent of the library.
+
+A kernel is a plain function ``k(s, r)`` of two points (arrays of shape (..., d)) that also takes
+complex points. Its derivatives come from the complex step and from finite differences, never from
+a formula. Only :func:`library_problem` at the end touches the library: it says the same problem in
+the library's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import cvxpy as cp
+import numpy as np
+
+# -------------------------------------------------------------------------- kernels
+
+
+def gaussian(length_scale=1.0):
+    return lambda s, r: np.exp(-np.sum((s - r) ** 2, axis=-1) / (2 * length_scale**2))
+
+
+def matern52(length_scale=1.0):
+    def k(s, r):
+        q = np.sqrt(5.0) * np.sqrt(np.sum((s - r) ** 2, axis=-1)) / length_scale
+        return (1 + q + q**2 / 3) * np.exp(-q)
+
+    return k
+
+
+def rational_quadratic(length_scale=1.0, mixture=1.0):
+    def k(s, r):
+        return (1 + np.sum((s - r) ** 2, axis=-1) / (2 * mixture * length_scale**2)) ** -mixture
+
+    return k
+
+
+def linear():
+    return lambda s, r: np.sum(s * r, axis=-1)
+
+
+def polynomial(degree=2, offset=1.0):
+    return lambda s, r: (np.sum(s * r, axis=-1) + offset) ** degree
+
+
+def anova(order=2, base=None):
+    """All products of at most ``order`` one-dimensional kernels, listed one by one."""
+    one = gaussian() if base is None else base
+
+    def k(s, r):
+        total = 0.0
+        for size in range(1, order + 1):
+            for subset in combinations(range(s.shape[-1]), size):
+                product = 1.0
+                for a in subset:
+                    product = product * one(s[..., [a]], r[..., [a]])
+                total = total + product
+        return total
+
+    return k
+
+
+def plain(kernel):
+    """The plain function of a library kernel, told by its class name and parameters alone."""
+    parameters = kernel.get_params(deep=False)
+    name = type(kernel).__name__
+    if name == "Sum":
+        first, second = plain(parameters["first"]), plain(parameters["second"])
+        return lambda s, r: first(s, r) + second(s, r)
+    if name == "Scaled":
+        scaled, factor = plain(parameters["kernel"]), parameters["factor"]
+        return lambda s, r: factor * scaled(s, r)
+    if name == "Anova":
+        base = parameters["base"]
+        return anova(parameters["order"], None if base is None else plain(base))
+    makers = {
+        "Gaussian": gaussian,
+        "Matern52": matern52,
+        "RationalQuadratic": rational_quadratic,
+        "Linear": linear,
+        "Polynomial": polynomial,
+    }
+    return makers[name](**parameters)
+
+
+# -------------------------------------------------------------------------- derivatives
+
+
+def derivative_left(k, s, r, a):
+    """``dk/ds^a`` by the complex step: exact to rounding."""
+    shift = np.zeros(s.shape[-1], dtype=complex)
+    shift[a] = 1e-30j
+    return k(s + shift, r).imag / 1e-30
+
+
+def derivative_right(k, s, r, b):
+    """``dk/dr^b`` by the complex step."""
+    return derivative_left(lambda right, left: k(left, right), r, s, b)
+
+
+def derivative_mixed(k, s, r, a, b, h=3e-4):
+    """``d^2 k/ds^a dr^b``: central difference of fourth order of the complex step."""
+    e = np.zeros(r.shape[-1])
+    e[b] = h
+
+    def first(t):
+        return derivative_left(k, s, r + t * e, a)
+
+    return (8 * (first(1) - first(-1)) - (first(2) - first(-2))) / (12 * h)
+
+
+class Dense(NamedTuple):
+    K: Any  # (m, n)        k(z_i, x_j)
+    D: Any  # (m, d, n)     dk/dz^a
+    C: Any  # (m, n, d)     dk/dx^b; with Z = X it is the transpose of D
+    L: Any  # (m, d, n, d)  d^2k/dz^a dx^b
+
+
+def dense(k, Z, X) -> Dense:
+    d = X.shape[1]
+    s, r = Z[:, None, :], X[None, :, :]
+    D = np.stack([derivative_left(k, s, r, a) for a in range(d)], axis=1)
+    C = np.stack([derivative_right(k, s, r, b) for b in range(d)], axis=2)
+    L = np.empty((len(Z), d, len(X), d))
+    for a in range(d):
+        for b in range(d):
+            L[:, a, :, b] = derivative_mixed(k, s, r, a, b)
+    return Dense(k(s, r), D, C, L)
+
+
+# -------------------------------------------------------------------------- the problem (P)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseProblem:
+    """(P) with everything written out.
+
+    ``weights`` add up to one; ``groups`` partition the variables; ``group_weights`` of zero keep a
+    group unpenalised; ``l1_ratio`` below one is the elastic net.
+    """
+
+    kernel: Any  # a library kernel, of which only name and parameters are read
+    X: Any
+    y: Any
+    weights: Any
+    alpha: float
+    ridge: float
+    groups: tuple
+    group_weights: Any
+    l1_ratio: float = 1.0
+    fit_intercept: bool = True
+
+    @cached_property
+    def matrices(self) -> Dense:
+        return dense(plain(self.kernel), self.X, self.X)
+
+    @cached_property
+    def factor(self):
+        """``B`` with ``B B' = [[K, D'], [D, L]]``: values and gradients are linear in ``B'c``."""
+        n, d = self.X.shape
+        K, D, _, L = self.matrices
+        D, L = D.reshape(n * d, n), L.reshape(n * d, n * d)
+        A = np.block([[K, D.T], [D, L]])
+        eigenvalues, V = np.linalg.eigh((A + A.T) / 2)
+        keep = eigenvalues > 1e-11 * eigenvalues[-1]
+        return V[:, keep] * np.sqrt(eigenvalues[keep])
+
+    def group_norms(self, gradients):
+        """``||d_g f||_n`` for each group, from the gradients (n, d) at the data."""
+        return np.array(
+            [
+                np.sqrt(sum(self.weights @ gradients[:, a] ** 2 for a in group))
+                for group in self.groups
+            ]
+        )
+
+    def derivative_norms(self, gradients):
+        """``||d_a f||_n`` for each variable."""
+        return np.sqrt(self.weights @ gradients**2)
+
+    def penalty(self, norms):
+        mu = self.l1_ratio
+        return float(self.group_weights @ (mu * norms + (1 - mu) * norms**2))
+
+    def objective(self, values, gradients, squared_norm) -> float:
+        """(P) at a function of these values (intercept included), gradients and norm."""
+        fit = self.weights @ (self.y - values) ** 2
+        penalty = self.penalty(self.group_norms(gradients))
+        return float(fit + self.alpha * penalty + self.ridge * squared_norm)
+
+    def primal(self, u, v, intercept) -> float:
+        """(P) at the coefficients of a representer."""
+        K, D, _, L = self.matrices
+        values = K @ u + np.einsum("iaj,ia->j", D, v)
+        gradients = np.einsum("iaj,j->ia", D, u) + np.einsum("iajb,jb->ia", L, v)
+        norm2 = u @ K @ u + 2 * np.einsum("j,iaj,ia->", u, D, v)
+        norm2 += np.einsum("ia,iajb,jb->", v, L, v)
+        return self.objective(values + intercept, gradients, norm2)
+
+    def smooth_dual(self, s) -> float:
+        """``min over f, b`` of loss + ridge ||f||^2 - <s, g>: one linear system in ``B'c``."""
+        n, d = self.X.shape
+        B = self.factor
+        root = np.sqrt(self.weights)
+        A = B[:n] * root[:, None]
+        target = self.y * root
+        if self.fit_intercept:
+            A, target = A - np.outer(root, root @ A), target - root * (root @ target)
+        pull = (s * root[:, None]).ravel() @ B[n:]
+        H = A.T @ A + self.ridge * np.eye(B.shape[1])
+        c = np.linalg.solve(H, A.T @ target + pull / 2)
+        return float(np.sum((target - A @ c) ** 2) + self.ridge * c @ c - pull @ c)
+
+
+class Optimum(NamedTuple):
+    objective: float
+    values: Any  # (n,) with the intercept
+    gradients: Any  # (n, d)
+    squared_norm: float
+    intercept: float
+
+
+def cvxpy_optimum(problem: DenseProblem) -> Optimum:
+    """The minimum of (P) by an interior-point method that knows nothing of our dual."""
+    n, d = problem.X.shape
+    B = problem.factor
+    c = cp.Variable(B.shape[1])
+    b = cp.Variable() if problem.fit_intercept else 0.0
+    root = np.sqrt(problem.weights)
+    objective = cp.sum_squares(cp.multiply(root, problem.y - b - B[:n] @ c))
+    objective += problem.ridge * cp.sum_squares(c)
+    for group, weight in zip(problem.groups, problem.group_weights, strict=True):
+        rows = [n + i * d + a for a in group for i in range(n)]
+        g = np.tile(root, len(group))[:, None] * B[rows] @ c
+        mu, scale = problem.l1_ratio, problem.alpha * weight
+        if scale > 0:
+            objective += scale * mu * cp.norm(g, 2)
+            if mu < 1:
+                objective += scale * (1 - mu) * cp.sum_squares(g)
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
+    cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL, **tight)
+    intercept = float(b.value) if problem.fit_intercept else 0.0
+    values, gradients = B[:n] @ c.value + intercept, (B[n:] @ c.value).reshape(n, d)
+    norm2 = float(c.value @ c.value)
+    reached = problem.objective(values, gradients, norm2)
+    return Optimum(reached, values, gradients, norm2, intercept)
+
+
+# -------------------------------------------------------------------------- cases
+
+
+def draw(n=10, d=3, seed=0):
+    """``X`` and ``y`` with the last variable irrelevant."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = 1.0 + np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+    return X, y
+
+
+def make_problem(kernel, *, weighted=False, groups=None, n=10, d=3, seed=0, **changes):
+    """A lasso problem on drawn data; ``changes`` are fields of :class:`DenseProblem`."""
+    X, y = draw(n, d, seed)
+    rng = np.random.default_rng(seed + 1)
+    weights = rng.uniform(0.3, 2.0, size=n) if weighted else np.ones(n)
+    groups = tuple((a,) for a in range(d)) if groups is None else groups
+    problem = DenseProblem(
+        kernel=kernel,
+        X=X,
+        y=y,
+        weights=weights / weights.sum(),
+        alpha=0.2,
+        ridge=0.02,
+        groups=groups,
+        group_weights=np.array([float(len(group)) for group in groups]),
+    )
+    return replace(problem, **changes)
+
+
+def library_problem(problem: DenseProblem):
+    """The same problem as the library states it."""
+    from nablasso.losses import Squared
+    from nablasso.penalties import ElasticNet, GroupLasso, Partition
+    from nablasso.problems import Problem
+    from nablasso.spaces import RepresenterSpace, RidgeInverse
+
+    partition = Partition.from_groups(problem.groups, problem.X.shape[1])
+    if problem.l1_ratio < 1:
+        penalty = ElasticNet(partition, problem.group_weights, problem.l1_ratio)
+    else:
+        penalty = GroupLasso(partition, problem.group_weights)
+    space = RepresenterSpace(problem.kernel, problem.X)
+    inverse = RidgeInverse(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
+    return Problem(
+        loss=Squared(),
+        penalty=penalty,
+        space=space,
+        y=problem.y,
+        weights=problem.weights,
+        alpha=problem.alpha,
+        ridge=problem.ridge,
+        fit_intercept=problem.fit_intercept,
+        P=inverse.matrix(problem.ridge),
+    )

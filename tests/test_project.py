@@ -1,0 +1,76 @@
+"""The files around the package agree with it and with each other."""
+
+import ast
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import nablasso
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "nablasso"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 400
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def first_match(pattern: str, name: str) -> str:
+    match = re.search(pattern, read(name), flags=re.MULTILINE)
+    assert match, f"{name}: expected a line of the form {pattern}"
+    return match[1]
+
+
+def commands(markdown: str) -> list[str]:
+    """The commands in the fenced blocks of a Markdown text, without prompts and comments."""
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", markdown, flags=re.MULTILINE | re.DOTALL)
+    lines = (line.removeprefix("$ ") for block in blocks for line in block.splitlines())
+    stripped = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
+    return [line for line in stripped if line]
+
+
+def test_the_tests_see_this_working_tree():
+    assert Path(nablasso.__file__).resolve() == (PACKAGE / "__init__.py").resolve(), (
+        f"expected the package of {PACKAGE}, got {nablasso.__file__}; run `make clean test`"
+    )
+
+
+def test_pyproject_takes_the_version_from_the_package():
+    project = tomllib.loads(read("pyproject.toml"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "nablasso.__version__"}
+
+
+def test_citation_has_the_version():
+    assert first_match(r"^version: (\S+)$", "CITATION.cff") == nablasso.__version__
+
+
+def test_changelog_begins_with_the_version():
+    assert first_match(r"^## \[(\d[^\]]*)\]", "CHANGELOG.md") == nablasso.__version__
+
+
+def test_readme_begins_with_demo_and_test():
+    assert commands(read("README.md"))[:2] == ["make demo", "make test"]
+
+
+def test_commands_are_read_from_fenced_blocks():
+    text = "```sh\n# first\n$ make demo   # shows\n\nmake test\n```\nmake no\n```\nls\n```\n"
+    assert commands(text) == ["make demo", "make test", "ls"]
+
+
+def test_continuous_integration_runs_make_test():
+    assert "make test" in read(".ci/run").splitlines()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK), "chmod +x .ci/run"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_module_has_a_docstring_and_one_concept(path):
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), f"{path} has no docstring; say what it holds"
+    n_lines = len(text.splitlines())
+    assert n_lines <= MAX_LINES, f"{path} has {n_lines} lines, at most {MAX_LINES}; split it"
