@@ -8,6 +8,7 @@ the library's words.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -202,7 +203,7 @@ class DenseProblem:
 
     def smooth_dual(self, s) -> float:
         """``min over f, b`` of loss + ridge ||f||^2 - <s, g>: one linear system in ``B'c``."""
-        n, d = self.X.shape
+        n = len(self.y)
         B = self.factor
         root = np.sqrt(self.weights)
         A = B[:n] * root[:, None]
@@ -241,7 +242,9 @@ def cvxpy_optimum(problem: DenseProblem) -> Optimum:
             if mu < 1:
                 objective += scale * (1 - mu) * cp.sum_squares(g)
     tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
-    cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL, **tight)
+    with warnings.catch_warnings():  # it may stop just short of that, which is as good
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL, **tight)
     intercept = float(b.value) if problem.fit_intercept else 0.0
     values, gradients = B[:n] @ c.value + intercept, (B[n:] @ c.value).reshape(n, d)
     norm2 = float(c.value @ c.value)
@@ -287,10 +290,13 @@ def library_problem(problem: DenseProblem):
     from nablasso.spaces import RepresenterSpace, RidgeInverse
 
     partition = Partition.from_groups(problem.groups, problem.X.shape[1])
+    weights = np.empty(partition.n_groups)  # the partition has an order of its own
+    for group, weight in zip(problem.groups, problem.group_weights, strict=True):
+        weights[partition.labels[group[0]]] = weight
     if problem.l1_ratio < 1:
-        penalty = ElasticNet(partition, problem.group_weights, problem.l1_ratio)
+        penalty = ElasticNet(partition, weights, problem.l1_ratio)
     else:
-        penalty = GroupLasso(partition, problem.group_weights)
+        penalty = GroupLasso(partition, weights)
     space = RepresenterSpace(problem.kernel, problem.X)
     inverse = RidgeInverse(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
     return Problem(

@@ -1,13 +1,13 @@
 """Families of problems: one table, one kernel, one penalty; any ridge, any alpha.
 
 A :class:`Family` holds what all its problems share, above all the eigendecomposition of the kernel.
-:func:`solve_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
+:func:`walk_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
 its solution is inside the next ball.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
+RIDGE_FLOOR = 1e-5
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
 
 
@@ -73,8 +74,12 @@ class Family:
         )
 
     def best_ridge(self) -> float:
-        """Ridge of smallest leave-one-out error of kernel ridge regression on all columns."""
-        return self.inverse.best_ridge(self.table.y)
+        """Ridge of smallest leave-one-out error of kernel ridge regression on all columns.
+
+        Not less than ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at
+        the data and steep between them.
+        """
+        return self.inverse.best_ridge(self.table.y, RIDGE_FLOOR)
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
@@ -116,6 +121,20 @@ class Family:
         coef = solution.coef
         return Function(coef.intercept, self.table.columns, self.space, coef.u, coef.v)
 
+    def steepness(self, solution: Solution, Z: Array | None = None) -> float:
+        """Sum of the derivative norms at other points ``Z``, relative to that at the data.
+
+        Far above one, f is flat at the data and steep between them: its penalty measures nothing.
+        Without ``Z`` the points are the data moved a quarter of the way to another row.
+        """
+        X = self.table.X
+        if Z is None:
+            Z = X + 0.25 * (np.roll(X, 1, axis=0) - X)
+        gradients = self.space.evaluate_gradients(Z, solution.coef.u, solution.coef.v)
+        there = float(np.sqrt(np.mean(gradients**2, axis=0)).sum())
+        here = float(np.sqrt(np.sum(solution.point.g**2, axis=0)).sum())
+        return there / here if here > 0 else 1.0
+
     def _width(self, X: Array) -> float:
         rule = self.formulation.length_scale
         weights = self.table.weights
@@ -127,32 +146,37 @@ def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
     return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
 
 
-def solve_path(problem: Problem, alphas: Array, solver: Solver) -> list[Solution]:
-    """Solutions at all ``alphas``, in their order, each warm-started from the next smaller alpha."""
-    solutions: dict[int, Solution] = {}
+def walk_path(
+    problem: Problem, alphas: Array, solver: Solver
+) -> Iterator[tuple[Problem, Solution]]:
+    """Solutions at increasing ``alphas``, each warm-started from the one before."""
     start: Array | None = None
-    last = 0.0
-    for index in np.argsort(alphas, kind="stable"):
-        alpha = float(alphas[index])
-        if start is not None and last > 0:
-            start = _stretch(problem.penalty, start, last, alpha)
-        solutions[int(index)] = solver.solve(replace(problem, alpha=alpha), start)
-        start, last = solutions[int(index)].point.s, alpha
-    return [solutions[i] for i in range(len(alphas))]
+    for alpha in alphas:
+        here = replace(problem, alpha=float(alpha))
+        if start is not None and problem.alpha > 0:
+            start = _stretch(problem.penalty, start, problem.alpha, here.alpha)
+        problem = here
+        solution = solver.solve(problem, start)
+        yield problem, solution
+        start = solution.point.s
 
 
 def support_of(problem: Problem, solution: Solution) -> Mask:
     """Which variables are in: dual norm on the sphere and derivative norm not rounding.
 
-    Whole groups are in or out; unpenalised groups are always in.
+    A variable whose derivative norm the gap proves positive is in too: at a loose tolerance its
+    dual norm may not have reached the sphere yet. Whole groups are in or out; unpenalised groups
+    are always in.
     """
-    penalty = problem.penalty
-    derivative = penalty.partition.norms(solution.point.g)
-    dual = penalty.partition.norms(solution.point.s)
+    penalty, partition = problem.penalty, problem.penalty.partition
+    derivative = partition.norms(solution.point.g)
+    dual = partition.norms(solution.point.s)
     on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
+    proven = problem.derivative_bounds(solution.point)[0] > 0
+    proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
     threshold = np.sqrt(np.finfo(float).eps) * derivative.max(initial=0.0)
-    chosen = (on_sphere & (derivative > threshold)) | (penalty.weights == 0)
-    return np.asarray(penalty.partition.spread(chosen), dtype=bool)
+    chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
+    return np.asarray(partition.spread(chosen), dtype=bool)
 
 
 def _stretch(penalty: Penalty, s: Array, last: float, alpha: float) -> Array:

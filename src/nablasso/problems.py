@@ -31,11 +31,13 @@ from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.losses import Loss
@@ -43,6 +45,9 @@ from nablasso.penalties import Penalty
 from nablasso.spaces import RepresenterSpace, RidgeInverse
 
 Array = NDArray[np.float64]
+
+ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
+MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 
 
 class Coefficients(NamedTuple):
@@ -90,7 +95,8 @@ class Problem:
         """Primal at ``f = 0``: relative gaps are relative to it."""
         b = self._best_intercept(np.zeros_like(self.y))
         at_zero = float(self.weights @ self.loss.value(self.y, np.full_like(self.y, b)))
-        return at_zero if at_zero > 0 else 1.0
+        size = float(self.weights @ self.y**2)
+        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
@@ -142,31 +148,51 @@ class Problem:
         point = self.dual_point(self.penalty.partition.rescale(s, norms, inside))
         return self.primal(coef) - self.primal_dual(point)[1]
 
-    def alpha_max(self, *, tol: float = 1e-7, max_iter: int = 5000) -> float:
+    def alpha_max(self, *, tol: float = 1e-7, max_iter: int = 1000) -> float:
         r"""Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        The unconstrained dual solution ``s`` makes all penalised derivatives zero on the data;
-        it is feasible from ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's
-        slope at zero. Conjugate gradients, one product an iteration.
+        The unconstrained dual solution, ``M s = -g(0)`` with ``M`` the Hessian of ``Phi``, makes
+        all penalised derivatives zero on the data; it is feasible from ``alpha = max_g ||s_g|| /
+        slope_g`` on, with ``slope_g`` the penalty's slope at zero. By conjugate gradients, one
+        product an iteration; where ``max_iter`` of them do not reach ``tol`` directly, with the
+        least-norm solution, if there are at most ``MAX_DIRECT`` unknowns.
         """
-        free = self.penalty.partition.spread(self.penalty.weights > 0).astype(bool)
-        shape = self.space.X.shape
-        at_zero = self.dual_point(np.zeros(shape)).g
-
-        def product(flat: Array) -> Array:
-            s = np.where(free, flat.reshape(shape), 0.0)
-            return np.asarray(np.where(free, self.dual_point(s).g - at_zero, 0.0).ravel())
-
-        M = LinearOperator((at_zero.size, at_zero.size), matvec=product, dtype=float)
-        rhs = -np.where(free, at_zero, 0.0).ravel()
-        s, _ = cg(M, rhs, rtol=tol, maxiter=max_iter)
-        norms = self.penalty.partition.norms(s.reshape(shape))
+        columns = np.flatnonzero(self.penalty.partition.spread(self.penalty.weights > 0))
+        s = np.zeros(self.space.X.shape)
+        rhs = -self.dual_point(s).g[:, columns].ravel()
+        M = LinearOperator((rhs.size, rhs.size), self._hessian_product(columns), dtype=float)
+        solution, unconverged = cg(M, rhs, rtol=tol, maxiter=max_iter)
+        if unconverged and rhs.size <= MAX_DIRECT:
+            solution = _least_norm(self._dense_hessian(columns), rhs)
+        s[:, columns] = solution.reshape(len(s), -1)
         slope = self.penalty.radius(1.0)
+        norms = self.penalty.partition.norms(s)
         return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
 
-    def derivative_bounds(self, point: DualPoint, gap: float) -> tuple[Array, Array]:
+    def _hessian_product(self, columns: NDArray[np.intp]) -> Callable[[Array], Array]:
+        """Product with ``M`` on the given columns of ``s``, flattened."""
+        s = np.zeros(self.space.X.shape)
+        at_zero = self.dual_point(s).g
+
+        def product(flat: Array) -> Array:
+            s[:, columns] = flat.reshape(len(s), -1)
+            return np.asarray((self.dual_point(s).g - at_zero)[:, columns].ravel())
+
+        return product
+
+    def _dense_hessian(self, columns: NDArray[np.intp]) -> Array:
+        """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
+        n, d = self.space.X.shape
+        D, L = self.space.dense()
+        kept = (np.arange(n)[:, None] * d + columns).ravel()
+        D, L = D[kept], L[np.ix_(kept, kept)]
+        root = np.repeat(self.root.ravel(), len(columns))
+        return np.asarray((L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge))
+
+    def derivative_bounds(self, point: DualPoint) -> tuple[Array, Array]:
         """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,)."""
-        gap = max(gap, 0.0)
+        primal, dual = self.primal_dual(point)
+        gap = max(primal - dual, 0.0)
         partition = self.penalty.partition
         norms = np.sqrt(np.einsum("ia,ia->a", point.g, point.g))
         size = np.sqrt(self.weights @ self.space.derivative_diagonal())
@@ -186,3 +212,9 @@ class Problem:
 
     def _best_intercept(self, values: Array) -> float:
         return float(self.weights @ (self.y - values)) if self.fit_intercept else 0.0
+
+
+def _least_norm(M: Array, rhs: Array) -> Array:
+    """Solution of a positive semidefinite system; the least-norm one up to rounding."""
+    M[np.diag_indices_from(M)] += 2 * np.finfo(float).eps * np.trace(M)
+    return np.asarray(solve(M, rhs, assume_a="pos", overwrite_a=True, check_finite=False))

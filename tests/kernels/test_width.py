@@ -100,7 +100,8 @@ def test_width_scales_with_the_points():
 
 @pytest.mark.parametrize("rule", ["mean", "", "Median", None])
 def test_an_unknown_rule_lists_the_known_ones(rule):
-    message = f"length_scale must be a positive number or one of median, neighbour20, median20; got {rule!r}"
+    rules = "median, neighbour20, median20"
+    message = f"length_scale must be a positive number or one of {rules}; got {rule!r}"
     with pytest.raises(InvalidParameterError, match=message):
         width_by_rule(points(5), np.ones(5), rule)
 

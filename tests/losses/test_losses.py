@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
@@ -12,6 +12,7 @@ from nablasso.losses import Squared
 ALL_LOSSES = (Squared(),)
 each_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 
+quick = settings(max_examples=60, deadline=None, derandomize=True)
 numbers = st.floats(-20, 20)
 steps = st.floats(1e-3, 1e3)
 
@@ -30,6 +31,7 @@ def test_squared_loss_is_the_square():
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers)
 def test_gradient_is_the_slope(loss, y, z):
     h = 1e-4
@@ -38,6 +40,7 @@ def test_gradient_is_the_slope(loss, y, z):
 
 
 @each_loss
+@quick
 @given(y=numbers, s=numbers)
 def test_conjugate_is_the_supremum(loss, y, s):
     best = minimize_scalar(lambda z: scalar(loss.value, y, z) - s * z)
@@ -45,6 +48,7 @@ def test_conjugate_is_the_supremum(loss, y, s):
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers, s=numbers)
 def test_fenchel_inequality(loss, y, z, s):
     both = scalar(loss.value, y, z) + scalar(loss.conjugate, y, s)
@@ -52,6 +56,7 @@ def test_fenchel_inequality(loss, y, z, s):
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers)
 def test_fenchel_equality_at_the_gradient(loss, y, z):
     s = scalar(loss.gradient, y, z)
@@ -60,6 +65,7 @@ def test_fenchel_equality_at_the_gradient(loss, y, z):
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers, step=steps, other=numbers)
 def test_prox_is_the_minimiser(loss, y, z, step, other):
     def objective(x):
@@ -74,6 +80,7 @@ def test_prox_is_the_minimiser(loss, y, z, step, other):
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers, step=steps)
 def test_moreau_identity(loss, y, z, step):
     """``x = prox_{step l}(z)`` exactly when ``(z - x) / step`` is the slope of ``l`` at ``x``."""
@@ -82,6 +89,7 @@ def test_moreau_identity(loss, y, z, step):
 
 
 @each_loss
+@quick
 @given(y=numbers, z=numbers, other=numbers, step=steps)
 def test_prox_is_firmly_nonexpansive(loss, y, z, other, step):
     difference = scalar(loss.prox, y, z, step) - scalar(loss.prox, y, other, step)
@@ -97,7 +105,8 @@ def test_samples_are_independent_and_steps_may_differ(loss):
     np.testing.assert_allclose(loss.prox(y, z, step), one_by_one)
     np.testing.assert_allclose(loss.prox(y, z, 0.1)[0], one_by_one[0])
     for method in (loss.value, loss.gradient, loss.conjugate):
-        np.testing.assert_allclose(method(y, z), [scalar(method, *row) for row in zip(y, z)])
+        expected = [scalar(method, *row) for row in zip(y, z, strict=True)]
+        np.testing.assert_allclose(method(y, z), expected)
 
 
 @each_loss

@@ -66,7 +66,13 @@ class Anova(Kernel):
         return self._base().width(X, weights, rule) / float(np.sqrt(X.shape[1]))
 
     def _base(self) -> RadialKernel:
-        return Gaussian() if self.base is None else self.base
+        if self.base is None:
+            return Gaussian()
+        if not isinstance(self.base, RadialKernel):
+            raise InvalidParameterError(
+                f"base must be a radial kernel such as Gaussian() or Matern52(); got {self.base!r}."
+            )
+        return self.base
 
     def _order(self) -> int:
         if self.order not in (1, 2, 3):

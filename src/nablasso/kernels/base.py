@@ -20,11 +20,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+
+from nablasso.exceptions import InvalidParameterError
 
 Array = NDArray[np.float64]
 
@@ -36,6 +39,13 @@ def row_blocks(n_rows: int, row_length: int) -> Iterator[slice]:
     step = max(1, BLOCK_ELEMENTS // max(1, row_length))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def positive(value: Any, name: str) -> float:
+    """``value`` as a float, or an error that names the parameter."""
+    if not isinstance(value, Real) or not (np.isfinite(float(value)) and value > 0):
+        raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)
 
 
 class KernelOperator(ABC):

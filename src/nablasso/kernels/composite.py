@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels.base import Array, Kernel, KernelOperator
+from nablasso.kernels.base import Array, Kernel, KernelOperator, positive
 
 
 class Sum(Kernel):
@@ -58,11 +55,7 @@ class Scaled(Kernel):
         return self.kernel.width(X, weights, rule)
 
     def _checked_factor(self) -> float:
-        if not (np.isfinite(self.factor) and self.factor > 0):
-            raise InvalidParameterError(
-                f"A kernel can be multiplied by a positive number only; got {self.factor!r}."
-            )
-        return float(self.factor)
+        return positive(self.factor, "the factor of a kernel")
 
 
 class _SumOperator(KernelOperator):

@@ -15,6 +15,7 @@ again three matrix products.
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -65,9 +66,9 @@ class Polynomial(DotProductKernel):
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
         p, c = self.degree, self.offset
-        if p != int(p) or p < 1:
+        if not isinstance(p, Integral) or p < 1:
             raise InvalidParameterError(f"degree must be an integer of at least 1; got {p!r}.")
-        if not (np.isfinite(c) and c >= 0):
+        if not isinstance(c, Real) or not (np.isfinite(float(c)) and c >= 0):
             raise InvalidParameterError(
                 f"offset must be zero or positive, or the kernel is not positive; got {c!r}."
             )

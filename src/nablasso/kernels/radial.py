@@ -21,8 +21,8 @@ from abc import abstractmethod
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
-from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
+from nablasso.exceptions import NotTwiceDifferentiableError
+from nablasso.kernels.base import Array, Kernel, KernelOperator, positive, row_blocks
 from nablasso.kernels.width import width_by_rule
 
 
@@ -69,7 +69,7 @@ class Gaussian(RadialKernel):
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = _positive(self.length_scale, "length_scale") ** 2
+        s2 = positive(self.length_scale, "length_scale") ** 2
         k = np.exp(-r / s2)
         return k, k / -s2, k / s2**2
 
@@ -82,7 +82,7 @@ class Matern52(RadialKernel):
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = _positive(self.length_scale, "length_scale") ** 2
+        s2 = positive(self.length_scale, "length_scale") ** 2
         q = np.sqrt(10.0 * r / s2)
         e = np.exp(-q)
         return (1 + q + q**2 / 3) * e, (1 + q) * e * (-5 / (3 * s2)), e * (25 / (3 * s2**2))
@@ -97,8 +97,8 @@ class RationalQuadratic(RadialKernel):
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = _positive(self.length_scale, "length_scale") ** 2
-        m = _positive(self.mixture, "mixture")
+        s2 = positive(self.length_scale, "length_scale") ** 2
+        m = positive(self.mixture, "mixture")
         base = 1 + r / (m * s2)
         k = base**-m
         k1 = k / base
@@ -141,8 +141,3 @@ class _RadialOperator(KernelOperator):
             L[:, a, :, a] -= self.K1
         return D, L
 
-
-def _positive(value: float, name: str) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
-    return float(value)

@@ -31,6 +31,8 @@ def width_by_rule(X: Array, weights: Array, rule: str) -> float:
             f"got {rule!r}."
         )
     X, weights = X[:MAX_ROWS], weights[:MAX_ROWS]
+    if len(X) < 2:
+        return 1.0
     distances = pdist(X)
     if rule == "median":
         i, j = np.triu_indices(len(X), k=1)

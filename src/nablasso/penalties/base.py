@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.exceptions import InvalidParameterError
 from nablasso.penalties.partition import Partition
 
 Array = NDArray[np.float64]
@@ -40,6 +41,11 @@ class Penalty(ABC):
     def __init__(self, partition: Partition, weights: Array) -> None:
         self.partition = partition
         self.weights = np.asarray(weights, dtype=float)
+        if self.weights.shape != (partition.n_groups,) or not (self.weights >= 0).all():
+            raise InvalidParameterError(
+                f"A penalty needs {partition.n_groups} weights of at least zero, one per group; "
+                f"got {weights!r}."
+            )
 
     @abstractmethod
     def value(self, norms: Array) -> float:

@@ -39,7 +39,10 @@ class Partition:
 
     @classmethod
     def from_groups(cls, groups: Iterable[Sequence[int]], n_features: int) -> Partition:
-        """Partition from lists of column indices; refuses gaps and overlaps."""
+        """Partition from lists of column indices; refuses gaps and overlaps.
+
+        Groups are renumbered by their first column, whatever their order in the list.
+        """
         return cls(labels_from_groups(groups, n_features))
 
     def norms(self, g: Array) -> Array:

@@ -60,23 +60,25 @@ class DualSolver(Solver):
     ) -> Solution:
         """Minimise the dual from ``start`` (zero by default)."""
         s = np.zeros(problem.space.X.shape) if start is None else start
-        run = _Run(problem, problem.dual_point(_feasible(problem, s)))
+        run = _Run(problem, problem.dual_point(_feasible(problem, s)), start is not None)
         target = self.tol * problem.reference
         for n_iter in range(self.max_iter + 1):
             primal, dual = problem.primal_dual(run.point)
             if callback is not None:
                 callback(n_iter, problem.unpack(run.point))
-            if primal - dual <= target and run.projected:
+            converged = primal - dual <= target
+            if converged and run.projected:
                 status = Status.CONVERGED
+                break
+            if n_iter == self.max_iter:
+                status = Status.MAX_ITER
                 break
             if n_iter == self.spectral_steps and run.point.s.size <= MAX_FACTORED:
                 run = self._factored(problem, run.point.s)
             accelerate = n_iter >= 2 * self.spectral_steps
             if not (run.accelerated() if accelerate else run.spectral()):
-                status = Status.STALLED
+                status = Status.CONVERGED if converged else Status.STALLED
                 break
-        else:
-            status = Status.MAX_ITER
         coef = problem.unpack(run.point)
         return Solution(coef, run.point, primal, dual, n_iter, status)
 
@@ -97,6 +99,7 @@ class _Run:
 
     problem: Problem
     point: DualPoint
+    projected: bool = False  # after a full step active groups sit exactly on their spheres
 
     def __post_init__(self) -> None:
         self.smooth = 0.0  # Phi up to a constant
@@ -107,7 +110,6 @@ class _Run:
         self.curvature = 0.0
         self.step = self._first_step()
         self.even = False
-        self.projected = True  # active groups sit exactly on their spheres
 
     def spectral(self) -> bool:
         """One step along the spectral projected gradient; False when nothing moves any more."""

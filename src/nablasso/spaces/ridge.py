@@ -41,13 +41,16 @@ class RidgeInverse:
         self.root = np.sqrt(weights)
         self.fit_intercept = fit_intercept
         A = gram * self.root[:, None] * self.root
+        rounding = len(A) * np.finfo(float).eps * (float(np.trace(A)) or 1.0)
         if fit_intercept:
             A = _deflate(A, self.root)
-        eigenvalues, V = eigh((A + A.T) / 2, overwrite_a=True, check_finite=False)
+        eigenvalues, V = eigh(
+            (A + A.T) / 2, driver="evd", overwrite_a=True, check_finite=False
+        )
         if fit_intercept:  # the top eigenvector is s; make the others exactly orthogonal to it
             eigenvalues, V = eigenvalues[:-1], V[:, :-1]
             V -= np.outer(self.root, self.root @ V)
-        self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        self.eigenvalues = np.where(eigenvalues > rounding, eigenvalues, 0.0)
         self.vectors = V * self.root[:, None]
 
     @property
@@ -76,10 +79,13 @@ class RidgeInverse:
         weights = self.root**2
         return np.array([weights @ self.loo_residuals(y, ridge) ** 2 for ridge in ridges])
 
-    def best_ridge(self, y: Array) -> float:
-        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``."""
+    def best_ridge(self, y: Array, floor: float = 0.0) -> float:
+        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``.
+
+        ``floor`` leaves out the ridges under that fraction of the trace.
+        """
         unit = self.trace if self.trace > 0 else 1.0
-        ridges = np.maximum(unit * RIDGE_GRID, 10 * self.smallest_ridge)
+        ridges = np.maximum(unit * RIDGE_GRID[RIDGE_GRID >= floor], 10 * self.smallest_ridge)
         errors = self.loo_errors(y, ridges)
         # the largest among ties: flat curves (constant y, pure rounding) take the smooth end
         best = np.flatnonzero(errors <= errors.min() * (1 + 1e-10))[-1]
@@ -93,5 +99,5 @@ def _deflate(A: Array, s: Array) -> Array:
     """
     As = A @ s
     centred = A - np.outer(s, As) - np.outer(As, s) + (s @ As) * np.outer(s, s)
-    above = 2 * float(np.trace(centred)) + 1.0
+    above = 2 * float(np.trace(A)) or 1.0
     return np.asarray(centred + above * np.outer(s, s))

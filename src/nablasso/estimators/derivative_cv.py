@@ -1,0 +1,305 @@
+"""The derivative estimators with ``alpha``, ``ridge`` and width chosen by cross-validation.
+
+Scores are those of what ``predict`` returns: debiased inside each training fold. The grid, the
+folds and the canonical order are fixed before any fold is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from nablasso.estimators.base import DerivativeSelector
+from nablasso.estimators.docs import document
+from nablasso.estimators.folds import Fold, draw_folds
+from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
+from nablasso.exceptions import InvalidParameterError
+from nablasso.paths import Family, Formulation, alpha_grid, support_of, walk_path
+from nablasso.preparation import Table
+from nablasso.problems import Problem
+from nablasso.progress import track
+from nablasso.solvers import Solver, as_solver
+from nablasso.spaces import Function
+
+Array = NDArray[np.float64]
+
+DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
+RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
+SMALLEST_FRACTION = 1e-3  # of alpha_max
+STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
+HOPELESS = 5.0  # steepness from which larger alphas are not tried
+FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
+
+
+class Cell(NamedTuple):
+    """One width and ridge of the grid, with its alphas."""
+
+    width: float
+    ridge: float
+    alphas: Array
+
+
+@dataclass(eq=False, repr=False)
+class _CrossValidated(DerivativeSelector):
+    """Choose by cross-validation, then fit on all rows."""
+
+    _: KW_ONLY
+    alphas: Any = 30
+    ridges: Any = None
+    widths: Any = None
+    cv: Any = 5
+    scoring: Any = None
+    selection_rule: str = "1se"
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose the parameters, select variables and fit the function.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
+
+        Returns
+        -------
+        self
+        """
+        if self.selection_rule not in ("1se", "min"):
+            raise InvalidParameterError(
+                f'selection_rule must be "1se" or "min"; got {self.selection_rule!r}.'
+            )
+        X, y, weights = self._validate(X, y, sample_weight)
+        table = self._prepare(X, y, weights)
+        cells = self._grid(table)
+        folds = draw_folds(self.cv, X, y, groups, table, self.random_state)
+        self._store(cells, *self._scores(X, y, weights, cells, folds))
+        best = self.best_params_
+        return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"])
+
+    def _grid(self, table: Table) -> list[Cell]:
+        cells = []
+        for width in _positive_list(self.widths, (1.0,), "widths"):
+            family = Family(table, self._formulation(), width)
+            unit = 1.0 if self.ridges is not None else _smallest_ridge(family)
+            for ridge in _positive_list(self.ridges, DEFAULT_RIDGES, "ridges"):
+                cells.append(Cell(width, unit * ridge, self._alphas(family, unit * ridge)))
+        return cells
+
+    def _alphas(self, family: Family, ridge: float) -> Array:
+        if not isinstance(self.alphas, int | np.integer):
+            return np.sort(_positive_list(self.alphas, (), "alphas"))[::-1]
+        if self.alphas < 1:
+            raise InvalidParameterError(
+                f"alphas must be a positive number or a list; got {self.alphas!r}."
+            )
+        top = family.problem(ridge).alpha_max()
+        return alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
+
+    def _scores(
+        self, X: Array, y: Array, weights: Array, cells: list[Cell], folds: list[Fold]
+    ) -> tuple[Array, Array, Array]:
+        """Scores, support sizes and steepnesses, each (n_folds, n_candidates)."""
+        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter)
+        jobs = (
+            delayed(_score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
+            for fold in folds
+        )
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+            label = f"{type(self).__name__} folds"
+            done = list(track(results, len(folds), label, verbose=self.verbose))
+        scores, sizes, steepness = np.array(done, dtype=float).transpose(2, 0, 1)
+        return scores, sizes, steepness
+
+    def _store(self, cells: list[Cell], scores: Array, sizes: Array, steepness: Array) -> None:
+        params = [
+            {"alpha": float(alpha), "ridge": float(cell.ridge), "width": float(cell.width)}
+            for cell in cells
+            for alpha in cell.alphas
+        ]
+        mean, std = scores.mean(axis=0), scores.std(axis=0)
+        honest = steepness.mean(axis=0) <= STEEPNESS_LIMIT
+        allowed = np.where(honest, mean, -np.inf) if honest.any() else mean
+        best = int(np.argmax(allowed))
+        if self.selection_rule == "1se":
+            within = allowed >= mean[best] - std[best] / np.sqrt(len(scores))
+            fewest = np.where(within, sizes.mean(axis=0), np.inf)
+            alpha = np.array([p["alpha"] for p in params])  # the least shrunk among equals
+            best = int(np.lexsort((alpha, -mean, fewest))[0])
+        rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
+            **{f"split{i}_test_score": row for i, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": std,
+            "rank_test_score": rank.astype(np.int32),
+            "mean_n_selected": sizes.mean(axis=0),
+            "mean_steepness": steepness.mean(axis=0),
+        }
+        self.best_index_, self.best_params_ = best, params[best]
+        self.best_score_ = float(mean[best])
+
+
+class _FoldModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted function in the shape that scikit-learn's scorers expect."""
+
+    def __init__(self, function: Function | None = None, table: Table | None = None) -> None:
+        self.function = function
+        self.table = table
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Nothing to do: the function is fitted."""
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """Values of the function."""
+        assert self.function is not None
+        assert self.table is not None
+        return self.table.y_mean + self.function.values(self.table.scaler.transform(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def _score_fold(
+    selector: _CrossValidated,
+    formulation: Formulation,
+    solver: Solver,
+    X: Array,
+    y: Array,
+    weights: Array,
+    cells: list[Cell],
+    fold: Fold,
+) -> list[tuple[float, int, float]]:
+    """Score, support size and steepness of every candidate on one fold."""
+    train, test = fold
+    table = selector._prepare(X[train], y[train], weights[train])
+    scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
+    uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
+    weighted = {} if uniform else {"sample_weight": weights[test]}
+    Z = table.scaler.transform(X[test])[:, table.columns]
+    results = []
+    for function, size, steepness in _candidates(selector, formulation, solver, table, cells, Z):
+        score = scorer(_FoldModel(function, table), X[test], y[test], **weighted)
+        results.append((float(score), size, steepness))
+    return results
+
+
+def _candidates(
+    selector: _CrossValidated,
+    formulation: Formulation,
+    solver: Solver,
+    table: Table,
+    cells: list[Cell],
+    Z: Array,
+) -> Iterator[tuple[Function, int, float]]:
+    """The function that ``predict`` would use, its support size and its steepness at ``Z``."""
+    families: dict[float, Family] = {}
+    refits: dict[tuple[float, bytes], Function] = {}
+    for cell in cells:
+        if cell.width not in families:
+            families[cell.width] = Family(table, formulation, cell.width)
+        family = families[cell.width]
+        found: list[tuple[Function, int, float]] = []
+        for problem, solution in walk_path(family.problem(cell.ridge), cell.alphas[::-1], solver):
+            support = support_of(problem, solution)
+            key = (cell.width, support.tobytes())
+            if not selector.debias:
+                function = family.function(solution)
+            elif key in refits:
+                function = refits[key]
+            else:
+                function = refits[key] = family.refit(support).function
+            steepness = family.steepness(solution, Z)
+            found.append((function, int(support.sum()), steepness))
+            chosen = support & (_penalty_weights(problem) > 0)
+            if not chosen.any() or steepness > HOPELESS:
+                break  # larger alphas select nothing, or nothing that means anything
+        found += [found[-1]] * (len(cell.alphas) - len(found))
+        yield from reversed(found)
+
+
+def _penalty_weights(problem: Problem) -> Array:
+    """Weight of each variable's group; zero where it is always kept."""
+    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))
+
+
+def _smallest_ridge(family: Family) -> float:
+    """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
+    return max(family.best_ridge(), RIDGE_FRACTION * family.inverse.trace)
+
+
+def _positive_list(values: Any, default: tuple[float, ...], name: str) -> Array:
+    """A non-empty list of positive numbers."""
+    array = np.asarray(default if values is None else values, dtype=float)
+    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
+        raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
+    return array
+
+
+@document
+@dataclass(eq=False, repr=False)
+class DerivativeLassoCV(LassoForm, _CrossValidated):
+    """:class:`DerivativeLasso` with ``alpha``, ``ridge`` and width by cross-validation.
+
+    Parameters
+    ----------
+    {cv}
+    {common}
+
+    Attributes
+    ----------
+    {cv_attributes}
+    {attributes}
+    """
+
+
+@document
+@dataclass(eq=False, repr=False)
+class DerivativeGroupLassoCV(GroupLassoForm, _CrossValidated):
+    """:class:`DerivativeGroupLasso` with ``alpha``, ``ridge`` and width by cross-validation.
+
+    Parameters
+    ----------
+    {cv}
+    group_weights : {"size", "sqrt"} or array-like, default="size"
+        As in :class:`DerivativeGroupLasso`.
+    {common}
+
+    Attributes
+    ----------
+    {cv_attributes}
+    {attributes}
+    """
+
+
+@document
+@dataclass(eq=False, repr=False)
+class DerivativeElasticNetCV(ElasticNetForm, _CrossValidated):
+    """:class:`DerivativeElasticNet` with ``alpha``, ``ridge`` and width by cross-validation.
+
+    Parameters
+    ----------
+    {cv}
+    l1_ratio : float, default=0.5
+        Strictly between 0 and 1.
+    {common}
+
+    Attributes
+    ----------
+    {cv_attributes}
+    {attributes}
+    """

@@ -1,0 +1,86 @@
+"""Reading a fitted selector: kinds of columns, status, and the answer in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.estimators.validation import feature_names
+from nablasso.preparation import Table
+
+Array = NDArray[np.float64]
+
+DISCRETE_LEVELS = 10
+TWIN_CORRELATION = 0.95
+
+
+def feature_kinds(X: Array) -> NDArray[np.str_]:
+    """``"constant"``, ``"discrete"`` (at most 10 distinct values) or ``"continuous"`` per column."""
+    levels = np.array([len(np.unique(column)) for column in X.T])
+    kinds = np.where(levels <= DISCRETE_LEVELS, "discrete", "continuous")
+    return np.where(levels == 1, "constant", kinds)
+
+
+def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
+    """How far the selection can be trusted, and the pairs that could stand for each other.
+
+    * ``"none found"``: nothing was selected.
+    * ``"too few rows"``: the selected variables do not predict left-out rows better than the mean.
+    * ``"twins"``: a selected variable has another one correlated 0.95 or more with it.
+    * ``"clear"``: none of these.
+    """
+    chosen = np.flatnonzero(selector.support_[table.columns])
+    if not chosen.size:
+        return "none found", []
+    twins = _twins(table, chosen)
+    if selector.loo_r2_ <= 0:
+        return "too few rows", twins
+    return ("twins" if twins else "clear"), twins
+
+
+def _twins(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
+    Z = table.X - table.weights @ table.X
+    Z = Z / np.sqrt(table.weights @ Z**2)
+    correlation = np.abs((Z[:, chosen] * table.weights[:, None]).T @ Z)
+    pairs = []
+    for row, a in enumerate(chosen):
+        for b in np.flatnonzero(correlation[row] >= TWIN_CORRELATION):
+            if b != a and not (b in chosen and b < a):
+                pairs.append((int(table.columns[a]), int(table.columns[b])))
+    return sorted(pairs)
+
+
+def summary_text(selector: Any) -> str:
+    """The answer in a sentence first, then the certificate."""
+    names = feature_names(selector)
+    order = np.argsort(-selector.feature_importances_, kind="stable")
+    chosen = [a for a in order if selector.support_[a]]
+    d = len(names)
+    if chosen:
+        listed = ", ".join(f"{names[a]} ({selector.feature_importances_[a]:.2f})" for a in chosen)
+        lines = [f"{len(chosen)} of {d} variables matter: {listed}."]
+    else:
+        lines = [f"None of the {d} variables was selected; predictions are the mean."]
+    certified = int(np.sum(selector.support_certified_))
+    lines.append(
+        f"Duality gap {selector.dual_gap_:.1e} ({selector.relative_gap_:.1e} of the objective at "
+        f"zero); certified for {certified} of {d} variables."
+    )
+    lines.append(
+        f"alpha {selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, kernel {selector.kernel_!r}, "
+        f"length scale {selector.length_scale_:.3g}."
+    )
+    if chosen:
+        lines.append(f"Leave-one-out R2 on the selected variables: {selector.loo_r2_:.3f}.")
+    if selector.selection_status_ == "too few rows":
+        lines.append(
+            "Too few rows: the selected variables predict left-out rows no better than the mean."
+        )
+    lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.twins_]
+    constant = [n for n, kind in zip(names, selector.feature_kinds_, strict=True) if kind == "constant"]
+    if constant:
+        lines.append(f"Constant, never selectable: {', '.join(constant)}.")
+    return "\n".join(lines)

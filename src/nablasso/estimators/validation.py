@@ -1,0 +1,113 @@
+"""What an estimator checks before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.penalties.partition import labels_from_groups
+from nablasso.preparation import MIN_ROWS
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+SHOWN = 10  # names listed in a message before it says "..."
+
+
+def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+    """``X`` (n, d) and ``y`` (n,) as finite floats, or an error that says what to do."""
+    if y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        raise InvalidDataError(
+            f"y should be a 1d array of one target; got shape {np.shape(y)}. Fit one model per "
+            "column, for example with sklearn.multioutput.MultiOutputRegressor."
+        )
+    X, y = validate_data(
+        estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False
+    )
+    _check_finite_columns(estimator, X)
+    bad = np.flatnonzero(~np.isfinite(y))
+    if bad.size:
+        raise InvalidDataError(
+            f"Input y contains NaN or infinity in {bad.size} rows, the first at row {bad[0]}. "
+            "Drop or repair these rows."
+        )
+    if len(X) < MIN_ROWS:
+        raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+    return X, np.asarray(y, dtype=np.float64)
+
+
+def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
+    """``X`` of the shape and names seen in ``fit``."""
+    X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+    _check_finite_columns(estimator, X)
+    return np.asarray(X)
+
+
+def feature_names(estimator: BaseEstimator) -> list[str]:
+    """Column names seen in ``fit``, or x0, x1, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return [f"x{a}" for a in range(estimator.n_features_in_)]
+
+
+def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
+    """Group number of each column, from lists of columns, a mapping of such, or labels."""
+    d = int(estimator.n_features_in_)
+    if feature_groups is None:
+        return np.arange(d)
+    if isinstance(feature_groups, Mapping):
+        feature_groups = list(feature_groups.values())
+    listed = [group for group in feature_groups if isinstance(group, Sequence | np.ndarray | set)]
+    listed = [group for group in listed if not isinstance(group, str)]
+    if len(listed) == len(feature_groups):
+        columns = [column_indices(estimator, group, "feature_groups") for group in feature_groups]
+        return labels_from_groups([list(c) for c in columns], d)
+    labels = np.asarray(feature_groups)
+    if labels.shape != (d,):
+        raise InvalidParameterError(
+            f"feature_groups must be lists of columns or one label per column; got "
+            f"{len(labels)} labels for {d} columns."
+        )
+    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+
+
+def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> Index:
+    """Indices of columns given by name or index."""
+    if columns is None:
+        return np.empty(0, dtype=np.intp)
+    d = int(estimator.n_features_in_)
+    names = {name: a for a, name in enumerate(feature_names(estimator))}
+    indices = []
+    for column in [columns] if isinstance(columns, str | int) else columns:
+        index = names.get(column) if isinstance(column, str) else int(column)
+        if index is None or not 0 <= index < d:
+            raise InvalidParameterError(
+                f"{parameter} names column {column!r}; the columns are "
+                f"{', '.join(list(names)[:SHOWN])}{' ...' if d > SHOWN else ''} or 0 to {d - 1}."
+            )
+        indices.append(index)
+    return np.array(indices, dtype=np.intp)
+
+
+def check_non_negative(value: float | None, name: str) -> None:
+    """Refuse negative or infinite numbers; None passes."""
+    if value is not None and not (np.isfinite(value) and value >= 0):
+        raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
+
+
+def _check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
+    bad = ~np.isfinite(X).all(axis=0)
+    if bad.any():
+        names = [name for name, b in zip(feature_names(estimator), bad, strict=True) if b]
+        shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+        raise InvalidDataError(
+            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, or impute "
+            "them first, for example with sklearn.impute.SimpleImputer."
+        )

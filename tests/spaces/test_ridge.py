@@ -1,0 +1,181 @@
+"""Kernel ridge regression in closed form against linear systems and n refits."""
+
+import numpy as np
+import pytest
+
+from nablasso.kernels import Anova, Gaussian, Linear, Polynomial
+from nablasso.spaces import RidgeInverse, ridge
+
+N = 11
+KERNELS = (Gaussian(1.2), Linear(), Polynomial(2, 0.0), Polynomial(2), Anova(1), Anova(2))
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+each_intercept = pytest.mark.parametrize("fit_intercept", [True, False])
+each_weighting = pytest.mark.parametrize("weighted", [True, False])
+
+
+def data(weighted):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, 3))
+    y = 2 + np.sin(X[:, 0]) + 0.3 * rng.normal(size=N)
+    weights = rng.uniform(0.2, 3.0, size=N) if weighted else np.ones(N)
+    weights = weights / weights.sum()
+    for array in (X, y, weights):
+        array.setflags(write=False)
+    return X, y, weights
+
+
+def solve(K, y, weights, penalty, fit_intercept):
+    """``(K + penalty diag(1/p)) u + b = y`` and ``1'u = 0``, as one bordered system."""
+    n = len(y)
+    H = K + penalty * np.diag(1 / weights)
+    if not fit_intercept:
+        return np.linalg.solve(H, y), 0.0
+    A = np.block([[H, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(A, np.append(y, 0.0))
+    return solution[:n], solution[n]
+
+
+def minimise(K, y, weights, penalty, fit_intercept):
+    """Least squares in the values ``B c`` with ``B B' = K``: another algorithm."""
+    eigenvalues, V = np.linalg.eigh(K)
+    B = V * np.sqrt(np.maximum(eigenvalues, 0))
+    columns = np.column_stack([B, np.ones(len(y))]) if fit_intercept else B
+    root = np.sqrt(weights)[:, None]
+    ridge_rows = np.sqrt(penalty) * np.eye(B.shape[1], columns.shape[1])
+    A = np.vstack([columns * root, ridge_rows])
+    target = np.concatenate([y * root[:, 0], np.zeros(B.shape[1])])
+    return columns @ np.linalg.lstsq(A, target, rcond=None)[0]
+
+
+@each_kernel
+@each_intercept
+@each_weighting
+@pytest.mark.parametrize("penalty", [1e-4, 0.03, 10.0])
+def test_the_matrix_solves_the_bordered_system(kernel, fit_intercept, weighted, penalty):
+    X, y, weights = data(weighted)
+    K = kernel(X, X)
+    P = RidgeInverse(K, weights, fit_intercept=fit_intercept).matrix(penalty)
+    u, b = solve(K, y, weights, penalty, fit_intercept)
+    np.testing.assert_allclose(P @ y, u, rtol=0, atol=1e-9 * np.abs(u).max())
+    np.testing.assert_allclose(P, P.T, rtol=0, atol=1e-12 * np.abs(P).max())
+    values = K @ (P @ y) + b
+    np.testing.assert_allclose(values, minimise(K, y, weights, penalty, fit_intercept), atol=1e-6)
+
+
+@each_kernel
+@each_weighting
+def test_coefficients_add_up_to_zero_with_an_intercept(kernel, weighted):
+    X, y, weights = data(weighted)
+    P = RidgeInverse(kernel(X, X), weights).matrix(1e-6)
+    scale = np.abs(P).max()
+    np.testing.assert_allclose(P.sum(axis=0), 0, atol=1e-12 * scale)
+    np.testing.assert_allclose(P @ (y + 1000.0), P @ y, atol=1e-8 * np.abs(P @ y).max())
+
+
+@pytest.mark.parametrize("factor", [1e-14, 1e-8, 1e8, 1e14])
+@each_intercept
+def test_the_unit_of_the_kernel_does_not_matter(factor, fit_intercept):
+    X, _, weights = data(weighted=True)
+    K = Gaussian()(X, X)
+    expected = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    scaled = RidgeInverse(factor * K, weights, fit_intercept=fit_intercept)
+    assert scaled.trace == pytest.approx(factor * expected.trace, rel=1e-9)
+    np.testing.assert_allclose(
+        factor * scaled.matrix(0.01 * factor), expected.matrix(0.01), rtol=1e-6, atol=1e-6
+    )
+
+
+@each_kernel
+@each_intercept
+@each_weighting
+@pytest.mark.parametrize("penalty", [1e-3, 0.1])
+def test_left_out_residuals_are_those_of_refits(kernel, fit_intercept, weighted, penalty):
+    """Each row is really left out; the others keep their weights in the sum."""
+    X, y, weights = data(weighted)
+    K = kernel(X, X)
+    expected = []
+    for i in range(N):
+        rest = np.arange(N) != i
+        u, b = solve(K[np.ix_(rest, rest)], y[rest], weights[rest], penalty, fit_intercept)
+        expected.append(y[i] - b - K[i, rest] @ u)
+    inverse = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    np.testing.assert_allclose(inverse.loo_residuals(y, penalty), expected, rtol=1e-7, atol=1e-9)
+
+
+@each_intercept
+@each_weighting
+def test_left_out_errors_are_weighted_means(fit_intercept, weighted):
+    X, y, weights = data(weighted)
+    inverse = RidgeInverse(Gaussian()(X, X), weights, fit_intercept=fit_intercept)
+    ridges = np.array([1e-4, 1e-2, 1.0])
+    expected = [np.sum(weights * inverse.loo_residuals(y, r) ** 2) for r in ridges]
+    np.testing.assert_allclose(inverse.loo_errors(y, ridges), expected)
+
+
+@each_kernel
+@each_intercept
+@each_weighting
+def test_best_ridge_has_the_smallest_error_on_the_grid(kernel, fit_intercept, weighted):
+    X, y, weights = data(weighted)
+    K = kernel(X, X)
+    inverse = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    best = inverse.best_ridge(y)
+    grid = inverse.trace * ridge.RIDGE_GRID
+    assert np.min(np.abs(grid / best - 1)) < 1e-12
+    # The smallest ridges of a kernel of low rank lie below what rounding lets a refit resolve.
+    errors = inverse.loo_errors(y, grid[grid > 1e-7 * inverse.trace])
+    assert inverse.loo_errors(y, np.array([best]))[0] <= errors.min() * (1 + 1e-9)
+
+
+@each_intercept
+@each_weighting
+def test_trace_is_that_of_the_weighted_centred_kernel(fit_intercept, weighted):
+    X, _, weights = data(weighted)
+    K = Gaussian()(X, X)
+    centring = np.eye(N) - np.outer(np.ones(N), weights) * fit_intercept
+    centred = centring @ K @ centring.T
+    inverse = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    assert inverse.trace == pytest.approx(weights @ np.diag(centred), rel=1e-10)
+
+
+def test_best_ridge_takes_the_smooth_end_for_constant_y():
+    X, _, weights = data(weighted=False)
+    inverse = RidgeInverse(Gaussian()(X, X), weights)
+    assert inverse.best_ridge(np.zeros(N)) == pytest.approx(inverse.trace * ridge.RIDGE_GRID[-1])
+
+
+def test_best_ridge_is_small_for_a_smooth_function_and_large_for_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(40, 1))
+    inverse = RidgeInverse(Gaussian(1.0)(X, X), np.full(40, 1 / 40))
+    smooth, noise = inverse.best_ridge(np.sin(2 * X[:, 0])), inverse.best_ridge(rng.normal(size=40))
+    assert smooth < 1e-5 * inverse.trace
+    assert noise > 1e-3 * inverse.trace
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+@pytest.mark.filterwarnings("error")
+def test_a_constant_kernel_predicts_the_mean(constant):
+    """The kernel when every scale is zero: rounding must not be taken for a signal."""
+    K, y = np.full((7, 7), constant), np.array([1.0, 2.0, 3.0, 6.0, -1.0, 0.1, 0.3])
+    weights = np.arange(1.0, 8.0) / 28
+    inverse = RidgeInverse(K, weights)
+    best = inverse.best_ridge(y)
+    np.testing.assert_allclose(K @ inverse.matrix(best) @ y, 0, atol=1e-6)
+    means = [np.average(np.delete(y, i), weights=np.delete(weights, i)) for i in range(7)]
+    np.testing.assert_allclose(inverse.loo_residuals(y, best), y - means, rtol=1e-6)
+
+
+def test_inputs_stay_as_they_are():
+    X, y, weights = data(weighted=True)
+    K = Gaussian()(X, X)
+    K.setflags(write=False)
+    before = K.copy()
+    RidgeInverse(K, weights).best_ridge(y)
+    np.testing.assert_array_equal(K, before)
+
+
+def test_smallest_ridge_is_far_below_the_eigenvalues():
+    X, _, weights = data(weighted=False)
+    inverse = RidgeInverse(Gaussian()(X, X), weights)
+    assert 0 < inverse.smallest_ridge < 1e-12 * inverse.trace
