@@ -147,18 +147,43 @@ def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
 
 
 def walk_path(
-    problem: Problem, alphas: Array, solver: Solver
+    problem: Problem, alphas: Array, solver: Solver, flat: Array | None = None
 ) -> Iterator[tuple[Problem, Solution]]:
-    """Solutions at increasing ``alphas``, each warm-started from the one before."""
-    start: Array | None = None
+    """Solutions at increasing ``alphas``, each warm-started from those before.
+
+    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
+    the top of the path starts are interpolated to it.
+    """
+    done: list[tuple[float, Array]] = []
     for alpha in alphas:
         here = replace(problem, alpha=float(alpha))
-        if start is not None and problem.alpha > 0:
-            start = _stretch(problem.penalty, start, problem.alpha, here.alpha)
-        problem = here
-        solution = solver.solve(problem, start)
-        yield problem, solution
-        start = solution.point.s
+        solution = solver.solve(here, _warm_start(here, done, flat))
+        yield here, solution
+        done = [*done[-1:], (here.alpha, solution.point.s)]
+
+
+def _warm_start(
+    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
+) -> Array | None:
+    """Of the starts at hand, the one with the best dual value.
+
+    The last solution carried on along the line through the one before it, and the last solution
+    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
+    """
+    if not done:
+        return None
+    last, s = done[-1]
+    starts = [s]
+    if len(done) > 1 and last > done[0][0]:
+        before, s_before = done[0]
+        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
+    top = 0.0 if flat is None else problem.gauge(flat)
+    if flat is not None and top > last:
+        t = min(1.0, (problem.alpha - last) / (top - last))
+        starts.append(s + t * (flat - s))
+    if len(starts) == 1:
+        return starts[0]
+    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])
 
 
 def support_of(problem: Problem, solution: Solution) -> Mask:
@@ -177,10 +202,3 @@ def support_of(problem: Problem, solution: Solution) -> Mask:
     threshold = np.sqrt(np.finfo(float).eps) * derivative.max(initial=0.0)
     chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
     return np.asarray(partition.spread(chosen), dtype=bool)
-
-
-def _stretch(penalty: Penalty, s: Array, last: float, alpha: float) -> Array:
-    """Move the groups on their spheres to the spheres of the next alpha."""
-    norms = penalty.partition.norms(s)
-    active = norms >= penalty.radius(last) * (1 - ON_SPHERE)
-    return penalty.partition.rescale(s, norms, np.where(active, norms * (alpha / last), norms))

@@ -5,9 +5,9 @@ columns into a canonical order and standardises. So weight ``k`` equals ``k`` co
 rows or columns of the input permutes the result and changes nothing else, to the last bit.
 
 **Canonical order.** Colours, refined in turn as in graph isomorphism: the colour of a column is an
-order-free hash of its (rank, colour of the row) pairs, that of a row one of its (rank, colour of the
-column) pairs; rows start from the ranks of ``y`` and of the weights. Ranks are within a column, so
-shifting and rescaling inputs does not change the order. Rows or columns of equal colour are
+order-free hash of its (rank, colour of the row) pairs, that of a row one of its (rank, colour of
+the column) pairs; rows start from the ranks of ``y`` and of the weights. Ranks are within a column,
+so shifting and rescaling inputs does not change the order. Rows or columns of equal colour are
 exchangeable. The order is arbitrary but fixed, so taking its first rows is a fair random sample.
 """
 
@@ -45,8 +45,8 @@ class Table:
     """Data as the problems see them: merged, canonical, scaled.
 
     ``X`` (n, d), ``y`` (n,), ``weights`` (n,) adding up to one. Column ``a`` of ``X`` is column
-    ``columns[a]`` of the input; row ``i`` of the input went to row ``rows[i]``, or was dropped where
-    that is -1. Constant columns are left out.
+    ``columns[a]`` of the input; row ``i`` of the input went to row ``rows[i]``, or was dropped
+    where that is -1. Constant columns are left out.
     """
 
     X: Array
@@ -91,12 +91,11 @@ def prepare(
     kept = np.flatnonzero(sample_weight > 0)
     if len(kept) < MIN_ROWS:
         raise InvalidDataError(
-            f"At least {MIN_ROWS} rows with positive weight are needed; got n_samples={len(kept)}."
+            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
+            f"got n_samples={len(kept)}."
         )
-    merged, inverse = np.unique(
-        np.column_stack([X[kept], y[kept]]), axis=0, return_inverse=True
-    )
-    weights = np.bincount(inverse.ravel(), weights=sample_weight[kept])
+    merged, inverse = np.unique(np.column_stack([X[kept], y[kept]]), axis=0, return_inverse=True)
+    weights = np.bincount(inverse.ravel(), weights=sample_weight[kept]).astype(float)
     X_merged, y_merged = merged[:, :-1], merged[:, -1]
     row_order, column_order = canonical_order(X_merged, y_merged, weights)
     X_merged, y_merged = X_merged[row_order][:, column_order], y_merged[row_order]

@@ -23,10 +23,10 @@ problem in ``s`` alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient 
 **Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
 domain of the conjugate; it bounds the suboptimality of ``f``.
 
-**Bounds from the gap.** For ``f`` and ``s`` of one dual point with gap ``e``: (P) is strongly convex
-and so is minus the dual in ``f``, so ``2 lambda ||f - f*||^2 <= e``. With ``c_a^2`` the mean of
-``L^{aa}[i, i]`` this bounds ``| ||d_a f||_n - ||d_a f*||_n |`` by ``c_a sqrt(e / (2 lambda))``; and
-from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_g||)``.
+**Bounds from the gap.** For ``f`` and ``s`` of one dual point with gap ``e``: (P) is strongly
+convex and so is minus the dual in ``f``, so ``2 lambda ||f - f*||^2 <= e``. With ``c_a^2`` the mean
+of ``L^{aa}[i, i]`` this bounds ``| ||d_a f||_n - ||d_a f*||_n |`` by ``c_a sqrt(e / (2 lambda))``;
+and from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_g||)``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
-from nablasso.spaces import RepresenterSpace, RidgeInverse
+from nablasso.spaces import RepresenterSpace
 
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
+NEARLY_FLAT, BLOWN_UP = 1e-3, 3.0  # see Problem.alpha_scale
 MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 
 
@@ -106,15 +107,23 @@ class Problem:
         g = self.space.pull(u, v, carry) * self.root
         return DualPoint(s, u, self.space.gram @ u + Dv, g)
 
+    def feasible_point(self, s: Array) -> DualPoint:
+        """The dual point at ``s``, moved into the domain of the conjugate."""
+        norms = self.penalty.partition.norms(s)
+        inside = self.penalty.project_dual(norms, self.alpha)
+        return self.dual_point(self.penalty.partition.rescale(s, norms, inside))
+
+    def with_intercept(self, u: Array, v: Array) -> Coefficients:
+        """The function of ``u`` and ``v`` with its best intercept."""
+        return Coefficients(u, v, self._best_intercept(self.space.values(u, v)))
+
     def coefficient(self, s: Array) -> Array:
         """``v`` that belongs to the dual variable ``s``."""
         return np.asarray(s * (self.root / (2 * self.ridge)))
 
     def unpack(self, point: DualPoint) -> Coefficients:
         """The function of a dual point."""
-        return Coefficients(
-            point.u, self.coefficient(point.s), self._best_intercept(point.values)
-        )
+        return Coefficients(point.u, self.coefficient(point.s), self._best_intercept(point.values))
 
     def squared_norm(self, point: DualPoint) -> float:
         """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
@@ -134,37 +143,62 @@ class Problem:
 
     def primal(self, coef: Coefficients) -> float:
         """Objective of any function of the space."""
-        Dv, carry = self.space.push(coef.v)
-        values = self.space.gram @ coef.u + Dv
-        gradients = self.space.pull(coef.u, coef.v, carry)
+        values, gradients = self.space.products(coef.u, coef.v)
         norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
         return self._primal(values, gradients * self.root, norm2, coef.intercept)
 
     def gap(self, coef: Coefficients) -> float:
         """Bound on the suboptimality of any function: primal minus a feasible dual value."""
-        s = coef.v * (2 * self.ridge / self.root)
-        norms = self.penalty.partition.norms(s)
-        inside = self.penalty.project_dual(norms, self.alpha)
-        point = self.dual_point(self.penalty.partition.rescale(s, norms, inside))
+        point = self.feasible_point(coef.v * (2 * self.ridge / self.root))
         return self.primal(coef) - self.primal_dual(point)[1]
 
-    def alpha_max(self, *, tol: float = 1e-7, max_iter: int = 1000) -> float:
+    def alpha_max(self) -> float:
         r"""Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        The unconstrained dual solution, ``M s = -g(0)`` with ``M`` the Hessian of ``Phi``, makes
-        all penalised derivatives zero on the data; it is feasible from ``alpha = max_g ||s_g|| /
-        slope_g`` on, with ``slope_g`` the penalty's slope at zero. By conjugate gradients, one
-        product an iteration; where ``max_iter`` of them do not reach ``tol`` directly, with the
-        least-norm solution, if there are at most ``MAX_DIRECT`` unknowns.
+        :meth:`flat_dual` makes all penalised derivatives zero on the data; it is feasible from
+        ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's slope at zero.
+        """
+        return self.gauge(self.flat_dual())
+
+    def alpha_scale(self) -> float:
+        """``alpha_max``, unless directions that the data hardly determine blow it up.
+
+        On clustered or densely sampled inputs a function can be made exactly flat at the data at
+        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
+        that matter. This is detected by comparison with the alpha that makes the derivatives a
+        thousandth of those of ridge regression, which is returned instead.
+        """
+        nearly = self.flat_dual(NEARLY_FLAT, direct=False)
+        exact, rough = self.gauge(self.flat_dual(start=nearly)), self.gauge(nearly)
+        return exact if exact <= BLOWN_UP * rough else rough
+
+    def flat_dual(
+        self,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        *,
+        start: Array | None = None,
+        direct: bool = True,
+    ) -> Array:
+        """Dual variable whose function is flat on the data: ``M s = -g(0)``.
+
+        ``M`` is the Hessian of ``Phi`` on the penalised variables. Conjugate gradients to a
+        residual of ``tol``, one product an iteration; where ``max_iter`` of them do not get there
+        and ``direct`` allows it, the least-norm solution up to ``MAX_DIRECT`` unknowns.
         """
         columns = np.flatnonzero(self.penalty.partition.spread(self.penalty.weights > 0))
         s = np.zeros(self.space.X.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
+        x0 = None if start is None else start[:, columns].ravel()
         M = LinearOperator((rhs.size, rhs.size), self._hessian_product(columns), dtype=float)
-        solution, unconverged = cg(M, rhs, rtol=tol, maxiter=max_iter)
-        if unconverged and rhs.size <= MAX_DIRECT:
+        solution, unconverged = cg(M, rhs, x0=x0, rtol=tol, maxiter=max_iter)
+        if unconverged and direct and rhs.size <= MAX_DIRECT:
             solution = _least_norm(self._dense_hessian(columns), rhs)
         s[:, columns] = solution.reshape(len(s), -1)
+        return s
+
+    def gauge(self, s: Array) -> float:
+        """Smallest alpha whose balls hold ``s``."""
         slope = self.penalty.radius(1.0)
         norms = self.penalty.partition.norms(s)
         return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
@@ -216,5 +250,5 @@ class Problem:
 
 def _least_norm(M: Array, rhs: Array) -> Array:
     """Solution of a positive semidefinite system; the least-norm one up to rounding."""
-    M[np.diag_indices_from(M)] += 2 * np.finfo(float).eps * np.trace(M)
-    return np.asarray(solve(M, rhs, assume_a="pos", overwrite_a=True, check_finite=False))
+    M[np.diag_indices_from(M)] += 10 * len(M) * np.finfo(float).eps * np.trace(M)
+    return np.asarray(cho_solve(cho_factor(M, overwrite_a=True, check_finite=False), rhs))

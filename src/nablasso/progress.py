@@ -1,7 +1,7 @@
 """Progress of long work: steps done, time left. Library code reports; someone else shows.
 
-``track(results, total, label)`` passes the items of an iterable on and reports after each. Reports go
-to the reporter set by :func:`reporting` (the command sets one) or, with ``verbose``, to the
+``track(results, total, label)`` passes the items of an iterable on and reports after each. Reports
+go to the reporter set by :func:`reporting` (the command sets one) or, with ``verbose``, to the
 ``nablasso`` logger.
 """
 

@@ -37,11 +37,11 @@ NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts 
 
 
 @dataclass(eq=False, repr=False)
-class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
     """Shared by the derivative estimators; the penalty is each one's own.
 
-    Parameters are dataclass fields, so that each is declared once and every estimator's ``__init__``
-    lists all of its own, as scikit-learn expects.
+    Parameters are dataclass fields, so that each is declared once and the ``__init__`` of every
+    estimator lists all of its own, as scikit-learn expects.
     """
 
     kernel: Any = "gaussian"
@@ -134,9 +134,7 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):  # 
         )
 
     def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        return prepare(
-            X, y, weights, standardize=self.standardize, centre_y=self.fit_intercept
-        )
+        return prepare(X, y, weights, standardize=self.standardize, centre_y=self.fit_intercept)
 
     def _fit_table(
         self, X: Array, table: Table, alpha: float | None, ridge: float | None, multiplier: float
@@ -147,7 +145,7 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):  # 
         family = Family(table, self._formulation(), multiplier)
         problem = family.problem(family.best_ridge() if ridge is None else float(ridge))
         if alpha is None:
-            alpha = DEFAULT_FRACTION * problem.alpha_max()
+            alpha = DEFAULT_FRACTION * problem.alpha_scale()
         problem = replace(problem, alpha=float(alpha))
         solution = as_solver(self.solver, self.tol, self.max_iter).solve(problem)
         self._warn_unless_converged(problem, solution)

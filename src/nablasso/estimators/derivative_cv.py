@@ -104,7 +104,7 @@ class _CrossValidated(DerivativeSelector):
             raise InvalidParameterError(
                 f"alphas must be a positive number or a list; got {self.alphas!r}."
             )
-        top = family.problem(ridge).alpha_max()
+        top = family.problem(ridge).alpha_scale()
         return alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
 
     def _scores(
@@ -153,7 +153,7 @@ class _CrossValidated(DerivativeSelector):
         self.best_score_ = float(mean[best])
 
 
-class _FoldModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class _FoldModel(RegressorMixin, BaseEstimator):
     """A fitted function in the shape that scikit-learn's scorers expect."""
 
     def __init__(self, function: Function | None = None, table: Table | None = None) -> None:

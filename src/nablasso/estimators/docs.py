@@ -13,7 +13,8 @@ _SECTIONS = {
             ``"gaussian"``, ``"matern"``, ``"rational_quadratic"``, ``"linear"``, ``"polynomial"``,
             ``"anova"``, or an object of :mod:`nablasso.kernels`.
         alpha : float, optional
-            Sparsity weight; by default a tenth of the smallest value that selects nothing.
+            Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects
+            nothing (of ``Problem.alpha_scale`` where that is blown up).
         ridge : float, optional
             Weight of ``||f||^2``, positive; by default chosen by closed-form leave-one-out.
         """,
@@ -22,7 +23,7 @@ _SECTIONS = {
             As in the estimator without cross-validation.
         alphas : int or array-like, default=30
             Sparsity weights to try; a number asks for that many from the computed ``alpha_max`` of
-            each ridge and width down to a thousandth of it.
+            each ridge and width (``Problem.alpha_scale``) down to a thousandth of it.
         ridges : array-like, optional
             Weights of ``||f||^2`` to try; by default the leave-one-out choice of each width (at
             least 1e-4 of the kernel's trace) times 1, 10 and 100.

@@ -82,11 +82,12 @@ def derivative_path(
     family = Family(selector._prepare(X, y, weights), selector._formulation())
     ridge = family.best_ridge() if selector.ridge is None else float(selector.ridge)
     problem = family.problem(ridge)
-    top = problem.alpha_max()
+    flat = problem.flat_dual()
+    top = problem.gauge(flat)
     grid = alpha_grid(top, n_alphas, eps) if alphas is None else _descending(alphas)
     solver = as_solver(selector.solver, selector.tol, selector.max_iter)
     steps = track(
-        walk_path(problem, grid[::-1], solver), len(grid), "path", verbose=selector.verbose
+        walk_path(problem, grid[::-1], solver, flat), len(grid), "path", verbose=selector.verbose
     )
     table, shape = family.table, (len(grid), X.shape[1])
     importances, support = np.zeros(shape), np.zeros(shape, dtype=bool)

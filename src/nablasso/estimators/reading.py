@@ -17,7 +17,7 @@ TWIN_CORRELATION = 0.95
 
 
 def feature_kinds(X: Array) -> NDArray[np.str_]:
-    """``"constant"``, ``"discrete"`` (at most 10 distinct values) or ``"continuous"`` per column."""
+    """``"constant"``, ``"discrete"`` (at most 10 values) or ``"continuous"`` per column."""
     levels = np.array([len(np.unique(column)) for column in X.T])
     kinds = np.where(levels <= DISCRETE_LEVELS, "discrete", "continuous")
     return np.where(levels == 1, "constant", kinds)
@@ -80,7 +80,9 @@ def summary_text(selector: Any) -> str:
             "Too few rows: the selected variables predict left-out rows no better than the mean."
         )
     lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.twins_]
-    constant = [n for n, kind in zip(names, selector.feature_kinds_, strict=True) if kind == "constant"]
+    constant = [
+        n for n, kind in zip(names, selector.feature_kinds_, strict=True) if kind == "constant"
+    ]
     if constant:
         lines.append(f"Constant, never selectable: {', '.join(constant)}.")
     return "\n".join(lines)

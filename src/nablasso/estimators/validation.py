@@ -22,14 +22,13 @@ SHOWN = 10  # names listed in a message before it says "..."
 
 def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
     """``X`` (n, d) and ``y`` (n,) as finite floats, or an error that says what to do."""
-    if y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    shape = np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
         raise InvalidDataError(
-            f"y should be a 1d array of one target; got shape {np.shape(y)}. Fit one model per "
+            f"y should be a 1d array of one target; got shape {shape}. Fit one model per "
             "column, for example with sklearn.multioutput.MultiOutputRegressor."
         )
-    X, y = validate_data(
-        estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False
-    )
+    X, y = validate_data(estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False)
     _check_finite_columns(estimator, X)
     bad = np.flatnonzero(~np.isfinite(y))
     if bad.size:
@@ -103,9 +102,10 @@ def check_non_negative(value: float | None, name: str) -> None:
 
 
 def _check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
-    bad = ~np.isfinite(X).all(axis=0)
-    if bad.any():
-        names = [name for name, b in zip(feature_names(estimator), bad, strict=True) if b]
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if bad.size:
+        all_names = feature_names(estimator)
+        names = [all_names[a] for a in bad]
         shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
         raise InvalidDataError(
             f"Input X contains NaN or infinity in columns {shown}. Drop these rows, or impute "

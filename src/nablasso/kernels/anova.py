@@ -33,7 +33,6 @@ from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
 from nablasso.kernels.radial import Gaussian, RadialKernel
 
-
 KEEP_BYTES = 256 << 20
 
 

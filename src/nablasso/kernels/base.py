@@ -43,7 +43,7 @@ def row_blocks(n_rows: int, row_length: int) -> Iterator[slice]:
 
 def positive(value: Any, name: str) -> float:
     """``value`` as a float, or an error that names the parameter."""
-    if not isinstance(value, Real) or not (np.isfinite(float(value)) and value > 0):
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
     return float(value)
 

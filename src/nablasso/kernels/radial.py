@@ -140,4 +140,3 @@ class _RadialOperator(KernelOperator):
         for a in range(self.Z.shape[1]):
             L[:, a, :, a] -= self.K1
         return D, L
-

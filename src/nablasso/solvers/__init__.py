@@ -12,7 +12,7 @@ SOLVERS: dict[str, type[Solver]] = {"dual": DualSolver, "denovas": Denovas, "adm
 
 
 def as_solver(solver: str | Solver, tol: float, max_iter: int | None) -> Solver:
-    """Return the solver object that a name or an object stands for; an object keeps its settings."""
+    """Return the solver that a name or an object stands for; an object keeps its settings."""
     if isinstance(solver, Solver):
         return solver
     if not isinstance(solver, str) or solver not in SOLVERS:

@@ -1,15 +1,16 @@
 r"""ADMM of Gregorova et al. (2018), section 4, on the operators of this library.
 
-With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``, values are the first rows of ``N w``, gradients the
-others. Split ``Z w = phi`` (``Z`` the weighted gradients) with scaled multiplier ``lam``, step ``kappa``:
+With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``, values are the first rows of ``N w``, gradients
+the others. Split ``Z w = phi`` (``Z`` the weighted gradients) with scaled multiplier ``lam`` and
+step ``kappa``:
 
 * S1  ``min_w |T1 (F w - y)|^2 / 2 + ridge w'N w + kappa/2 |Z w - phi + lam|^2``
 * S2  ``phi = prox_{alpha Omega / kappa}(Z w + lam)``
 * S3  ``lam += Z w - phi``
 
 S1 in closed form. Let ``T = diag(sqrt(2) Q S, sqrt(kappa) S)`` act on (values, gradients), ``S =
-diag(sqrt p)``, ``Q`` the centring. The normal equations are ``N (2 ridge + T'T N) w = N T'T r`` with
-``r = (y, phi - lam)``, so ``w = T' x`` with
+diag(sqrt p)``, ``Q`` the centring. The normal equations are ``N (2 ridge + T'T N) w = N T'T r``
+with ``r`` the targets ``y`` and ``phi - lam``, so ``w = T' x`` with
 
 .. math:: (2 \lambda I + T N T^\top)\, x = T r ,
 
@@ -108,8 +109,9 @@ class _State:
         """S1, S2, S3; returns primal residual, dual residual (in units of phi) and scale."""
         self.w, Zw = self.step.solve(self.phi - self.lam, self.kappa)
         shifted = Zw + self.lam
-        before, self.phi = self.phi, self.problem.penalty.prox(
-            shifted, self.problem.alpha / self.kappa
+        before, self.phi = (
+            self.phi,
+            self.problem.penalty.prox(shifted, self.problem.alpha / self.kappa),
         )
         self.lam = shifted - self.phi
         scale = max(float(np.linalg.norm(Zw)), float(np.linalg.norm(self.lam)))
@@ -130,11 +132,7 @@ class _State:
         self.lam = self.lam / factor
 
     def unpack(self) -> Coefficients:
-        u, v = self.w
-        if not self.problem.fit_intercept:
-            return Coefficients(u, v, 0.0)
-        residual = self.problem.y - self.problem.space.values(u, v)
-        return Coefficients(u, v, float(self.problem.weights @ residual))
+        return self.problem.with_intercept(*self.w)
 
 
 class _LinearStep:
@@ -168,7 +166,7 @@ class _LinearStep:
 
     def solve(self, r: Array, kappa: float) -> tuple[tuple[Array, Array], Array]:
         """``w`` and ``Z w`` for the target gradients ``r``."""
-        rhs = self.into(self.problem.y, r, kappa, rooted=True)
+        rhs = self.into(self.problem.y, r, kappa)
         x = self.solve_system(rhs, kappa)
         u = np.sqrt(2) * self.s * self._centre(x[: self.n])
         v = np.sqrt(kappa) * self.root * x[self.n :].reshape(r.shape)
@@ -185,9 +183,8 @@ class _LinearStep:
             self.kappa = kappa
         return np.asarray(cho_solve(self.factor, rhs, check_finite=False))
 
-    def into(self, values: Array, gradients: Array, kappa: float, *, rooted: bool) -> Array:
-        """``T`` applied to values and gradients (already times ``sqrt p`` when ``rooted``)."""
-        weighted = gradients if rooted else gradients * self.root
+    def into(self, values: Array, weighted: Array, kappa: float) -> Array:
+        """``T`` applied to values and to gradients already times ``sqrt p``."""
         top = np.sqrt(2) * self._centre(self.s * values)
         return np.concatenate([top, np.sqrt(kappa) * weighted.ravel()])
 
@@ -207,15 +204,13 @@ class _ConjugateGradientStep(_LinearStep):
         def product(x: Array) -> Array:
             u = np.sqrt(2) * self.s * self._centre(x[: self.n])
             v = np.sqrt(kappa) * self.root * x[self.n :].reshape(shape)
-            Dv, carry = self.problem.space.push(v)
-            values = self.problem.space.gram @ u + Dv
-            gradients = self.problem.space.pull(u, v, carry)
-            image = self.into(values, gradients, kappa, rooted=False)
+            values, gradients = self.problem.space.products(u, v)
+            image = self.into(values, gradients * self.root, kappa)
             return np.asarray(image + 2 * self.problem.ridge * x)
 
         A = LinearOperator((len(rhs), len(rhs)), matvec=product, dtype=float)
         before = self.x
         self.x, _ = cg(A, rhs, x0=self.x, rtol=self.accuracy)
-        moved = np.linalg.norm(self.x - before) / max(float(np.linalg.norm(self.x)), 1e-300)
+        moved = float(np.linalg.norm(self.x - before)) / max(float(np.linalg.norm(self.x)), 1e-300)
         self.accuracy = min(self.accuracy, max(0.1 * moved, 1e-10))
         return np.asarray(self.x)

@@ -70,10 +70,6 @@ class Solver(BaseEstimator, ABC):
 
 def certify(problem: Problem, coef: Coefficients, n_iter: int, status: Status) -> Solution:
     """Solution of a primal method: its function, and a dual point made feasible from its ``v``."""
-    partition = problem.penalty.partition
-    s = coef.v * (2 * problem.ridge / problem.root)
-    norms = partition.norms(s)
-    inside = problem.penalty.project_dual(norms, problem.alpha)
-    point = problem.dual_point(partition.rescale(s, norms, inside))
+    point = problem.feasible_point(coef.v * (2 * problem.ridge / problem.root))
     dual = problem.primal_dual(point)[1]
     return Solution(coef, point, problem.primal(coef), dual, n_iter, status)

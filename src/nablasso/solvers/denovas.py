@@ -1,7 +1,8 @@
 r"""DENOVAS: Algorithm 1 of Rosasco et al. (2013), on the operators of this library.
 
-With :math:`\hat S f = \sqrt{p_i}(f(x_i) - \bar f)` and :math:`\hat\nabla f = \sqrt{p_i}\,\partial_a f(x_i)`
-(the mean is taken off when there is an intercept) the problem is
+With :math:`\hat S f = \sqrt{p_i}(f(x_i) - \bar f)` and
+:math:`\hat\nabla f = \sqrt{p_i}\,\partial_a f(x_i)` (the mean is taken off when there is an
+intercept) the problem is
 
 .. math:: \min_f \|\hat S f - \tilde y\|^2 + \alpha\,\Omega(\hat\nabla f) + \lambda \|f\|^2 ,
 
@@ -12,18 +13,19 @@ forward-backward splitting with step :math:`\sigma = \|\hat S\hat S^*\| + \lambd
     w = (1 - \lambda/\sigma) \tilde f - \tfrac1\sigma \hat S^*(\hat S\tilde f - \tilde y),
     \qquad f = w - \hat\nabla^* \bar v .
 
-Inner loop: :math:`\bar v` minimises :math:`\tfrac12\|w - \hat\nabla^* v\|^2 + (c\,\Omega)^*(v)` with
-:math:`c = \alpha/(2\sigma)` by projected gradient with step :math:`1/\eta`,
+Inner loop: :math:`\bar v` minimises :math:`\tfrac12\|w - \hat\nabla^* v\|^2 + (c\,\Omega)^*(v)`
+with :math:`c = \alpha/(2\sigma)` by projected gradient with step :math:`1/\eta`,
 :math:`\eta = \|\hat\nabla\hat\nabla^*\|`, warm-started, until the prox is accurate to
 :math:`\epsilon_t \sim t^{-l}`, condition (28) of the paper.
 
-Two corrections of the printed text: the matrix ``Z`` of (14) and (15) is the transpose of (9), and in
-our code it is the pair ``push``/``pull``; the balls (11) use the norm divided by ``n``, which is here
-the factor :math:`\sqrt{p_i}`.
+Two corrections of the printed text: the matrix ``Z`` of (14) and (15) is the transpose of (9), and
+in our code it is the pair ``push``/``pull``; the balls (11) use the norm divided by ``n``, which is
+here the factor :math:`\sqrt{p_i}`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -159,23 +161,18 @@ class _Maps:
     def norm(self, f: _Function) -> float:
         """Norm of ``f`` in the space."""
         u, v = self.coefficients(f)
-        Dv, carry = self.problem.space.push(v)
-        square = u @ (self.problem.space.gram @ u + Dv)
-        square += np.sum(v * self.problem.space.pull(u, v, carry))
+        values, gradients = self.problem.space.products(u, v)
+        square = float(u @ values) + float(np.sum(v * gradients))
         return float(np.sqrt(max(square, 0.0)))
 
     def unpack(self, f: _Function) -> Coefficients:
-        u, v = self.coefficients(f)
-        if not self.problem.fit_intercept:
-            return Coefficients(u, v, 0.0)
-        residual = self.problem.y - self.problem.space.values(u, v)
-        return Coefficients(u, v, float(self.problem.weights @ residual))
+        return self.problem.with_intercept(*self.coefficients(f))
 
     def _centre(self, a: Array) -> Array:
         return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
 
 
-def _top_eigenvalue(product, shape: tuple[int, ...]) -> float:  # type: ignore[no-untyped-def]
+def _top_eigenvalue(product: Callable[[Array], Array], shape: tuple[int, ...]) -> float:
     """Largest eigenvalue by power iteration, from a fixed start, two per cent on the safe side."""
     x = np.random.default_rng(0).standard_normal(shape)
     value = 0.0

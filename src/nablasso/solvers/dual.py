@@ -1,7 +1,7 @@
 r"""One loop on the dual: spectral projected gradient, then acceleration with restart.
 
-The dual of (P) in ``s`` is ``min_s Phi(s) + h(s)`` with ``Phi`` a convex quadratic whose gradient at
-``s`` is ``g`` (one product, O(n^2 d)) and ``h = (alpha Omega)*`` with a closed-form proximal
+The dual of (P) in ``s`` is ``min_s Phi(s) + h(s)`` with ``Phi`` a convex quadratic whose gradient
+at ``s`` is ``g`` (one product, O(n^2 d)) and ``h = (alpha Omega)*`` with a closed-form proximal
 operator. Two step rules share the loop:
 
 * *spectral*: the step is a Barzilai-Borwein quotient of the last two iterates; a non-monotone
@@ -10,7 +10,7 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n (d + 1)`` is at most ``MAX_FACTORED`` an ill-conditioned problem first gets a better point
+Where ``n d`` is at most ``MAX_FACTORED`` an ill-conditioned problem first gets a better point
 from :class:`~nablasso.solvers.admm.Admm`, whose one factorisation is then cheaper than the
 thousands of products it saves.
 
@@ -32,7 +32,7 @@ from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
-MAX_FACTORED = 2000
+MAX_FACTORED = 1000
 
 
 class DualSolver(Solver):
@@ -48,9 +48,7 @@ class DualSolver(Solver):
         Products after which acceleration takes over.
     """
 
-    def __init__(
-        self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300
-    ) -> None:
+    def __init__(self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.spectral_steps = spectral_steps
@@ -60,7 +58,7 @@ class DualSolver(Solver):
     ) -> Solution:
         """Minimise the dual from ``start`` (zero by default)."""
         s = np.zeros(problem.space.X.shape) if start is None else start
-        run = _Run(problem, problem.dual_point(_feasible(problem, s)), start is not None)
+        run = _Run(problem, problem.feasible_point(s), start is not None)
         target = self.tol * problem.reference
         for n_iter in range(self.max_iter + 1):
             primal, dual = problem.primal_dual(run.point)
@@ -85,12 +83,6 @@ class DualSolver(Solver):
     def _factored(self, problem: Problem, s: Array) -> _Run:
         """Go on from where ADMM gets to from ``s``."""
         return _Run(problem, Admm(tol=self.tol, max_iter=self.max_iter).solve(problem, s).point)
-
-
-def _feasible(problem: Problem, s: Array) -> Array:
-    partition = problem.penalty.partition
-    norms = partition.norms(s)
-    return partition.rescale(s, norms, problem.penalty.project_dual(norms, problem.alpha))
 
 
 @dataclass
@@ -124,9 +116,7 @@ class _Run:
         slope, bend = float(np.sum(move * here.g)), float(np.sum(move * change))
         h_there = self._h(target)
         drop = slope + h_there - self.h  # directional derivative bound, negative
-        self.projected = (
-            self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop
-        )
+        self.projected = self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop
         if not self.projected:
             t = min(1.0, max(-drop / max(bend, TINY), 1e-3))
             there = _between(here, there, t)

@@ -67,6 +67,11 @@ class RepresenterSpace:
         """``D u + L v`` at the centres, shape (n, d)."""
         return self.operator.pull(u, v * self.scales, carry) * self.scales
 
+    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """Values ``K u + D' v`` and gradients ``D u + L v`` at the centres."""
+        Dv, carry = self.push(v)
+        return self.gram @ u + Dv, self.pull(u, v, carry)
+
     def values(self, u: Array, v: Array) -> Array:
         """``K u + D' v`` at the centres."""
         return self.gram @ u + self.push(v)[0]

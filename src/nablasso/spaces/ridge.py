@@ -4,8 +4,9 @@ For weights ``p`` (adding up to one), with an unpenalised intercept,
 
 .. math:: \min_{u, b} \sum_i p_i (y_i - b - (K u)_i)^2 + \lambda\, u^\top K u
 
-is solved by ``H u = y - b``, ``1'u = 0`` with ``H = K + lambda diag(1/p)``. Put ``S = diag(sqrt p)``,
-``s = sqrt p`` (a unit vector) and ``Q = I - s s'``. With ``Q S K S Q = V diag(w) V'``
+is solved by ``H u = y - b``, ``1'u = 0`` with ``H = K + lambda diag(1/p)``. Put
+``S = diag(sqrt p)``, ``s = sqrt p`` (a unit vector) and ``Q = I - s s'``. With
+``Q S K S Q = V diag(w) V'``
 
 .. math:: u = P y, \qquad P = S V \,\mathrm{diag}\big(1/(w + \lambda)\big)\, V^\top S
 
@@ -44,9 +45,7 @@ class RidgeInverse:
         rounding = len(A) * np.finfo(float).eps * (float(np.trace(A)) or 1.0)
         if fit_intercept:
             A = _deflate(A, self.root)
-        eigenvalues, V = eigh(
-            (A + A.T) / 2, driver="evd", overwrite_a=True, check_finite=False
-        )
+        eigenvalues, V = eigh((A + A.T) / 2, driver="evd", overwrite_a=True, check_finite=False)
         if fit_intercept:  # the top eigenvector is s; make the others exactly orthogonal to it
             eigenvalues, V = eigenvalues[:-1], V[:, :-1]
             V -= np.outer(self.root, self.root @ V)
@@ -85,7 +84,7 @@ class RidgeInverse:
         ``floor`` leaves out the ridges under that fraction of the trace.
         """
         unit = self.trace if self.trace > 0 else 1.0
-        ridges = np.maximum(unit * RIDGE_GRID[RIDGE_GRID >= floor], 10 * self.smallest_ridge)
+        ridges = np.maximum(unit * RIDGE_GRID[floor <= RIDGE_GRID], 10 * self.smallest_ridge)
         errors = self.loo_errors(y, ridges)
         # the largest among ties: flat curves (constant y, pure rounding) take the smooth end
         best = np.flatnonzero(errors <= errors.min() * (1 + 1e-10))[-1]

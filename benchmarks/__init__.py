@@ -1,0 +1,1 @@
+"""Benchmarks: one folder per question. Speed and memory as ratios within one run."""

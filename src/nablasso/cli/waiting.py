@@ -1,0 +1,54 @@
+"""A line on the terminal that says how long it will take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from nablasso.progress import Progress, reporting
+
+
+class TimeLeft(ProgressColumn):
+    """Counts down to the time estimated at the last report; before the first, counts up."""
+
+    def render(self, task: Task) -> Text:
+        """The column's text."""
+        deadline = task.fields.get("deadline")
+        if deadline is None:
+            return Text(f"{task.elapsed or 0.0:.0f} s so far")
+        return Text(f"about {max(deadline - time.monotonic(), 0.0):.0f} s left")
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show the progress of library calls on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeLeft())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("fitting", total=None)
+
+        def show(progress: Progress) -> None:
+            unit = progress.label.rpartition(" ")[2]  # the last word: "folds"
+            bars.update(
+                task,
+                description=f"{progress.done} of {progress.total} {unit}",
+                completed=progress.done,
+                total=progress.total,
+                deadline=time.monotonic() + progress.seconds_left,
+                refresh=True,
+            )
+            if progress.done == progress.total:
+                bars.update(task, visible=False)
+                bars.add_task("final fit", total=None)
+
+        with reporting(show):
+            yield

@@ -1,0 +1,101 @@
+"""Running the command inside the test, and small tables for it."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nablasso.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """Standard error as one line."""
+        return " ".join(self.err.split())
+
+
+Run = Callable[..., Outcome]
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch) -> Run:
+    """The command with its arguments, as if typed."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for variable in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(*arguments) -> Outcome:
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(caught.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path) -> Write:
+    """A file with the given content; returns its path."""
+
+    def write(content: str | bytes, name: str = "table.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    """y = curved^2 + straight + noise; the other two columns do not matter."""
+    rng = np.random.default_rng(0)
+    names = ["curved", "straight", "idle", "other"]
+    table = pd.DataFrame(rng.normal(size=(40, 4)), columns=names)
+    table["y"] = table.curved**2 + table.straight + 0.1 * rng.normal(size=40)
+    return table
+
+
+@pytest.fixture
+def csv(table, tmp_path) -> Path:
+    """The table as a file."""
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@dataclass
+class Call:
+    """What a fit was asked to do."""
+
+    kind: str
+    params: dict
+    X: pd.DataFrame
+    y: pd.Series
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[Call]:
+    """Every fit is noted here and ends as if the user had pressed Ctrl-C."""
+    noted = []
+
+    def fit(self, X, y):
+        noted.append(Call(type(self).__name__, self.get_params(), X, y))
+        raise KeyboardInterrupt
+
+    base = sys.modules["nablasso"].DerivativeLassoCV.__mro__
+    owner = next(cls for cls in base if "fit" in vars(cls))
+    monkeypatch.setattr(owner, "fit", fit)
+    return noted

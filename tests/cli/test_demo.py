@@ -1,0 +1,104 @@
+"""``nablasso demo``: a stranger's first impression."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nablasso.cli import demonstration
+from nablasso.cli.demonstration import Truth
+from nablasso.cli.model import KernelChoice, Settings
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The demo as a stranger runs it, in a narrow window."""
+    environment = os.environ | {
+        "COLUMNS": "60",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "nablasso", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+
+
+def test_the_demo_finds_the_right_answer(shown):
+    assert shown.returncode == 0, shown.stderr
+    text = " ".join(shown.stdout.split())
+    assert "4 of 12 columns matter for yield_kg_m2: " in text
+    assert (
+        "The right answer is temperature_celsius, light_mol_m2_day, water_l_m2_day, "
+        "nutrient_ms_cm: found exactly."
+    ) in text
+
+
+def test_the_demo_fits_a_narrow_terminal(shown):
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 60
+    assert "\x1b" not in shown.stdout
+
+
+def test_the_demo_says_which_call_was_made(shown):
+    lines = [line.rstrip() for line in shown.stdout.splitlines()]
+    for line in demonstration.PYTHON.splitlines():
+        assert f"  {line}".rstrip() in lines
+    assert "  nablasso select table.csv --target COLUMN" in lines
+
+
+def test_the_python_lines_make_the_call_of_the_demo(run, calls):
+    run("demo")
+    with contextlib.suppress(KeyboardInterrupt):
+        exec(demonstration.PYTHON, {})
+    ours, theirs = calls
+    assert ours.kind == theirs.kind
+    assert repr(ours.params.pop("kernel")) == repr(theirs.params.pop("kernel"))
+    assert ours.params == theirs.params
+    assert ours.X.equals(theirs.X)
+    assert (ours.y == theirs.y).all()
+
+
+def test_json_compares_with_the_truth(run, monkeypatch):
+    quick = Settings(kernel=KernelChoice("polynomial", degree=2), n_alphas=3, n_folds=2)
+    monkeypatch.setattr(demonstration, "settings", lambda jobs: quick)
+    outcome = run("demo", "--json")
+    assert outcome.code == 0
+    content = json.loads(outcome.out)
+    truth = content["truth"]
+    selected = {v["name"] for v in content["selected"]}
+    assert len(truth["columns"]) == 4
+    assert set(truth["missing"]) == set(truth["columns"]) - selected
+    assert set(truth["extra"]) == selected - set(truth["columns"])
+    assert truth["found"] == (selected == set(truth["columns"]))
+    assert content["source"] == "nablasso.datasets.make_demo()"
+
+
+class Selection:
+    """As much of a result as a comparison needs."""
+
+    def __init__(self, *names):
+        self.selected = [type("Variable", (), {"name": name}) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("names", "verdict"),
+    [
+        (["b", "a"], "The right answer is a, b: found exactly."),
+        (["a"], "The right answer is a, b: missed b."),
+        (["a", "b", "z"], "The right answer is a, b: wrongly selected z."),
+        (["z"], "The right answer is a, b: missed a, b; wrongly selected z."),
+    ],
+)
+def test_the_verdict(names, verdict):
+    assert Truth(("a", "b")).verdict(Selection(*names)) == verdict
+
+
+def test_jobs_reach_the_estimator(run, calls):
+    run("demo", "--jobs", "2")
+    assert calls[0].params["n_jobs"] == 2

@@ -1,0 +1,274 @@
+"""``nablasso select`` from file to answer."""
+
+import gzip
+import json
+import math
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nablasso import DerivativeLassoCV
+from nablasso.kernels import Polynomial
+
+QUICK = ("--kernel", "polynomial", "--alphas", "5", "--cv", "3")
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("NABLASSO_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture
+def reference(table):
+    model = DerivativeLassoCV(Polynomial(degree=2), alphas=5, cv=3)
+    return model.fit(table.drop(columns="y"), table["y"])
+
+
+def test_the_answer_comes_first_then_the_table_then_the_certificate(run, csv, reference):
+    outcome = run("select", csv, "--target", "y", *QUICK)
+    assert outcome.code == 0
+    assert not outcome.err
+    assert "\x1b" not in outcome.out  # no colours outside a terminal
+    lines = outcome.out.splitlines()
+    assert lines[0] == "2 of 4 columns matter for y: curved, straight."
+    assert lines[1].split() == ["Column", "Strength", "Certified"]
+    for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
+        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}", "yes"]
+    assert (
+        f"Duality gap       {reference.dual_gap_:.1e} ({reference.relative_gap_:.1e} of"
+        in outcome.out
+    )
+    rmse = math.sqrt(-reference.best_score_)
+    assert f"RMSE {rmse:.3g}, " in outcome.out
+    assert (
+        f"alpha, ridge      {reference.alpha_:.3g}, {reference.ridge_:.3g} (lasso)" in outcome.out
+    )
+    assert "Status            clear" in outcome.out
+    assert "Left out          2 columns, 2 of them certified" in outcome.out
+    assert "Kernel            polynomial of degree 2, length scale 1" in outcome.out
+    assert "40 rows, 4 columns and the target" in outcome.out
+
+
+def test_json_is_one_object_with_the_numbers_of_the_library(run, csv, table, reference):
+    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    content = json.loads(outcome.out)
+    assert content["answer"] == "2 of 4 columns matter for y: curved, straight."
+    assert [v["name"] for v in content["selected"]] == ["curved", "straight"]
+    strengths = [v["strength"] for v in content["selected"]]
+    np.testing.assert_allclose(strengths, reference.feature_importances_[:2])
+    bounds = [v["strength_bounds"] for v in content["selected"]]
+    np.testing.assert_allclose(bounds, reference.importance_bounds_[:2])
+    assert all(v["certified"] for v in content["selected"])
+    assert {v["name"] for v in content["left_out"]} == {"idle", "other"}
+    rmse = math.sqrt(-reference.best_score_)
+    expected = {
+        "dual_gap": reference.dual_gap_,
+        "relative_gap": reference.relative_gap_,
+        "alpha": reference.alpha_,
+        "ridge": reference.ridge_,
+        "validation_rmse": rmse,
+        "validation_rmse_over_sd": rmse / np.std(table["y"]),
+        "loo_r2": reference.loo_r2_,
+    }
+    assert {key: content[key] for key in expected} == pytest.approx(expected)
+    assert (content["n_rows"], content["n_columns"], content["n_folds"]) == (40, 4, 3)
+    assert content["selection_status"] == "clear"
+    assert content["kernel"] == "polynomial of degree 2"
+    assert (content["twins"], content["constant"], content["warnings"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("width", [30, 60, 200])
+def test_any_width_of_the_terminal(run, csv, table, monkeypatch, width):
+    names = {"curved": "[red]an uncommonly long name in brackets[/red]", "idle": "temps_écoulé"}
+    table.rename(columns=names).assign(k=1.0).to_csv(csv, index=False)
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("select", csv, "--target", "y", *QUICK)
+    assert outcome.code == 0
+    assert max(len(line) for line in outcome.out.splitlines()) <= width
+    if width == 200:
+        assert (
+            "matter for y: [red]an uncommonly long name in brackets[/red], straight." in outcome.out
+        )
+
+
+def test_constant_columns_twins_ignored_and_kept_are_told(run, csv, table):
+    twin = table.curved + 1e-3 * table.straight
+    table.assign(twin=twin, k=1.0, fixed=7).to_csv(csv, index=False)
+    roles = ["--ignore", "idle", "--ignore", "fixed", "--keep", "other"]
+    outcome = run("select", csv, "--target", "y", *QUICK, *roles)
+    assert "Constant          k (never selectable)" in outcome.out
+    assert "Ignored           idle, fixed" in outcome.out
+    assert "Always kept       other" in outcome.out
+    assert "Status            twins: a selected column has a near copy" in outcome.out
+    assert "could be replaced by" in outcome.out
+    content = json.loads(run("select", csv, "--target", "y", *QUICK, *roles, "--json").out)
+    assert content["constant"] == ["k"]
+    assert content["ignored"] == ["idle", "fixed"]
+    assert content["always_kept"] == ["other"]
+    assert content["selection_status"] == "twins"
+    assert sorted(content["twins"][0]) == ["curved", "twin"]
+    assert "other" in [v["name"] for v in content["selected"]]
+    assert "k" not in [v["name"] for v in content["selected"] + content["left_out"]]
+
+
+def test_groups_are_selected_as_a_whole(run, csv, write):
+    groups = write('{"pair": ["straight", "idle"]}', "groups.json")
+    content = json.loads(
+        run("select", csv, "--target", "y", *QUICK, "--groups", groups, "--json").out
+    )
+    found = {v["name"]: v["group"] for v in content["selected"]}
+    assert found == {"curved": "curved", "straight": "pair", "idle": "pair"}
+    text = run("select", csv, "--target", "y", *QUICK, "--groups", groups).out
+    assert text.splitlines()[1].split() == ["Column", "Group", "Strength", "Certified"]
+
+
+def test_nothing_found_is_an_answer(run, csv, table):
+    pd.DataFrame({"k": 1.0, "m": 2.0, "y": table["y"]}).to_csv(csv, index=False)
+    outcome = run("select", csv, "--target", "y", *QUICK)
+    assert outcome.code == 0
+    assert outcome.out.startswith("No column was found that helps to predict y.")
+    assert "none found: predictions are the mean" in outcome.out
+
+
+def test_too_few_rows_is_said_in_the_first_sentence(run, csv):
+    angle = 2 * np.pi * np.arange(12) / 12
+    a, y = np.sin(angle), np.cos(2 * angle)  # orthogonal: no straight line helps
+    pd.DataFrame({"a": a, "y": y}).to_csv(csv, index=False)
+    options = ["--kernel", "linear", "--alphas", "3", "--cv", "2", "--keep", "a"]
+    outcome = run("select", csv, "--target", "y", *options, "--json")
+    content = json.loads(outcome.out)
+    assert content["selection_status"] == "too few rows"
+    assert content["answer"].startswith("No reliable answer: ")
+    assert content["answer"].endswith("in left-out rows no better than its mean does.")
+
+
+def test_warnings_of_the_fit_become_notes(run, csv, monkeypatch):
+    fit = DerivativeLassoCV.fit
+
+    def warning_fit(self, X, y):
+        warnings.warn("mind the gap", stacklevel=1)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(DerivativeLassoCV, "fit", warning_fit)
+    assert "Note: mind the gap" in run("select", csv, "--target", "y", *QUICK).out
+    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
+    assert json.loads(outcome.out)["warnings"] == ["mind the gap"]
+    assert not outcome.err
+
+
+def test_options_reach_the_estimator(run, csv, calls):
+    run("select", csv, "-t", "y")
+    run(
+        *("select", csv, "-t", "y", "--cv", "4", "--jobs", "2", "--seed", "7", "--alphas", "9"),
+        *("--keep", "idle", "--ignore", "other"),
+    )
+    default, call = calls
+    assert default.kind == call.kind == "DerivativeLassoCV"
+    assert type(default.params["kernel"]).__name__ == "Gaussian"
+    expected = {"cv": 5, "n_jobs": None, "random_state": None, "alphas": 30, "always_keep": None}
+    assert {key: default.params[key] for key in expected} == expected
+    expected = {"cv": 4, "n_jobs": 2, "random_state": 7, "alphas": 9, "always_keep": ["idle"]}
+    assert {key: call.params[key] for key in expected} == expected
+    assert list(call.X) == ["curved", "straight", "idle"]
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel"),
+    [
+        (["--kernel", "polynomial", "--degree", "3"], "Polynomial(degree=3)"),
+        (["--kernel", "anova"], "Anova()"),
+        (["--kernel", "anova", "--order", "1"], "Anova(order=1)"),
+        (["--kernel", "matern"], "Matern52()"),
+    ],
+)
+def test_kernels_by_name(run, csv, calls, options, kernel):
+    run("select", csv, "--target", "y", *options)
+    assert repr(calls[0].params["kernel"]) == kernel
+
+
+def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
+    groups = ["--groups", write('{"pair": ["idle", "other"]}', "groups.json")]
+    for options in (["--method", "elastic-net"], groups, ["--method", "elastic-net", *groups]):
+        run("select", csv, "--target", "y", *options)
+    kinds = [call.kind for call in calls]
+    assert kinds == ["DerivativeElasticNetCV", "DerivativeGroupLassoCV", "DerivativeElasticNetCV"]
+    partition = {"pair": ["idle", "other"], "curved": ["curved"], "straight": ["straight"]}
+    assert [call.params["feature_groups"] for call in calls] == [None, partition, partition]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "Y"], "Did you mean 'y'? The columns are: curved, straight"),
+        (["--target", "y", "--ignore", "y"], "given to both --target and --ignore"),
+        (["--target", "y", "--kernel", "laplacian"], "must be twice differentiable"),
+        (["--target", "y", "--kernel", "cubic"], "kernel must be one of gaussian, matern"),
+        (
+            ["--target", "y", "--degree", "2"],
+            "--degree belongs to --kernel polynomial; the kernel is gaussian. Leave",
+        ),
+        (["--target", "y", "--order", "2"], "--order belongs to --kernel anova"),
+        (["--target", "y", "--kernel", "anova", "--order", "9"], "order must be 1, 2 or 3; got 9"),
+        (["--target", "y", "--jobs", "0"], "--jobs must be a number of processes, or -1"),
+        (["--target", "y", "--seed", "-1"], "--seed must be between 0 and 4294967295; got -1"),
+        (["--target", "y", "--cv", "99"], "cv must be between 2 and the number of distinct rows"),
+    ],
+)
+@pytest.mark.parametrize("extra", [[], ["--json"]], ids=["text", "json"])
+def test_errors_go_to_standard_error_with_exit_code_1(run, csv, options, message, extra):
+    outcome = run("select", csv, *options, *extra)
+    assert outcome.code == 1
+    assert outcome.err.startswith("nablasso: ")
+    assert message in outcome.message
+    assert "Traceback" not in outcome.err
+    assert not outcome.out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "does not exist"),
+        (b"", "is empty"),
+        (b"a,y\n", "column names but no rows"),
+        (b"a,y\n" + b"1,2\n" * 4, "at least 5 rows"),
+        (b"a,y\n1,2\n1\n" + b"1,2\n" * 4, "line 3 has 1"),
+        (b"\x00\x01\x02", "binary data"),
+        (b"\xe9,y\n" + b"1,2\n" * 5, "UTF-8"),
+        (b"a,a,y\n" + b"1,1,2\n" * 5, "more than once: 'a' (columns 1, 2)"),
+        (b"a,y\n" + b"x,2\n" * 5, "--ignore a"),
+        (b"a,y\n" + b"1,x\n" * 5, "The target must be a number"),
+        (b"a,y\n" + b"1,2\n" * 5, "The target must vary"),
+        (b"a,y\n,2\n" + b"1,3\n" * 5, "a (1 missing)"),
+        (b"a;y\n" + b"1,5;2\n" * 5, "decimal point"),
+    ],
+)
+def test_bad_files_go_to_standard_error_with_exit_code_1(run, tmp_path, write, content, message):
+    path = tmp_path / "absent.csv" if content is None else write(content)
+    outcome = run("select", path, "--target", "y")
+    assert outcome.code == 1
+    assert message in outcome.message
+    assert "Traceback" not in outcome.err
+    assert not outcome.out
+
+
+def test_a_compressed_file_is_read(run, csv, calls, write):
+    run("select", write(gzip.compress(csv.read_bytes()), "table.csv.gz"), "--target", "y")
+    assert calls[0].X.shape == (40, 4)
+
+
+@pytest.mark.skipif(
+    not (DATA / "boston.csv.gz").exists(), reason=f"no boston.csv.gz in {DATA.name}"
+)
+def test_a_real_table(run):
+    outcome = run(
+        *("select", DATA / "boston.csv.gz", "--target", "target", "--json"),
+        *("--kernel", "linear", "--alphas", "5", "--cv", "2"),
+    )
+    content = json.loads(outcome.out)
+    assert (content["n_rows"], content["n_columns"]) == (506, 13)
+    assert {"LSTAT", "RM"} <= {v["name"] for v in content["selected"]}
+    assert content["relative_gap"] <= 1e-6
+    assert content["validation_rmse_over_sd"] < 0.65

@@ -1,0 +1,147 @@
+"""Reading a table: separators, compression, and files that are none."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nablasso.cli.table_file import read_table
+from nablasso.exceptions import InvalidDataError
+
+ROWS = "1.5,2\n3,4\n5,6\n7,8\n9,10\n"
+PLAIN = "a,b\n" + ROWS
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InvalidDataError) as caught:
+        read_table(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.txt"])
+def test_the_separator_is_found(write, separator, name):
+    table = read_table(write(PLAIN.replace(",", separator), name))
+    assert list(table) == ["a", "b"]
+    np.testing.assert_array_equal(table, [[1.5, 2], [3, 4], [5, 6], [7, 8], [9, 10]])
+
+
+def test_a_comma_in_a_name_does_not_mislead(write):
+    table = read_table(write("a;b, of two;c\n" + "1;2;3\n" * 5))
+    assert list(table) == ["a", "b, of two", "c"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(PLAIN.encode()),
+        b"\xef\xbb\xbf" + PLAIN.encode(),  # the mark that spreadsheet programs put first
+        PLAIN.replace("\n", "\r\n").encode(),
+        PLAIN.replace("\n", "\r").encode(),
+        PLAIN.replace("\n", "\n\n").encode(),
+        PLAIN.replace(",", ", ").encode(),
+        PLAIN.replace("a,b", '"a","b"').encode(),
+    ],
+    ids=["gzip", "BOM", "CRLF", "CR", "blank lines", "spaces", "quotes"],
+)
+def test_the_same_table_in_other_clothes(write, content):
+    table = read_table(write(content, "table.csv.gz"))
+    assert list(table) == ["a", "b"]
+    np.testing.assert_array_equal(table, [[1.5, 2], [3, 4], [5, 6], [7, 8], [9, 10]])
+
+
+def test_columns_without_a_name_are_numbered(write):
+    assert list(read_table(write(",b,\n" + "1,2,3\n" * 5))) == ["column_1", "b", "column_3"]
+
+
+def test_more_fields_than_names_never_become_an_index(write):
+    assert "must have 2 fields" in refusal(write("a,b\n" + "0,1,2\n" * 5))
+
+
+def test_no_file(tmp_path):
+    text = refusal(tmp_path / "absent.csv")
+    assert "absent.csv does not exist. Give the path of a table" in text
+
+
+def test_a_folder(tmp_path):
+    assert "cannot be read: Is a directory. Give the path of a file" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n  \n"])
+def test_an_empty_file(write, content):
+    text = refusal(write(content))
+    assert "is empty. A table needs a first line with column names and at least 5 rows" in text
+
+
+def test_a_header_without_rows(write):
+    text = refusal(write("a,b\n"))
+    assert "at least 5 rows below the column names; got column names but no rows" in text
+
+
+def test_too_few_rows(write):
+    text = refusal(write("a,b\n" + "1,2\n" * 4))
+    assert "must have at least 5 rows below the column names; got 4. Add rows." in text
+
+
+@pytest.mark.parametrize(("row", "count"), [("3", 1), ("3,4,5", 3)])
+def test_ragged_rows(write, row, count):
+    text = refusal(write(PLAIN.replace("3,4", row)))
+    assert (
+        f"must have 2 fields separated by a comma, as many as the first line; line 3 has {count}."
+        in text
+    )
+    assert "Repair that line" in text
+
+
+def test_an_open_quote(write):
+    text = refusal(write(PLAIN.replace("9,", '"9,')))
+    assert "cannot be read as a table: unexpected end of data" in text
+    assert "every quote closed. Export the table again." in text
+
+
+def test_an_open_quote_in_the_first_line(write):
+    text = refusal(write('"a,b\n' + ROWS))
+    assert "the quotes in the first line do not match" in text
+
+
+def test_binary_junk(write):
+    text = refusal(write(b"PK\x03\x04\x00\x01junk", "table.xlsx"))
+    assert "it holds binary data (a zero byte at position 4)" in text
+    assert 'Save the table as "CSV UTF-8" in your spreadsheet program.' in text
+
+
+def test_another_encoding(write):
+    text = refusal(write("größe,b\n".encode("latin1") + ROWS.encode()))
+    assert "must be text in UTF-8; byte 0xf6 at position 2 is not" in text
+    assert "iconv -f LATIN1 -t UTF-8 old.csv > new.csv" in text
+
+
+def test_half_of_a_gzip_file(write):
+    text = refusal(write(gzip.compress(PLAIN.encode())[:-12], "table.csv.gz"))
+    assert "cannot be decompressed" in text
+    assert "Download or compress it again." in text
+
+
+def test_one_column(write):
+    text = refusal(write("a b c\n" + "1 2 3\n" * 5))
+    assert "at least two columns, separated by commas, semicolons or tabs" in text
+    assert "its first line is one column: 'a b c'. Save it with one of these" in text
+
+
+def test_one_long_column_is_shortened(write):
+    text = refusal(write("x" * 1000 + "\n" + "1\n" * 5))
+    assert "x" * 37 + "...'" in text
+    assert len(text) < 400
+
+
+def test_duplicate_names(write):
+    text = refusal(write("a,b,a,c,c,a\n" + "1,2,3,4,5,6\n" * 5))
+    assert "used more than once: 'a' (columns 1, 3, 6); 'c' (columns 4, 5)." in text
+    assert "Rename or remove them in the first line." in text
+
+
+def test_numbers_are_read_to_the_last_bit(write):
+    numbers = np.random.default_rng(0).normal(size=(200, 2))
+    rows = "".join(f"{a!r},{b!r}\n" for a, b in numbers.tolist())
+    np.testing.assert_array_equal(read_table(write("a,b\n" + rows)), numbers)

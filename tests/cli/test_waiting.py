@@ -1,0 +1,81 @@
+"""Progress is for terminals."""
+
+import io
+import sys
+import time
+
+import pytest
+
+from nablasso.cli.waiting import shown_progress
+from nablasso.progress import track
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Call it inside the test: pytest sets standard error between fixtures and tests."""
+
+    def terminal() -> Terminal:
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.setenv("COLUMNS", "60")
+        return stream
+
+    return terminal
+
+
+def work(n_steps: int) -> None:
+    def steps():
+        for step in range(n_steps):
+            time.sleep(0.02)
+            yield step
+
+    list(track(steps(), n_steps, "DerivativeLassoCV folds"))
+
+
+def test_steps_and_time_left_are_shown(terminal):
+    stream = terminal()
+    with shown_progress():
+        work(3)
+    text = stream.getvalue()
+    assert [step for step in range(1, 4) if f"{step} of 3 folds" in text] == [1, 2, 3]
+    assert "about 0 s left" in text
+    assert "final fit" in text
+
+
+def test_the_time_left_is_an_estimate_from_the_steps_done(terminal, monkeypatch):
+    stream = terminal()
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr("nablasso.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(
+        "nablasso.cli.waiting.time", type("Stopped", (), {"monotonic": lambda: 0.0})
+    )
+    with shown_progress():
+        list(track(iter("abc"), 3, "folds"))
+    assert "about 20 s left" in stream.getvalue()
+
+
+def test_without_an_estimate_the_time_so_far_is_shown(terminal):
+    stream = terminal()
+    with shown_progress():
+        pass
+    assert "0 s so far" in stream.getvalue()
+
+
+def test_nothing_is_shown_without_a_terminal(capsys):
+    with shown_progress():
+        work(2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_error_passes_and_restores_the_terminal(terminal):
+    stream = terminal()
+    with pytest.raises(KeyboardInterrupt), shown_progress():
+        raise KeyboardInterrupt
+    assert stream.getvalue().rstrip().endswith("\x1b[2K")  # the line is wiped
+    assert "\x1b[?25h" in stream.getvalue()  # the cursor is back

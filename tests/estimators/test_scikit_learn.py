@@ -1,0 +1,39 @@
+"""scikit-learn's own estimator checks, on one cheap instance per class."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import nablasso
+from nablasso import (
+    DerivativeElasticNet,
+    DerivativeElasticNetCV,
+    DerivativeGroupLasso,
+    DerivativeGroupLassoCV,
+    DerivativeLasso,
+    DerivativeLassoCV,
+)
+
+CHEAP_GRID = {"alphas": 4, "ridges": (0.1,), "cv": 3}
+
+INSTANCES = [
+    DerivativeLasso(),
+    DerivativeGroupLasso(),
+    DerivativeElasticNet(),
+    DerivativeLassoCV(**CHEAP_GRID),
+    DerivativeGroupLassoCV(**CHEAP_GRID),
+    DerivativeElasticNetCV(**CHEAP_GRID),
+]
+
+
+def test_every_public_estimator_is_checked():
+    public = {name for name in nablasso.__all__ if hasattr(getattr(nablasso, name), "fit")}
+    assert public == {type(instance).__name__ for instance in INSTANCES}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::nablasso.exceptions.DegenerateFitWarning")
+@parametrize_with_checks(INSTANCES)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
