@@ -1,5 +1,6 @@
 """Running the command inside the test, and small tables for it."""
 
+import io
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,13 @@ class Outcome:
         return " ".join(self.err.split())
 
 
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 Run = Callable[..., Outcome]
 Write = Callable[..., Path]
 
@@ -44,6 +52,24 @@ def run(capsys, monkeypatch) -> Run:
         return Outcome(caught.value.code or 0, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def terminal(monkeypatch) -> Callable[[], Terminal]:
+    """Makes standard error a terminal of 60 columns.
+
+    To be called inside the test: pytest sets standard error between fixtures and tests.
+    """
+
+    def terminal() -> Terminal:
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.setenv("COLUMNS", "60")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        return stream
+
+    return terminal
 
 
 @pytest.fixture

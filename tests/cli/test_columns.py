@@ -30,6 +30,13 @@ def test_whole_numbers_and_truth_values_become_numbers(write):
     assert set(data.X.dtypes) == {np.dtype(float)}
 
 
+def test_numbers_are_read_to_the_last_bit(write):
+    numbers = np.random.default_rng(0).normal(size=(200, 2))
+    rows = "".join(f"{a!r},{b!r}\n" for a, b in numbers.tolist())
+    data = choose_columns(read_table(write("a,y\n" + rows)), "y")
+    np.testing.assert_array_equal(np.column_stack([data.X, data.y]), numbers)
+
+
 def test_an_unknown_target_suggests_the_nearest_and_lists_all(table):
     text = refusal(table, "Curvd")
     assert text == (
@@ -81,7 +88,7 @@ def test_text_columns_are_named_with_a_way_out(table):
     table["full name"] = ["?"] * 3 + ["1"] * 37
     text = refusal(table, "y")
     assert 'city (40 of 40 cells, such as "Paris"), full name (3 of 40 cells, such as "?")' in text
-    assert '--ignore city --ignore "full name"' in text
+    assert "--ignore city --ignore 'full name'" in text
     assert "0/1 columns first, for example with pandas.get_dummies" in text
 
 

@@ -13,40 +13,26 @@ from nablasso.cli.demonstration import Truth
 from nablasso.cli.model import KernelChoice, Settings
 
 
-@pytest.fixture(scope="module")
-def shown():
-    """The demo as a stranger runs it, in a narrow window."""
-    environment = os.environ | {
-        "COLUMNS": "60",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    return subprocess.run(
+def test_the_demo_finds_the_right_answer_in_a_narrow_window():
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    shown = subprocess.run(
         [sys.executable, "-m", "nablasso", "demo"],
         capture_output=True,
         text=True,
         check=False,
-        env=environment,
+        env=os.environ | threads | {"COLUMNS": "60"},
     )
-
-
-def test_the_demo_finds_the_right_answer(shown):
     assert shown.returncode == 0, shown.stderr
-    text = " ".join(shown.stdout.split())
+    text, lines = " ".join(shown.stdout.split()), shown.stdout.splitlines()
     assert "4 of 12 columns matter for yield_kg_m2: " in text
     assert (
         "The right answer is temperature_celsius, light_mol_m2_day, water_l_m2_day, "
         "nutrient_ms_cm: found exactly."
     ) in text
 
-
-def test_the_demo_fits_a_narrow_terminal(shown):
-    assert max(len(line) for line in shown.stdout.splitlines()) <= 60
+    assert max(len(line) for line in lines) <= 60
     assert "\x1b" not in shown.stdout
 
-
-def test_the_demo_says_which_call_was_made(shown):
-    lines = [line.rstrip() for line in shown.stdout.splitlines()]
     for line in demonstration.PYTHON.splitlines():
         assert f"  {line}".rstrip() in lines
     assert "  nablasso select table.csv --target COLUMN" in lines

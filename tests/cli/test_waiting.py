@@ -1,32 +1,11 @@
 """Progress is for terminals."""
 
-import io
-import sys
 import time
 
 import pytest
 
 from nablasso.cli.waiting import shown_progress
 from nablasso.progress import track
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """Call it inside the test: pytest sets standard error between fixtures and tests."""
-
-    def terminal() -> Terminal:
-        stream = Terminal()
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setenv("TERM", "xterm-256color")
-        monkeypatch.setenv("COLUMNS", "60")
-        return stream
-
-    return terminal
 
 
 def work(n_steps: int) -> None:

@@ -22,7 +22,7 @@ KERNELS = {
     "matern": Matern52(2.0),
     "polynomial": Polynomial(2),
     "linear": Linear(),
-    "anova": Anova(2),
+    "anova": Anova(1, Gaussian(1.5)),
 }
 HEAVY_LAST = np.array([1.0, 0.5, 40.0])
 PENALTIES = {
@@ -46,7 +46,7 @@ CASES = [  # kernel, penalty, intercept, weights
     ("polynomial", "lasso", True, True),
     ("polynomial", "group lasso", False, True),
     ("linear", "lasso", True, False),
-    ("anova", "group lasso", True, True),
+    ("matern", "group lasso", True, True),
     ("anova", "elastic net", True, False),
 ]
 METHODS = ("dual", "denovas", "admm", "admm by conjugate gradients")
@@ -60,7 +60,7 @@ def statement(kernel, penalty, fit_intercept, weighted):
         fit_intercept=fit_intercept,
         weighted=weighted,
         alpha=0.3,
-        ridge=0.05,
+        ridge=0.1,
         **PENALTIES[penalty],
     )
 
@@ -159,6 +159,13 @@ def test_the_callback_sees_every_iterate(method):
     assert problem.primal(seen[0][1]) > problem.primal(seen[-1][1])
 
 
+def test_a_gap_that_is_reached_is_noticed():
+    """Inexact steps keep the residuals up; that must not hide a gap below the tolerance."""
+    problem, solution = solved("admm by conjugate gradients", "anova", "group lasso", True, True)
+    assert solution.gap <= TOL * problem.reference
+    assert solution.status is Status.CONVERGED
+
+
 @pytest.mark.parametrize("method", SOLVERS)
 def test_no_iterations_at_all(method):
     """A certificate or an error of ours, never one of the language's."""
@@ -188,7 +195,7 @@ class Reached(NamedTuple):
     sigma: float
 
 
-def algorithm_1(problem, *, transposed=True, normalised=True, slip=False, outer=3000, inner=30):
+def algorithm_1(problem, *, transposed=True, normalised=True, slip=False, outer=2000, inner=20):
     """Equations (8) to (16), with tau = alpha / 2 and tau nu = ridge.
 
     ``transposed`` puts the transpose of the ``Z_a`` of (9) into (14) and (15); ``normalised``
@@ -283,16 +290,16 @@ def test_algorithm_1_as_printed_misses_the_minimum(kernel, misprint):
 
 @each_sparse
 def test_the_dual_norm_tells_the_variables_apart(kernel):
-    """(31): strictly inside the ball means no derivative. (32) prints ">=", which is the reverse."""
+    """(31): strictly inside the ball, no derivative. (32) prints ">=", which is the reverse."""
     problem, reached = paper_problem(kernel), run(kernel)
     derivative = problem.derivative_norms(paper_optimum(kernel).gradients)
     relative = np.sqrt(np.mean(reached.v**2, axis=1)) / (problem.alpha / 2 / reached.sigma)
     inside = relative < 1 - 1e-4
     assert 0 < inside.sum() < 3
     assert np.all(derivative[inside] < 1e-5)
-    assert np.all(derivative[~inside] > 1e-2)
+    assert np.all(derivative[~inside] > 1e-3)
     printed = relative >= 1 - 1e-4  # "irrelevant" by (32)
-    assert np.all(derivative[printed] > 1e-2)
+    assert np.all(derivative[printed] > 1e-3)
 
     solution = DualSolver(tol=1e-9).solve(library_problem(problem))
     ours = np.linalg.norm(solution.point.s, axis=0) / problem.alpha

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
 
 SHOWN = 12  # names or cells listed in a message before it says how many more
+TRUTH = {"true": 1.0, "false": 0.0}
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 
 
@@ -68,8 +72,8 @@ def choose_columns(
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    _check_text(used, target)
-    numbers = used.apply(pd.to_numeric).astype(float)
+    numbers = used.apply(_numbers)
+    _check_text(used, numbers, target)
     _check_finite(numbers, target)
     y = numbers.pop(target)
     if y.nunique() == 1:
@@ -123,44 +127,54 @@ def _check_roles(
         )
 
 
-def _text_cells(column: pd.Series[str]) -> pd.Series[str]:
-    """The cells that are neither numbers nor empty."""
-    return column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
+def _numbers(cells: pd.Series[Any]) -> pd.Series[float]:
+    """Cells as numbers, exact to the last bit; NaN where they are none."""
+    return cells.map(_number, na_action="ignore").astype(float)
 
 
-def _check_text(table: pd.DataFrame, target: str) -> None:
-    text = {name: cells for name in table.columns if len(cells := _text_cells(table[name]))}
+def _number(cell: Any) -> float:
+    word = str(cell).lower()
+    try:
+        return TRUTH[word] if word in TRUTH else float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _check_text(table: pd.DataFrame, numbers: pd.DataFrame, target: str) -> None:
+    """Refuse cells that hold something, but no number."""
+    wrong = table.notna() & numbers.isna()
+    text = {name: table[name][wrong[name]] for name in map(str, table) if wrong[name].any()}
     if not text:
         return
-    found = listed([f"{name} ({_example(text[name], len(table))})" for name in text])
-    comma = [name for name in text if text[name].str.fullmatch(DECIMAL_COMMA).all()]
+    examples = {
+        name: f'{len(cells)} of {len(table)} cells, such as "{cells.iloc[0]}"'
+        for name, cells in text.items()
+    }
+    comma = [name for name, cells in text.items() if cells.str.fullmatch(DECIMAL_COMMA).all()]
     if comma:
         raise InvalidDataError(
-            f"Numbers need a decimal point; these columns hold commas: "
-            f"{listed([f'{name} ({_example(text[name], len(table))})' for name in comma])}. "
+            "Numbers need a decimal point; these columns hold commas: "
+            f"{listed([f'{name} ({examples[name]})' for name in comma])}. "
             "Convert the file, for example with pandas: "
             'read_csv("old.csv", sep=";", decimal=",").to_csv("new.csv", index=False)'
         )
     if target in text:
         raise InvalidDataError(
             f"The target must be a number; {target!r} holds text: "
-            f"{_example(text[target], len(table))}. Choose another target, or repair these cells; "
+            f"{examples[target]}. Choose another target, or repair these cells; "
             "for two classes write 0 and 1."
         )
-    options = " ".join(f"--ignore {_quoted(name)}" for name in list(text)[:SHOWN])
+    found = listed([f"{name} ({example})" for name, example in examples.items()])
     raise InvalidDataError(
-        f"Columns must hold numbers; text was found in: {found}. Leave them out with {options}, "
-        "or turn categories into 0/1 columns first, for example with pandas.get_dummies."
+        f"Columns must hold numbers; text was found in: {found}. Leave them out with "
+        f"{_ignoring(list(text))}, or turn categories into 0/1 columns first, for example with "
+        "pandas.get_dummies."
     )
 
 
-def _example(cells: pd.Series[str], n_rows: int) -> str:
-    return f'{len(cells)} of {n_rows} cells, such as "{cells.iloc[0]}"'
-
-
-def _quoted(name: str) -> str:
-    """A name as a shell needs it."""
-    return name if name.replace("_", "").replace(".", "").isalnum() else f'"{name}"'
+def _ignoring(names: list[str]) -> str:
+    """The options that leave columns out, quoted for a shell."""
+    return " ".join(f"--ignore {shlex.quote(name)}" for name in names[:SHOWN])
 
 
 def _check_finite(table: pd.DataFrame, target: str) -> None:
@@ -171,12 +185,11 @@ def _check_finite(table: pd.DataFrame, target: str) -> None:
     if not bad:
         return
     found = listed([f"{name} ({faults[name]})" for name in bad])
-    columns = [name for name in bad if name != target][:SHOWN]
-    leave_out = " ".join(f"--ignore {_quoted(name)}" for name in columns)
-    advice = f", or leave columns out with {leave_out}" if columns else ""
+    columns = [name for name in bad if name != target]
+    advice = f", or leave columns out with {_ignoring(columns)}" if columns else ""
     raise InvalidDataError(
         f"Every cell must hold a finite number; missing (NaN) or infinite values are in: {found}. "
-        f"Fill these cells or drop their rows first, for example with pandas.DataFrame.dropna"
+        "Fill these cells or drop their rows first, for example with pandas.DataFrame.dropna"
         f"{advice}."
     )
 

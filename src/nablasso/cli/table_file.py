@@ -24,7 +24,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Rows and named columns of a file; cells that are not numbers stay text.
+    """Rows and named columns of a file; cells are text still, or NaN where nothing is written.
 
     Parameters
     ----------
@@ -53,8 +53,7 @@ def read_table(path: Path) -> pd.DataFrame:
             names=names,
             index_col=False,
             skipinitialspace=True,
-            low_memory=False,
-            float_precision="round_trip",  # the default of pandas may be off by a few ulps
+            dtype=str,
         )
     except pd.errors.ParserError as error:
         raise _corrupt(path, str(error)) from error

@@ -6,27 +6,23 @@ folds and the canonical order are fixed before any fold is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from nablasso.estimators.base import DerivativeSelector
 from nablasso.estimators.docs import document
+from nablasso.estimators.fold_scores import Cell, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
 from nablasso.exceptions import InvalidParameterError
-from nablasso.paths import Family, Formulation, alpha_grid, support_of, walk_path
+from nablasso.paths import Family, alpha_grid
 from nablasso.preparation import Table
-from nablasso.problems import Problem
 from nablasso.progress import track
-from nablasso.solvers import Solver, as_solver
-from nablasso.spaces import Function
+from nablasso.solvers import as_solver
 
 Array = NDArray[np.float64]
 
@@ -34,16 +30,7 @@ DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
-HOPELESS = 5.0  # steepness from which larger alphas are not tried
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
-
-
-class Cell(NamedTuple):
-    """One width and ridge of the grid, with its alphas."""
-
-    width: float
-    ridge: float
-    alphas: Array
 
 
 @dataclass(eq=False, repr=False)
@@ -113,7 +100,7 @@ class _CrossValidated(DerivativeSelector):
         """Scores, support sizes and steepnesses, each (n_folds, n_candidates)."""
         solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter)
         jobs = (
-            delayed(_score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
+            delayed(score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
             for fold in folds
         )
         with parallel_config(backend="loky", inner_max_num_threads=1):
@@ -151,90 +138,6 @@ class _CrossValidated(DerivativeSelector):
         }
         self.best_index_, self.best_params_ = best, params[best]
         self.best_score_ = float(mean[best])
-
-
-class _FoldModel(RegressorMixin, BaseEstimator):
-    """A fitted function in the shape that scikit-learn's scorers expect."""
-
-    def __init__(self, function: Function | None = None, table: Table | None = None) -> None:
-        self.function = function
-        self.table = table
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Nothing to do: the function is fitted."""
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Values of the function."""
-        assert self.function is not None
-        assert self.table is not None
-        return self.table.y_mean + self.function.values(self.table.scaler.transform(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
-def _score_fold(
-    selector: _CrossValidated,
-    formulation: Formulation,
-    solver: Solver,
-    X: Array,
-    y: Array,
-    weights: Array,
-    cells: list[Cell],
-    fold: Fold,
-) -> list[tuple[float, int, float]]:
-    """Score, support size and steepness of every candidate on one fold."""
-    train, test = fold
-    table = selector._prepare(X[train], y[train], weights[train])
-    scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
-    uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
-    weighted = {} if uniform else {"sample_weight": weights[test]}
-    Z = table.scaler.transform(X[test])[:, table.columns]
-    results = []
-    for function, size, steepness in _candidates(selector, formulation, solver, table, cells, Z):
-        score = scorer(_FoldModel(function, table), X[test], y[test], **weighted)
-        results.append((float(score), size, steepness))
-    return results
-
-
-def _candidates(
-    selector: _CrossValidated,
-    formulation: Formulation,
-    solver: Solver,
-    table: Table,
-    cells: list[Cell],
-    Z: Array,
-) -> Iterator[tuple[Function, int, float]]:
-    """The function that ``predict`` would use, its support size and its steepness at ``Z``."""
-    families: dict[float, Family] = {}
-    refits: dict[tuple[float, bytes], Function] = {}
-    for cell in cells:
-        if cell.width not in families:
-            families[cell.width] = Family(table, formulation, cell.width)
-        family = families[cell.width]
-        found: list[tuple[Function, int, float]] = []
-        for problem, solution in walk_path(family.problem(cell.ridge), cell.alphas[::-1], solver):
-            support = support_of(problem, solution)
-            key = (cell.width, support.tobytes())
-            if not selector.debias:
-                function = family.function(solution)
-            elif key in refits:
-                function = refits[key]
-            else:
-                function = refits[key] = family.refit(support).function
-            steepness = family.steepness(solution, Z)
-            found.append((function, int(support.sum()), steepness))
-            chosen = support & (_penalty_weights(problem) > 0)
-            if not chosen.any() or steepness > HOPELESS:
-                break  # larger alphas select nothing, or nothing that means anything
-        found += [found[-1]] * (len(cell.alphas) - len(found))
-        yield from reversed(found)
-
-
-def _penalty_weights(problem: Problem) -> Array:
-    """Weight of each variable's group; zero where it is always kept."""
-    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))
 
 
 def _smallest_ridge(family: Family) -> float:

@@ -66,6 +66,7 @@ class Admm(Solver):
         """Run ADMM; ``start`` (a dual variable) gives the first multiplier."""
         state = _State.first(problem, self.kappa, start)
         target, residual_tol = self.tol * problem.reference, self.residual_tol
+        coef = state.unpack()
         for n_iter in range(1, self.max_iter + 1):
             primal_residual, dual_residual, scale = state.iterate()
             coef = state.unpack()
@@ -178,7 +179,9 @@ class _LinearStep:
         if kappa != self.kappa:
             c = np.concatenate([np.ones(self.n), np.full(len(rhs) - self.n, np.sqrt(kappa))])
             A = self.N * c[:, None] * c
-            A[np.diag_indices_from(A)] += 2 * self.problem.ridge
+            # a ridge below rounding would not make A positive definite; the gap judges the result
+            rounding = 4 * len(A) * np.finfo(float).eps * float(A.diagonal().max())
+            A[np.diag_indices_from(A)] += max(2 * self.problem.ridge, rounding)
             self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
             self.kappa = kappa
         return np.asarray(cho_solve(self.factor, rhs, check_finite=False))

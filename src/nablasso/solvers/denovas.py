@@ -85,10 +85,9 @@ class Denovas(Solver):
         """Run Algorithm 1; ``start`` (a dual variable) gives the first function."""
         maps = _Maps(problem)
         target, outer_tol = self.tol * problem.reference, self.outer_tol
-        zero = np.zeros(problem.space.X.shape)
-        first = zero if start is None else start / (2 * problem.ridge)
-        f = before = _Function(np.zeros(len(problem.y)), first)
-        v, momentum = zero, 1.0
+        f = before = maps.function(start)
+        v, momentum = -f.b * (problem.ridge / maps.sigma), 1.0  # their relation at the solution
+        coef = maps.unpack(f)
         for t in range(1, self.max_iter + 1):
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             weight = (momentum - 1) / following
@@ -141,6 +140,12 @@ class _Maps:
         self.sigma = _top_eigenvalue(lambda a: self._centre(gram @ self._centre(a)), self.s.shape)
         self.sigma += problem.ridge
         self.eta = _top_eigenvalue(self.normal, self.problem.space.X.shape)
+
+    def function(self, s: Array | None) -> _Function:
+        """The function of a dual variable; zero without one."""
+        if s is None:
+            return _Function(np.zeros_like(self.s), np.zeros(self.problem.space.X.shape))
+        return _Function(self.problem.dual_point(s).u / self.s, s / (2 * self.problem.ridge))
 
     def coefficients(self, f: _Function) -> tuple[Array, Array]:
         """``u`` and ``v`` of ``S* a + nabla* b``."""

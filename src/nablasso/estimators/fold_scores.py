@@ -1,0 +1,129 @@
+"""Scores of all candidates of a grid on one fold.
+
+A candidate is what ``predict`` would use at one width, ridge and alpha: the refit on its support,
+or the penalised function. Candidates of one support share their refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer
+from threadpoolctl import threadpool_limits
+
+from nablasso.estimators.folds import Fold
+from nablasso.paths import Family, Formulation, support_of, walk_path
+from nablasso.preparation import Table
+from nablasso.problems import Problem
+from nablasso.solvers import Solver
+from nablasso.spaces import Function
+
+Array = NDArray[np.float64]
+
+HOPELESS = 5.0  # steepness from which larger alphas are not tried
+
+
+class Cell(NamedTuple):
+    """One width and ridge of the grid, with its alphas."""
+
+    width: float
+    ridge: float
+    alphas: Array
+
+
+class Candidate(NamedTuple):
+    """A fitted function, the size of its support and its steepness at held-out rows."""
+
+    function: Function
+    size: int
+    steepness: float
+
+
+class _FoldModel(RegressorMixin, BaseEstimator):
+    """A fitted function in the shape that scikit-learn's scorers expect."""
+
+    def __init__(self, function: Function | None = None, table: Table | None = None) -> None:
+        self.function = function
+        self.table = table
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Nothing to do: the function is fitted."""
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """Values of the function."""
+        assert self.function is not None
+        assert self.table is not None
+        return self.table.y_mean + self.function.values(self.table.scaler.transform(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def score_fold(
+    selector: Any,
+    formulation: Formulation,
+    solver: Solver,
+    X: Array,
+    y: Array,
+    weights: Array,
+    cells: list[Cell],
+    fold: Fold,
+) -> list[tuple[float, int, float]]:
+    """Score, support size and steepness of every candidate on one fold."""
+    train, test = fold
+    table = selector._prepare(X[train], y[train], weights[train])
+    scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
+    uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
+    weighted = {} if uniform else {"sample_weight": weights[test]}
+    Z = table.scaler.transform(X[test])[:, table.columns]
+    results = []
+    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
+        for candidate in _candidates(selector.debias, formulation, solver, table, cells, Z):
+            model = _FoldModel(candidate.function, table)
+            score = float(scorer(model, X[test], y[test], **weighted))
+            results.append((score, candidate.size, candidate.steepness))
+    return results
+
+
+def _candidates(
+    debias: bool,
+    formulation: Formulation,
+    solver: Solver,
+    table: Table,
+    cells: list[Cell],
+    Z: Array,
+) -> Iterator[Candidate]:
+    """The function that ``predict`` would use, its support size and its steepness at ``Z``."""
+    families: dict[float, Family] = {}
+    refits: dict[tuple[float, bytes], Function] = {}
+    for cell in cells:
+        if cell.width not in families:
+            families[cell.width] = Family(table, formulation, cell.width)
+        family = families[cell.width]
+        found: list[Candidate] = []
+        for problem, solution in walk_path(family.problem(cell.ridge), cell.alphas[::-1], solver):
+            support = support_of(problem, solution)
+            key = (cell.width, support.tobytes())
+            if not debias:
+                function = family.function(solution)
+            elif key in refits:
+                function = refits[key]
+            else:
+                function = refits[key] = family.refit(support).function
+            steepness = family.steepness(solution, Z)
+            found.append(Candidate(function, int(support.sum()), steepness))
+            chosen = support & (_penalty_weights(problem) > 0)
+            if not chosen.any() or steepness > HOPELESS:
+                break  # larger alphas select nothing, or nothing that means anything
+        found += [found[-1]] * (len(cell.alphas) - len(found))
+        yield from reversed(found)
+
+
+def _penalty_weights(problem: Problem) -> Array:
+    """Weight of each variable's group; zero where it is always kept."""
+    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))

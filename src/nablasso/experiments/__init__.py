@@ -1,0 +1,1 @@
+"""The papers' figures and tables as functions that return rows, one file per paper."""

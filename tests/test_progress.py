@@ -1,0 +1,78 @@
+"""Progress: items pass through untouched, each with a report."""
+
+import logging
+
+import pytest
+
+from nablasso.progress import Progress, reporting, track
+
+
+def test_items_pass_through_in_order_and_lazily():
+    drawn = []
+
+    def source():
+        for item in "abc":
+            drawn.append(item)
+            yield item
+
+    items = track(source(), 3, "letters")
+    assert drawn == []
+    assert next(items) == "a"
+    assert drawn == ["a"]
+    assert list(items) == ["b", "c"]
+
+
+def test_a_report_follows_every_item():
+    seen = []
+    with reporting(seen.append):
+        for number, _ in enumerate(track("abc", 3, "letters")):
+            assert len(seen) == number  # after the work on an item, not before
+    assert [(p.label, p.done, p.total) for p in seen] == [("letters", k, 3) for k in (1, 2, 3)]
+    seconds = [p.seconds for p in seen]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0
+
+
+def test_time_left_is_the_mean_time_of_the_rest():
+    assert Progress("", 2, 10, 6.0).seconds_left == 24.0
+    assert Progress("", 10, 10, 6.0).seconds_left == 0.0
+    assert Progress("", 0, 10, 0.0).seconds_left == 0.0
+
+
+def test_reporters_nest_and_end_with_their_block():
+    outer, inner = [], []
+    with reporting(outer.append):
+        with reporting(inner.append):
+            list(track("a", 1, "inside"))
+        list(track("b", 1, "outside"))
+    list(track("c", 1, "nobody"))
+    assert [p.label for p in inner] == ["inside"]
+    assert [p.label for p in outer] == ["outside"]
+
+
+def test_a_reporter_is_taken_off_after_an_error():
+    seen = []
+    with pytest.raises(ZeroDivisionError), reporting(seen.append):
+        raise ZeroDivisionError
+    list(track("a", 1, "later"))
+    assert seen == []
+
+
+def test_verbose_goes_to_the_logger_unless_someone_listens(caplog):
+    with caplog.at_level(logging.WARNING, logger="nablasso"):
+        list(track("ab", 2, "quiet"))
+        assert caplog.records == []
+        with reporting(lambda progress: None):
+            list(track("ab", 2, "shown elsewhere", verbose=1))
+        assert caplog.records == []
+        list(track("ab", 2, "folds", verbose=1))
+    assert [record.getMessage().split(", about")[0] for record in caplog.records] == [
+        "folds: 1 of 2",
+        "folds: 2 of 2",
+    ]
+    assert caplog.records[-1].getMessage() == "folds: 2 of 2, about 0 s left"
+
+
+def test_nothing_to_do():
+    with reporting(lambda progress: pytest.fail("nothing was done")):
+        assert list(track([], 0, "empty")) == []
