@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nablasso.estimators.base import DerivativeSelector
 from nablasso.estimators.docs import document
-from nablasso.estimators.fold_scores import Cell, score_fold
+from nablasso.estimators.fold_scores import Cell, Outcome, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
 from nablasso.exceptions import InvalidParameterError
@@ -71,7 +71,7 @@ class _CrossValidated(DerivativeSelector):
         table = self._prepare(X, y, weights)
         cells = self._grid(table)
         folds = draw_folds(self.cv, X, y, groups, table, self.random_state)
-        self._store(cells, *self._scores(X, y, weights, cells, folds))
+        self._store(cells, self._outcomes(X, y, weights, cells, folds))
         best = self.best_params_
         return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"])
 
@@ -94,10 +94,10 @@ class _CrossValidated(DerivativeSelector):
         top = family.problem(ridge).alpha_scale()
         return alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
 
-    def _scores(
+    def _outcomes(
         self, X: Array, y: Array, weights: Array, cells: list[Cell], folds: list[Fold]
-    ) -> tuple[Array, Array, Array]:
-        """Scores, support sizes and steepnesses, each (n_folds, n_candidates)."""
+    ) -> dict[str, Array]:
+        """What the folds say, each (n_folds, n_candidates)."""
         solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter)
         jobs = (
             delayed(score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
@@ -107,22 +107,24 @@ class _CrossValidated(DerivativeSelector):
             results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
             label = f"{type(self).__name__} folds"
             done = list(track(results, len(folds), label, verbose=self.verbose))
-        scores, sizes, steepness = np.array(done, dtype=float).transpose(2, 0, 1)
-        return scores, sizes, steepness
+        arrays = np.array(done, dtype=float).transpose(2, 0, 1)
+        return dict(zip(Outcome._fields, arrays, strict=True))
 
-    def _store(self, cells: list[Cell], scores: Array, sizes: Array, steepness: Array) -> None:
+    def _store(self, cells: list[Cell], outcomes: dict[str, Array]) -> None:
         params = [
             {"alpha": float(alpha), "ridge": float(cell.ridge), "width": float(cell.width)}
             for cell in cells
             for alpha in cell.alphas
         ]
+        scores = outcomes["score"]
         mean, std = scores.mean(axis=0), scores.std(axis=0)
-        honest = steepness.mean(axis=0) <= STEEPNESS_LIMIT
+        sizes, steepness = outcomes["size"].mean(axis=0), outcomes["steepness"].mean(axis=0)
+        honest = steepness <= STEEPNESS_LIMIT
         allowed = np.where(honest, mean, -np.inf) if honest.any() else mean
         best = int(np.argmax(allowed))
         if self.selection_rule == "1se":
             within = allowed >= mean[best] - std[best] / np.sqrt(len(scores))
-            fewest = np.where(within, sizes.mean(axis=0), np.inf)
+            fewest = np.where(within, sizes, np.inf)
             alpha = np.array([p["alpha"] for p in params])  # the least shrunk among equals
             best = int(np.lexsort((alpha, -mean, fewest))[0])
         rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
@@ -133,8 +135,10 @@ class _CrossValidated(DerivativeSelector):
             "mean_test_score": mean,
             "std_test_score": std,
             "rank_test_score": rank.astype(np.int32),
-            "mean_n_selected": sizes.mean(axis=0),
-            "mean_steepness": steepness.mean(axis=0),
+            **{f"mean_{key}": outcomes[key].mean(axis=0) for key in ("fit_time", "score_time")},
+            **{f"std_{key}": outcomes[key].std(axis=0) for key in ("fit_time", "score_time")},
+            "mean_n_selected": sizes,
+            "mean_steepness": steepness,
         }
         self.best_index_, self.best_params_ = best, params[best]
         self.best_score_ = float(mean[best])

@@ -7,6 +7,7 @@ or the penalised function. Candidates of one support share their refit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,11 +37,22 @@ class Cell(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A fitted function, the size of its support and its steepness at held-out rows."""
+    """A fitted function, the size of its support, its steepness at held-out rows, its time."""
 
     function: Function
     size: int
     steepness: float
+    fit_time: float
+
+
+class Outcome(NamedTuple):
+    """What one fold says of one candidate."""
+
+    score: float
+    size: float
+    steepness: float
+    fit_time: float
+    score_time: float
 
 
 class _FoldModel(RegressorMixin, BaseEstimator):
@@ -73,8 +85,8 @@ def score_fold(
     weights: Array,
     cells: list[Cell],
     fold: Fold,
-) -> list[tuple[float, int, float]]:
-    """Score, support size and steepness of every candidate on one fold."""
+) -> list[Outcome]:
+    """Every candidate on one fold."""
     train, test = fold
     table = selector._prepare(X[train], y[train], weights[train])
     scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
@@ -84,9 +96,10 @@ def score_fold(
     results = []
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
         for candidate in _candidates(selector.debias, formulation, solver, table, cells, Z):
+            start = perf_counter()
             model = _FoldModel(candidate.function, table)
             score = float(scorer(model, X[test], y[test], **weighted))
-            results.append((score, candidate.size, candidate.steepness))
+            results.append(Outcome(score, *candidate[1:], perf_counter() - start))
     return results
 
 
@@ -106,6 +119,7 @@ def _candidates(
             families[cell.width] = Family(table, formulation, cell.width)
         family = families[cell.width]
         found: list[Candidate] = []
+        start = perf_counter()
         for problem, solution in walk_path(family.problem(cell.ridge), cell.alphas[::-1], solver):
             support = support_of(problem, solution)
             key = (cell.width, support.tobytes())
@@ -116,11 +130,14 @@ def _candidates(
             else:
                 function = refits[key] = family.refit(support).function
             steepness = family.steepness(solution, Z)
-            found.append(Candidate(function, int(support.sum()), steepness))
+            now = perf_counter()
+            found.append(Candidate(function, int(support.sum()), steepness, now - start))
+            start = now
             chosen = support & (_penalty_weights(problem) > 0)
             if not chosen.any() or steepness > HOPELESS:
                 break  # larger alphas select nothing, or nothing that means anything
-        found += [found[-1]] * (len(cell.alphas) - len(found))
+        untried = found[-1]._replace(fit_time=0.0)
+        found += [untried] * (len(cell.alphas) - len(found))
         yield from reversed(found)
 
 

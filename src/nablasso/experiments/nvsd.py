@@ -16,10 +16,9 @@ from nablasso.progress import track
 Row = dict[str, Any]
 
 PAIRS = ((0, 6), (1, 7), (2, 8))
-N_ALPHAS = 25
 
 
-def twins(repeats: int = 20, seed: int = 0) -> list[Row]:
+def twins(repeats: int = 20, seed: int = 0, *, n_alphas: int = 25) -> list[Row]:
     """How often correlated twins are kept together, by the lasso and by the elastic net.
 
     Data of experiment E2, n = 70: three relevant pairs correlated 0.95. Along each path, among the
@@ -40,7 +39,7 @@ def twins(repeats: int = 20, seed: int = 0) -> list[Row]:
         for name, estimator in estimators.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                path = derivative_path(data.X, data.y, estimator=estimator, n_alphas=N_ALPHAS)
+                path = derivative_path(data.X, data.y, estimator=estimator, n_alphas=n_alphas)
             rows.append({"draw": draw, "estimator": name, "kept_whole": _kept_whole(path.support)})
     return rows
 
