@@ -19,7 +19,7 @@ from nablasso.paths import (
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
 from nablasso.preparation import prepare
-from nablasso.solvers import DualSolver
+from nablasso.solvers import DualSolver, Solution, Status
 from nablasso.spaces import memory, require_memory
 
 PENALTIES = {
@@ -161,6 +161,26 @@ def test_a_loose_tolerance_loses_no_variable_that_the_gap_proves():
         proven = problem.derivative_bounds(solution.point)[0] > 0
         assert np.all(support_of(problem, solution)[proven])
         assert np.all(np.linalg.norm(exact.point.g, axis=0)[proven] > 0)
+
+
+def test_a_variable_that_the_gap_proves_is_in_before_it_reaches_the_sphere():
+    problem, exact, _ = support_at("lasso", 0.3, tol=1e-9)
+    point = problem.dual_point(exact.point.s * (1 - 1e-5))
+    primal, dual = problem.primal_dual(point)
+    inside = Solution(problem.unpack(point), point, primal, dual, 0, Status.MAX_ITER)
+    proven = problem.derivative_bounds(point)[0] > 0
+    assert proven.any()
+    assert np.all(np.linalg.norm(point.s, axis=0) < problem.alpha * (1 - 1e-6))
+    np.testing.assert_array_equal(support_of(problem, inside), proven)
+
+
+def test_an_unpenalised_variable_is_in_even_where_f_is_flat():
+    problem = replace(shared("always kept").problem(0.05), alpha=1.0, y=np.zeros(20))
+    support = support_of(problem, DualSolver().solve(problem))
+    np.testing.assert_array_equal(
+        support, problem.penalty.partition.spread(problem.penalty.weights == 0)
+    )
+    assert support.sum() == 1
 
 
 # -------------------------------------------------------------------------- families

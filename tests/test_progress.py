@@ -76,3 +76,14 @@ def test_verbose_goes_to_the_logger_unless_someone_listens(caplog):
 def test_nothing_to_do():
     with reporting(lambda progress: pytest.fail("nothing was done")):
         assert list(track([], 0, "empty")) == []
+
+
+def test_the_time_of_an_item_includes_the_work_on_it(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("nablasso.progress.time.monotonic", lambda: clock[0])
+    seen = []
+    with reporting(seen.append):
+        for _ in track("ab", 2, "letters"):
+            clock[0] += 5.0
+    assert [p.seconds for p in seen] == [5.0, 10.0]
+    assert [p.seconds_left for p in seen] == [5.0, 0.0]

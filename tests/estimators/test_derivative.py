@@ -441,9 +441,10 @@ def test_always_keep(estimator, kept):
     assert model.feature_importances_[3] > 0
 
 
-def test_always_keep_keeps_the_group():
+@pytest.mark.parametrize("kept", [1, 3])
+def test_always_keep_keeps_the_group(kept):
     X, y = draw()
-    model = cheap(alpha=100.0, always_keep=[3], feature_groups=[[0], [1, 3], [2, 4]]).fit(X, y)
+    model = cheap(alpha=100.0, always_keep=[kept], feature_groups=[[0], [1, 3], [2, 4]]).fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [1, 3])
 
 

@@ -10,9 +10,9 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n d`` is at most ``MAX_FACTORED`` an ill-conditioned problem first gets a better point
-from :class:`~nablasso.solvers.admm.Admm`, whose one factorisation is then cheaper than the
-thousands of products it saves.
+Where ``n d`` is at most ``MAX_FACTORED``, a problem that has not converged after ``n d`` products
+gets a better point from :class:`~nablasso.solvers.admm.Admm`: its factorisation then costs no more
+than the products spent, and saves thousands.
 
 ``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
 combination of gradients already known. Every product is therefore spent at a feasible iterate,
@@ -32,7 +32,7 @@ from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
-MAX_FACTORED = 1000
+MAX_FACTORED = 3000
 
 
 class DualSolver(Solver):
@@ -60,6 +60,7 @@ class DualSolver(Solver):
         s = np.zeros(problem.space.X.shape) if start is None else start
         run = _Run(problem, problem.feasible_point(s), start is not None)
         target = self.tol * problem.reference
+        rescue = max(self.spectral_steps, s.size)
         for n_iter in range(self.max_iter + 1):
             primal, dual = problem.primal_dual(run.point)
             if callback is not None:
@@ -71,10 +72,10 @@ class DualSolver(Solver):
             if n_iter == self.max_iter:
                 status = Status.MAX_ITER
                 break
-            if n_iter == self.spectral_steps and run.point.s.size <= MAX_FACTORED:
+            if n_iter == rescue and s.size <= MAX_FACTORED:
                 run = self._factored(problem, run.point.s)
-            accelerate = n_iter >= 2 * self.spectral_steps
-            if not (run.accelerated() if accelerate else run.spectral()):
+            spectral = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
+            if not (run.spectral() if spectral else run.accelerated()):
                 status = Status.CONVERGED if converged else Status.STALLED
                 break
         coef = problem.unpack(run.point)
