@@ -84,7 +84,7 @@ class Family:
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
         smallest = self.inverse.smallest_ridge
-        if not ridge >= smallest:
+        if not smallest <= ridge < np.inf:
             raise InvalidParameterError(
                 f"ridge must be positive: without it f can pass through every y with zero "
                 f"derivatives. Got {ridge!r}; the smallest usable value here is {smallest:.1e}, "
@@ -121,7 +121,9 @@ class Family:
         coef = solution.coef
         return Function(coef.intercept, self.table.columns, self.space, coef.u, coef.v)
 
-    def steepness(self, solution: Solution, Z: Array | None = None) -> float:
+    def steepness(
+        self, solution: Solution, Z: Array | None = None, weights: Array | None = None
+    ) -> float:
         """Sum of the derivative norms at other points ``Z``, relative to that at the data.
 
         Far above one, f is flat at the data and steep between them: its penalty measures nothing.
@@ -129,9 +131,9 @@ class Family:
         """
         X = self.table.X
         if Z is None:
-            Z = X + 0.25 * (np.roll(X, 1, axis=0) - X)
+            Z, weights = X + 0.25 * (np.roll(X, 1, axis=0) - X), self.table.weights
         gradients = self.space.evaluate_gradients(Z, solution.coef.u, solution.coef.v)
-        there = float(np.sqrt(np.mean(gradients**2, axis=0)).sum())
+        there = float(np.sqrt(np.average(gradients**2, axis=0, weights=weights)).sum())
         here = float(np.sqrt(np.sum(solution.point.g**2, axis=0)).sum())
         return there / here if here > 0 else 1.0
 
@@ -199,6 +201,7 @@ def support_of(problem: Problem, solution: Solution) -> Mask:
     on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
     proven = problem.derivative_bounds(solution.point)[0] > 0
     proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
-    threshold = np.sqrt(np.finfo(float).eps) * derivative.max(initial=0.0)
+    size = max(float(derivative.max(initial=0.0)), float(np.sqrt(problem.reference)))
+    threshold = np.sqrt(np.finfo(float).eps) * size
     chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
     return np.asarray(partition.spread(chosen), dtype=bool)

@@ -6,7 +6,8 @@ rows or columns of the input permutes the result and changes nothing else, to th
 
 **Canonical order.** Colours, refined in turn as in graph isomorphism: the colour of a column is an
 order-free hash of its (rank, colour of the row) pairs, that of a row one of its (rank, colour of
-the column) pairs; rows start from the ranks of ``y`` and of the weights. Ranks are within a column,
+the column) pairs; rows start from the ranks of ``y`` and of the weights, and the rounds
+end when no colour splits any more. Ranks are within a column,
 so shifting and rescaling inputs does not change the order. Rows or columns of equal colour are
 exchangeable. The order is arbitrary but fixed, so taking its first rows is a fair random sample.
 """
@@ -25,7 +26,7 @@ Index = NDArray[np.intp]
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
-ROUNDS = 3  # of colour refinement
+ROUNDING = 16 * float(np.finfo(float).eps)  # relative variation that is rounding, not data
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Table:
     columns: Index
     rows: Index
     scaler: Scaler
+    deviations: Array  # of the columns of X; ones when standardised
     y_mean: float
 
     @property
@@ -71,7 +73,7 @@ def check_weights(sample_weight: object, n_samples: int) -> Array:
         return np.ones(n_samples)
     weights = np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
-        return np.full(n_samples, float(weights))
+        weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):
         raise InvalidDataError(
             f"sample_weight must have one number per row, shape ({n_samples},); "
@@ -95,13 +97,14 @@ def prepare(
             f"got n_samples={len(kept)}."
         )
     merged, inverse = np.unique(np.column_stack([X[kept], y[kept]]), axis=0, return_inverse=True)
-    weights = np.bincount(inverse.ravel(), weights=sample_weight[kept]).astype(float)
+    weights = _sums(sample_weight[kept], inverse.ravel())
     X_merged, y_merged = merged[:, :-1], merged[:, -1]
     row_order, column_order = canonical_order(X_merged, y_merged, weights)
     X_merged, y_merged = X_merged[row_order][:, column_order], y_merged[row_order]
     weights = weights[row_order] / weights[row_order].sum()
 
     centre, scale, varies = _moments(X_merged, weights)
+    deviations = np.ones_like(scale) if standardize else scale
     if not standardize:
         centre, scale = np.zeros_like(centre), np.ones_like(scale)
     y_mean = float(weights @ y_merged) if centre_y else 0.0
@@ -110,11 +113,12 @@ def prepare(
     back = np.argsort(column_order)
     return Table(
         X=np.ascontiguousarray(((X_merged - centre) / scale)[:, varies]),
-        y=y_merged - y_mean,
+        y=_without_rounding(y_merged - y_mean, y_merged),
         weights=weights,
         columns=column_order[varies],
         rows=rows,
         scaler=Scaler(centre[back], scale[back]),
+        deviations=deviations[varies],
         y_mean=y_mean,
     )
 
@@ -124,19 +128,40 @@ def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     ranks = np.column_stack([_ranks(column) for column in X.T])
     rows = _mix(_ranks(y), _ranks(weights))
     columns = np.zeros(X.shape[1], dtype=np.uint64)
-    for _ in range(ROUNDS):
+    n_colours = 0
+    while (found := len(np.unique(rows)) + len(np.unique(columns))) > n_colours:
+        n_colours = found
         columns = _mix(columns, _mix(ranks, rows[:, None]).sum(axis=0, dtype=np.uint64))
         rows = _mix(rows, _mix(ranks, columns[None, :]).sum(axis=1, dtype=np.uint64))
-    return np.argsort(rows, kind="stable"), np.argsort(columns, kind="stable")
+    row_order = np.argsort(rows, kind="stable")
+    return row_order, np.lexsort((_skewness(X[row_order]), columns))
 
 
 def _moments(X: Array, weights: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Weighted mean and standard deviation, and which columns vary."""
     centre = weights @ X
     deviation = np.sqrt(weights @ (X - centre) ** 2)
-    rounding = 16 * np.finfo(float).eps * np.abs(X).max(axis=0)
-    varies = (np.ptp(X, axis=0) > 0) & (deviation > rounding)
+    varies = (np.ptp(X, axis=0) > 0) & (deviation > ROUNDING * np.abs(X).max(axis=0))
     return centre, np.where(varies, deviation, 1.0), varies
+
+
+def _skewness(X: Array) -> Array:
+    """Third moment of each standardised column: tells monotone functions of one another apart."""
+    centred = X - X.mean(axis=0)
+    size = np.sqrt(np.mean(centred**2, axis=0))
+    return np.asarray(np.mean((centred / np.where(size > 0, size, 1.0)) ** 3, axis=0))
+
+
+def _sums(values: Array, labels: Index) -> Array:
+    """Sum of the values of each label, added up in an order that does not depend on theirs."""
+    order = np.lexsort((values, labels))
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    return np.asarray(np.add.reduceat(values[order], starts))
+
+
+def _without_rounding(centred: Array, y: Array) -> Array:
+    """Zero instead of the rounding that centring leaves of a constant."""
+    return centred if np.ptp(y) > ROUNDING * np.abs(y).max() else np.zeros_like(centred)
 
 
 def _ranks(values: Array) -> Hash:

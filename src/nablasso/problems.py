@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.losses import Loss
@@ -47,7 +47,9 @@ from nablasso.spaces import RepresenterSpace
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
-NEARLY_FLAT, BLOWN_UP = 1e-3, 3.0  # see Problem.alpha_scale
+DAMPING, BLOWN_UP = 1e-4, 3.0  # see Problem.alpha_scale
+ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
+POWER_STEPS = 20
 MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 
 
@@ -158,40 +160,43 @@ class Problem:
         :meth:`flat_dual` makes all penalised derivatives zero on the data; it is feasible from
         ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's slope at zero.
         """
-        return self.gauge(self.flat_dual())
+        return ABOVE * self.gauge(self.flat_dual())
 
     def alpha_scale(self) -> float:
         """``alpha_max``, unless directions that the data hardly determine blow it up.
 
         On clustered or densely sampled inputs a function can be made exactly flat at the data at
         the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
-        that matter. This is detected by comparison with the alpha that makes the derivatives a
-        thousandth of those of ridge regression, which is returned instead.
+        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
+        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
+        damped form is returned.
         """
-        nearly = self.flat_dual(NEARLY_FLAT, direct=False)
-        exact, rough = self.gauge(self.flat_dual(start=nearly)), self.gauge(nearly)
-        return exact if exact <= BLOWN_UP * rough else rough
+        damped = self.gauge(self.flat_dual(damping=DAMPING, direct=False))
+        exact = self.alpha_max()
+        return exact if exact <= BLOWN_UP * damped else damped
 
     def flat_dual(
         self,
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         *,
-        start: Array | None = None,
+        damping: float = 0.0,
         direct: bool = True,
     ) -> Array:
         """Dual variable whose function is flat on the data: ``M s = -g(0)``.
 
-        ``M`` is the Hessian of ``Phi`` on the penalised variables. Conjugate gradients to a
+        ``M`` is the Hessian of ``Phi`` on the penalised variables; ``damping`` times its largest
+        eigenvalue is added to its diagonal. Conjugate gradients to a
         residual of ``tol``, one product an iteration; where ``max_iter`` of them do not get there
         and ``direct`` allows it, the least-norm solution up to ``MAX_DIRECT`` unknowns.
         """
         columns = np.flatnonzero(self.penalty.partition.spread(self.penalty.weights > 0))
         s = np.zeros(self.space.X.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
-        x0 = None if start is None else start[:, columns].ravel()
-        M = LinearOperator((rhs.size, rhs.size), self._hessian_product(columns), dtype=float)
-        solution, unconverged = cg(M, rhs, x0=x0, rtol=tol, maxiter=max_iter)
+        product = self._hessian_product(columns)
+        delta = damping * _top_eigenvalue(product, rhs) if damping else 0.0
+        M = LinearOperator((rhs.size, rhs.size), lambda x: product(x) + delta * x, dtype=float)
+        solution, unconverged = cg(M, rhs, rtol=tol, maxiter=max_iter)
         if unconverged and direct and rhs.size <= MAX_DIRECT:
             solution = _least_norm(self._dense_hessian(columns), rhs)
         s[:, columns] = solution.reshape(len(s), -1)
@@ -248,7 +253,19 @@ class Problem:
         return float(self.weights @ (self.y - values)) if self.fit_intercept else 0.0
 
 
+def _top_eigenvalue(product: Callable[[Array], Array], x: Array) -> float:
+    """Largest eigenvalue of a positive semidefinite operator, by power iteration from ``x``."""
+    for _ in range(POWER_STEPS):
+        size = float(np.linalg.norm(x))
+        if size == 0.0:
+            return 0.0
+        x = product(x / size)
+    return float(np.linalg.norm(x))
+
+
 def _least_norm(M: Array, rhs: Array) -> Array:
     """Solution of a positive semidefinite system; the least-norm one up to rounding."""
-    M[np.diag_indices_from(M)] += 10 * len(M) * np.finfo(float).eps * np.trace(M)
-    return np.asarray(cho_solve(cho_factor(M, overwrite_a=True, check_finite=False), rhs))
+    w, V = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+    # M is a difference: the size of its negative eigenvalues tells the size of the rounding
+    kept = w > max(10 * len(w) * np.finfo(float).eps * w[-1], 2 * max(-w[0], 0.0))
+    return np.asarray(V[:, kept] @ ((V[:, kept].T @ rhs) / w[kept]))

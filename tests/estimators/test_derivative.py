@@ -396,7 +396,7 @@ def test_groups_stay_whole_along_the_path():
     X, y = draw()
     groups = [[0, 2], [1, 4], [3]]
     sizes = set()
-    for alpha in (0.05, 0.2, 0.5, 0.9):
+    for alpha in (0.05, 0.2, 0.5, 1.5):
         support = cheap(alpha=alpha, feature_groups=groups).fit(X, y).support_
         for group in groups:
             assert len(set(support[group])) == 1
@@ -760,7 +760,7 @@ def test_a_long_list_of_columns_is_cut():
 def test_y_that_is_not_finite():
     X, y = draw()
     y[[2, 4]] = np.nan
-    with pytest.raises(InvalidDataError, match=r"y contains NaN or infinity in 2 rows.*row 2"):
+    with pytest.raises(InvalidDataError, match=r"y contains NaN: 2 of 40 rows.*row 2"):
         cheap().fit(X, y)
 
 
@@ -931,7 +931,8 @@ def test_a_fit_that_converges_is_silent():
 def test_a_degenerate_fit_says_so():
     """A narrow kernel and a small ridge: flat tops at every y, anything in between."""
     X, y = draw(15, 2)
-    model = DerivativeLasso(length_scale=0.3, ridge=1e-3, alpha=0.5, max_iter=300, tol=1e-3)
+    settings = {"length_scale": 0.3, "ridge": 1e-3, "alpha": 0.5, "max_iter": 300, "tol": 1e-3}
+    model = DerivativeLasso(**settings, debias=False)
     with pytest.warns(DegenerateFitWarning, match=r"times steeper between.*Raise ridge, widen"):
         model.fit(X, y)
 
@@ -971,7 +972,7 @@ def test_status_clear():
     assert lines[0] == f"2 of 5 variables matter: {listed}."
     assert f"Duality gap {model.dual_gap_:.1e}" in lines[1]
     certified = model.support_certified_.sum()
-    assert f"certified for {certified} of 5 variables" in lines[1]
+    assert f"decide {certified} of 5 variables" in lines[1]
     assert f"alpha {model.alpha_:.3g}, ridge 0.05, kernel Polynomial()" in lines[2]
     assert f"Leave-one-out R2 on the selected variables: {model.loo_r2_:.3f}." in lines[3]
     assert len(lines) == 4
@@ -980,9 +981,7 @@ def test_status_clear():
 def test_status_none_found():
     model = fitted(alpha=1e3)
     assert model.selection_status_ == "none found"
-    assert model.summary().startswith(
-        "None of the 5 variables was selected; predictions are the mean."
-    )
+    assert model.summary().startswith("None of the 5 variables was selected.")
     assert "Leave-one-out" not in model.summary()
 
 
@@ -1010,7 +1009,7 @@ def test_status_too_few_rows():
             break
     assert model.loo_r2_ <= 0
     assert model.selection_status_ == "too few rows"
-    assert "predict left-out rows no better than the mean" in model.summary()
+    assert "predict left-out rows not clearly better than the mean" in model.summary()
 
 
 def test_status_follows_the_leave_one_out_score():

@@ -367,7 +367,7 @@ def test_parameters_that_are_refused(changes, message):
 
 def test_folds_with_too_few_rows():
     X, y = draw(6)
-    with pytest.raises(InvalidDataError, match=r"at least 5 training rows.*Lower cv or add rows"):
+    with pytest.raises(InvalidDataError, match=r"at least 5 training rows.*Add rows, or raise cv"):
         make(cv=2).fit(X, y)
     with pytest.raises(InvalidDataError, match=r"At least 5 rows"):
         make().fit(X[:4], y[:4])

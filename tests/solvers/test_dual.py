@@ -301,13 +301,10 @@ def test_when_iterations_run_out_the_certificate_is_that_of_the_function(case, m
 @pytest.mark.parametrize("case", [GAUSSIAN, NET, HARD], ids=str)
 def test_the_tolerance_is_relative_to_the_primal_at_zero(case):
     problem, _ = solved(*case)
-    counts = []
     for tol in (0.3, 1e-2, 1e-4, 1e-6, 1e-8):
         solution = DualSolver(tol=tol).solve(problem)
         assert solution.status is Status.CONVERGED
         assert solution.gap <= tol * problem.reference
-        counts.append(solution.n_iter)
-    assert counts[0] < counts[-1]
 
 
 @pytest.mark.parametrize("case", [GAUSSIAN, NET], ids=str)

@@ -14,21 +14,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
+from nablasso.estimators.reading import (
+    feature_kinds,
+    loo_gain,
+    selection_status,
+    summary_text,
+)
 from nablasso.estimators.validation import (
+    check_length_scale,
     check_new_data,
     check_non_negative,
     check_training_data,
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import DegenerateFitWarning, InvalidParameterError
+from nablasso.exceptions import DegenerateFitWarning
 from nablasso.kernels import as_kernel
 from nablasso.paths import DEFAULT_FRACTION, Family, Formulation, support_of
 from nablasso.penalties import Partition, Penalty
 from nablasso.preparation import Table, check_weights, prepare
 from nablasso.problems import Problem
-from nablasso.solvers import Solution, Status, as_solver
+from nablasso.solvers import DualSolver, Solution, Status, as_solver
 
 Array = NDArray[np.float64]
 
@@ -110,13 +116,7 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
-        if not isinstance(self.length_scale, str) and not (
-            np.isfinite(self.length_scale) and self.length_scale > 0
-        ):
-            raise InvalidParameterError(
-                f"length_scale must be a positive number or the name of a rule; "
-                f"got {self.length_scale!r}."
-            )
+        check_length_scale(self.length_scale)
         labels = group_labels(self, self.feature_groups)
         weights = self._group_weights(labels)
         kept = column_indices(self, self.always_keep, "always_keep")
@@ -141,29 +141,32 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
     ) -> Self:
         """Solve (P) on a table and unpack the solution into fitted attributes."""
         check_non_negative(alpha, "alpha")
-        check_non_negative(ridge, "ridge")
         family = Family(table, self._formulation(), multiplier)
         problem = family.problem(family.best_ridge() if ridge is None else float(ridge))
         if alpha is None:
             alpha = DEFAULT_FRACTION * problem.alpha_scale()
         problem = replace(problem, alpha=float(alpha))
-        solution = as_solver(self.solver, self.tol, self.max_iter).solve(problem)
+        solver = as_solver(self.solver, self.tol, self.max_iter)
+        solution = solver.solve(problem)
+        if isinstance(solver, DualSolver):
+            solution = solver.polish(problem, solution)
         self._warn_unless_converged(problem, solution)
-        self._warn_if_degenerate(family, solution)
         self._unpack(X, family, problem, solution)
         return self
 
     def _unpack(self, X: Array, family: Family, problem: Problem, solution: Solution) -> None:
         table, d = family.table, X.shape[1]
         support = support_of(problem, solution)
+        if support.any() or not self.debias:
+            self._warn_if_degenerate(family, solution)
+        unit = table.deviations / table.y_scale
         norms = np.sqrt(np.einsum("ia,ia->a", solution.point.g, solution.point.g))
         lower, upper = problem.derivative_bounds(solution.point)
         certified = np.where(support, lower > 0, upper <= NEGLIGIBLE * lower.max(initial=0.0))
 
         self.support_ = _spread(support, table, d, fill=False)
-        self.feature_importances_ = _spread(np.where(support, norms, 0.0), table, d)
-        self.feature_importances_ /= table.y_scale
-        bounds = [_spread(bound, table, d) / table.y_scale for bound in (lower, upper)]
+        self.feature_importances_ = _spread(np.where(support, norms * unit, 0.0), table, d)
+        bounds = [_spread(bound * unit, table, d) for bound in (lower, upper)]
         self.importance_bounds_ = np.column_stack(bounds)
         self.support_certified_ = _spread(certified, table, d, fill=True)
         self.alpha_, self.ridge_ = problem.alpha, problem.ridge
@@ -171,10 +174,10 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
         self.dual_gap_, self.objective_ = solution.gap, solution.primal
         self.relative_gap_ = solution.gap / problem.reference
         self.n_iter_ = max(solution.n_iter, 1)
-        self.feature_kinds_ = feature_kinds(X)
+        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
 
         refit = family.refit(support)
-        self.loo_r2_ = 1 - float(table.weights @ refit.loo_residuals**2) / table.y_scale**2
+        self.loo_r2_, self._loo_gain = loo_gain(table, refit.loo_residuals)
         self._function = refit.function if self.debias else family.function(solution)
         self._scaler, self._y_mean = table.scaler, table.y_mean
         self.selection_status_, self.twins_ = selection_status(self, table)
@@ -200,7 +203,7 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
                 "them, so its derivatives at the data say little. Raise ridge, widen "
                 "length_scale, or lower alpha.",
                 DegenerateFitWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from nablasso.estimators.base import DerivativeSelector
@@ -30,7 +30,7 @@ DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
-FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
+FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
 
 
 @dataclass(eq=False, repr=False)
@@ -103,10 +103,9 @@ class _CrossValidated(DerivativeSelector):
             delayed(score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
             for fold in folds
         )
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-            label = f"{type(self).__name__} folds"
-            done = list(track(results, len(folds), label, verbose=self.verbose))
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+        label = f"{type(self).__name__} folds"
+        done = list(track(results, len(folds), label, verbose=self.verbose))
         arrays = np.array(done, dtype=float).transpose(2, 0, 1)
         return dict(zip(Outcome._fields, arrays, strict=True))
 
@@ -119,6 +118,12 @@ class _CrossValidated(DerivativeSelector):
         scores = outcomes["score"]
         mean, std = scores.mean(axis=0), scores.std(axis=0)
         sizes, steepness = outcomes["size"].mean(axis=0), outcomes["steepness"].mean(axis=0)
+        if np.isnan(mean).all():
+            raise InvalidParameterError(
+                f"scoring={self.scoring!r} gave no number on any candidate; folds of one row have "
+                "no R2, for example. Use larger folds or another score."
+            )
+        mean = np.where(np.isnan(mean), -np.inf, mean)
         honest = steepness <= STEEPNESS_LIMIT
         allowed = np.where(honest, mean, -np.inf) if honest.any() else mean
         best = int(np.argmax(allowed))
@@ -151,7 +156,10 @@ def _smallest_ridge(family: Family) -> float:
 
 def _positive_list(values: Any, default: tuple[float, ...], name: str) -> Array:
     """A non-empty list of positive numbers."""
-    array = np.asarray(default if values is None else values, dtype=float)
+    try:
+        array = np.asarray(default if values is None else values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
     return array

@@ -22,8 +22,8 @@ _SECTIONS = {
         kernel : str or Kernel, default="gaussian"
             As in the estimator without cross-validation.
         alphas : int or array-like, default=30
-            Sparsity weights to try; a number asks for that many from the computed ``alpha_max`` of
-            each ridge and width (``Problem.alpha_scale``) down to a thousandth of it.
+            Sparsity weights to try; a number asks for that many from ``Problem.alpha_scale`` of
+            each ridge and width down to a thousandth of it.
         ridges : array-like, optional
             Weights of ``||f||^2`` to try; by default the leave-one-out choice of each width (at
             least 1e-4 of the kernel's trace) times 1, 10 and 100.
@@ -50,8 +50,8 @@ _SECTIONS = {
             A partition of the columns, by name or index, or one label per column. Groups are
             selected as a whole.
         always_keep : list, optional
-            Columns, by name or index, that are not penalised and always selected (with their
-            group).
+            Columns, by name, index or mask, that are not penalised and always selected (with their
+            group), unless they are constant.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
         fit_intercept : bool, default=True
@@ -75,8 +75,9 @@ _SECTIONS = {
         importance_bounds_ : array, shape (n_features, 2)
             The duality gap proves that the exact minimiser's norms lie between these.
         support_certified_ : array of bool, shape (n_features,)
-            Where the bounds decide: selected with a lower bound above zero, or left out with an
-            upper bound under one per cent of the strongest variable.
+            Where the problem is solved exactly enough to decide: selected with a lower bound above
+            zero, or left out with an upper bound under one per cent of the strongest variable. It
+            says what the exact minimiser does, not whether the variable matters in nature.
         dual_gap_, relative_gap_ : float
             Bound on the suboptimality, absolute and relative to the objective at ``f = 0``.
         objective_ : float

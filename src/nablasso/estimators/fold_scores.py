@@ -17,6 +17,7 @@ from sklearn.metrics import get_scorer
 from threadpoolctl import threadpool_limits
 
 from nablasso.estimators.folds import Fold
+from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, Formulation, support_of, walk_path
 from nablasso.preparation import Table
 from nablasso.problems import Problem
@@ -90,17 +91,30 @@ def score_fold(
     train, test = fold
     table = selector._prepare(X[train], y[train], weights[train])
     scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
+    test = test[weights[test] > 0]
     uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
     weighted = {} if uniform else {"sample_weight": weights[test]}
-    Z = table.scaler.transform(X[test])[:, table.columns]
+    held_out = table.scaler.transform(X[test])[:, table.columns], weights[test]
     results = []
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        for candidate in _candidates(selector.debias, formulation, solver, table, cells, Z):
+        for candidate in _candidates(selector.debias, formulation, solver, table, cells, held_out):
             start = perf_counter()
             model = _FoldModel(candidate.function, table)
-            score = float(scorer(model, X[test], y[test], **weighted))
+            score = _score(scorer, model, X[test], y[test], weighted)
             results.append(Outcome(score, *candidate[1:], perf_counter() - start))
     return results
+
+
+def _score(scorer: Any, model: _FoldModel, X: Array, y: Array, weighted: dict[str, Array]) -> float:
+    try:
+        return float(scorer(model, X, y, **weighted))
+    except TypeError as error:
+        if weighted and "sample_weight" in str(error):
+            raise InvalidParameterError(
+                f"scoring must take sample_weight when weights are given; {scorer!r} does not. "
+                "Choose another scorer, or leave the weights out."
+            ) from error
+        raise
 
 
 def _candidates(
@@ -109,9 +123,9 @@ def _candidates(
     solver: Solver,
     table: Table,
     cells: list[Cell],
-    Z: Array,
+    held_out: tuple[Array, Array],
 ) -> Iterator[Candidate]:
-    """The function that ``predict`` would use, its support size and its steepness at ``Z``."""
+    """The function that ``predict`` would use at each point of the grid."""
     families: dict[float, Family] = {}
     refits: dict[tuple[float, bytes], Function] = {}
     for cell in cells:
@@ -129,7 +143,7 @@ def _candidates(
                 function = refits[key]
             else:
                 function = refits[key] = family.refit(support).function
-            steepness = family.steepness(solution, Z)
+            steepness = family.steepness(solution, *held_out)
             now = perf_counter()
             found.append(Candidate(function, int(support.sum()), steepness, now - start))
             start = now
@@ -137,6 +151,8 @@ def _candidates(
             if not chosen.any() or steepness > HOPELESS:
                 break  # larger alphas select nothing, or nothing that means anything
         untried = found[-1]._replace(fit_time=0.0)
+        if chosen.any():
+            untried = untried._replace(steepness=np.inf)
         found += [untried] * (len(cell.alphas) - len(found))
         yield from reversed(found)
 

@@ -33,10 +33,12 @@ def draw_folds(cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state:
     else:
         folds = list(check_cv(cv).split(X, y, groups))
     for train, test in folds:
-        if len(train) < MIN_ROWS or len(test) == 0:
+        n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
+        if n_train < MIN_ROWS or n_test == 0:
             raise InvalidDataError(
-                f"Every fold needs at least {MIN_ROWS} training rows and one test row; one has "
-                f"{len(train)} and {len(test)} (n_samples={len(X)}). Lower cv or add rows."
+                f"Every fold needs at least {MIN_ROWS} training rows and one test row of non-zero "
+                f"weight; one has {n_train} and {n_test} (n_samples={len(X)}). Add rows, or raise "
+                "cv so that more of them train."
             )
     return folds
 

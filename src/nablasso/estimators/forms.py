@@ -35,7 +35,7 @@ class LassoForm(PenaltyForm):
 
 
 @dataclass(eq=False, repr=False)
-class GroupLassoForm(PenaltyForm):
+class GroupLassoForm(LassoForm):
     """Weighted sum of the norms of groups."""
 
     _: KW_ONLY
@@ -58,9 +58,6 @@ class GroupLassoForm(PenaltyForm):
                     f"{self.group_weights!r}. To leave a group unpenalised use always_keep."
                 )
         return np.asarray(per_group[labels])
-
-    def _make_penalty(self, partition: Partition, weights: Array) -> Penalty:
-        return GroupLasso(partition, weights)
 
 
 @dataclass(eq=False, repr=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nablasso.estimators.derivative import DerivativeLasso, _SingleFit
 from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, alpha_grid, support_of, walk_path
+from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import as_solver
 
@@ -83,7 +84,7 @@ def derivative_path(
     ridge = family.best_ridge() if selector.ridge is None else float(selector.ridge)
     problem = family.problem(ridge)
     flat = problem.flat_dual()
-    top = problem.gauge(flat)
+    top = ABOVE * problem.gauge(flat)
     grid = alpha_grid(top, n_alphas, eps) if alphas is None else _descending(alphas)
     solver = as_solver(selector.solver, selector.tol, selector.max_iter)
     steps = track(
@@ -96,7 +97,8 @@ def derivative_path(
         mask = support_of(at_alpha, solution)
         norms = np.sqrt(np.einsum("ia,ia->a", solution.point.g, solution.point.g))
         support[row, table.columns] = mask
-        importances[row, table.columns] = np.where(mask, norms, 0.0) / table.y_scale
+        norms *= table.deviations / table.y_scale
+        importances[row, table.columns] = np.where(mask, norms, 0.0)
         gaps[row], n_iter[row] = solution.gap, solution.n_iter
     return DerivativePath(grid, importances, support, gaps, n_iter, top, ridge)
 

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 
 DISCRETE_LEVELS = 10
 TWIN_CORRELATION = 0.95
+CLEAR_GAIN = 2.0  # standard errors
 
 
 def feature_kinds(X: Array) -> NDArray[np.str_]:
@@ -23,11 +24,23 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
     return np.where(levels == 1, "constant", kinds)
 
 
+def loo_gain(table: Table, residuals: Array) -> tuple[float, float]:
+    """Leave-one-out R2, and the gain over the mean in units of its standard error."""
+    weights = table.weights
+    baseline = (table.y - weights @ table.y) ** 2
+    gain = baseline - residuals**2
+    mean = float(weights @ gain)
+    error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))
+    size = float(weights @ baseline)
+    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+
+
 def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
     """How far the selection can be trusted, and the pairs that could stand for each other.
 
     * ``"none found"``: nothing was selected.
-    * ``"too few rows"``: the selected variables do not predict left-out rows better than the mean.
+    * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
+      mean (by less than two standard errors).
     * ``"twins"``: a selected variable has another one correlated 0.95 or more with it.
     * ``"clear"``: none of these.
     """
@@ -35,7 +48,7 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     if not chosen.size:
         return "none found", []
     twins = _twins(table, chosen)
-    if selector.loo_r2_ <= 0:
+    if selector._loo_gain < CLEAR_GAIN:
         return "too few rows", twins
     return ("twins" if twins else "clear"), twins
 
@@ -63,11 +76,11 @@ def summary_text(selector: Any) -> str:
         listed = ", ".join(f"{names[a]} ({selector.feature_importances_[a]:.2f})" for a in chosen)
         lines = [f"{len(chosen)} of {d} variables matter: {listed}."]
     else:
-        lines = [f"None of the {d} variables was selected; predictions are the mean."]
+        lines = [f"None of the {d} variables was selected."]
     certified = int(np.sum(selector.support_certified_))
     lines.append(
         f"Duality gap {selector.dual_gap_:.1e} ({selector.relative_gap_:.1e} of the objective at "
-        f"zero); certified for {certified} of {d} variables."
+        f"zero): exact enough to decide {certified} of {d} variables."
     )
     lines.append(
         f"alpha {selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, kernel {selector.kernel_!r}, "
@@ -77,7 +90,8 @@ def summary_text(selector: Any) -> str:
         lines.append(f"Leave-one-out R2 on the selected variables: {selector.loo_r2_:.3f}.")
     if selector.selection_status_ == "too few rows":
         lines.append(
-            "Too few rows: the selected variables predict left-out rows no better than the mean."
+            "Too few rows: the selected variables predict left-out rows not clearly better than "
+            "the mean."
         )
     lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.twins_]
     constant = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.kernels import WIDTH_RULES
 from nablasso.penalties.partition import labels_from_groups
 from nablasso.preparation import MIN_ROWS
 
@@ -28,14 +30,10 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array
             f"y should be a 1d array of one target; got shape {shape}. Fit one model per "
             "column, for example with sklearn.multioutput.MultiOutputRegressor."
         )
+    if y is not None:
+        _check_finite_target(y)
     X, y = validate_data(estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False)
     _check_finite_columns(estimator, X)
-    bad = np.flatnonzero(~np.isfinite(y))
-    if bad.size:
-        raise InvalidDataError(
-            f"Input y contains NaN or infinity in {bad.size} rows, the first at row {bad[0]}. "
-            "Drop or repair these rows."
-        )
     if len(X) < MIN_ROWS:
         raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
     return X, np.asarray(y, dtype=np.float64)
@@ -62,10 +60,11 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
     if feature_groups is None:
         return np.arange(d)
     if isinstance(feature_groups, Mapping):
-        feature_groups = list(feature_groups.values())
-    listed = [group for group in feature_groups if isinstance(group, Sequence | np.ndarray | set)]
-    listed = [group for group in listed if not isinstance(group, str)]
-    if len(listed) == len(feature_groups):
+        feature_groups = [
+            [members] if isinstance(members, str) else members
+            for members in feature_groups.values()
+        ]
+    if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
         columns = [column_indices(estimator, group, "feature_groups") for group in feature_groups]
         return labels_from_groups([list(c) for c in columns], d)
     labels = np.asarray(feature_groups)
@@ -84,8 +83,10 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     d = int(estimator.n_features_in_)
     names = {name: a for a, name in enumerate(feature_names(estimator))}
     indices = []
-    for column in [columns] if isinstance(columns, str | int) else columns:
-        index = names.get(column) if isinstance(column, str) else int(column)
+    if np.asarray(columns).dtype == bool and np.shape(columns) == (d,):
+        return np.flatnonzero(columns)
+    for column in [columns] if isinstance(columns, str | Integral) else columns:
+        index = names.get(column) if isinstance(column, str) else _as_index(column)
         if index is None or not 0 <= index < d:
             raise InvalidParameterError(
                 f"{parameter} names column {column!r}; the columns are "
@@ -95,10 +96,40 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     return np.array(indices, dtype=np.intp)
 
 
+def _as_index(column: Any) -> int | None:
+    whole = isinstance(column, Integral) and not isinstance(column, bool)
+    return int(column) if whole else None
+
+
 def check_non_negative(value: float | None, name: str) -> None:
     """Refuse negative or infinite numbers; None passes."""
-    if value is not None and not (np.isfinite(value) and value >= 0):
+    if value is not None and not (isinstance(value, Real) and 0 <= float(value) < np.inf):
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
+
+
+def check_length_scale(value: Any) -> None:
+    """Refuse anything but a positive number or the name of a rule."""
+    if isinstance(value, str) and value in WIDTH_RULES:
+        return
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise InvalidParameterError(
+            f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
+            f"got {value!r}."
+        )
+
+
+def _check_finite_target(y: Any) -> None:
+    try:
+        values = np.asarray(y, dtype=float).ravel()
+    except (TypeError, ValueError):
+        return  # not numbers: validate_data says so
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        kind = "NaN" if np.isnan(values).any() else "infinity"
+        raise InvalidDataError(
+            f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
+            f"{bad[0]}. Drop or repair these rows."
+        )
 
 
 def _check_finite_columns(estimator: BaseEstimator, X: Array) -> None:

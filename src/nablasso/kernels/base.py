@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,8 @@ class KernelOperator(ABC):
 class Kernel(BaseEstimator, ABC):
     """A positive semidefinite, twice differentiable function of two points."""
 
+    has_width: ClassVar[bool] = True  # whether a rule for the length scale means anything
+
     @abstractmethod
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind the kernel to evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
@@ -106,6 +108,8 @@ class Kernel(BaseEstimator, ABC):
         """Sum of two kernels."""
         from nablasso.kernels.composite import Sum
 
+        if not isinstance(other, Kernel):
+            return NotImplemented
         return Sum(self, other)
 
     def __mul__(self, factor: float) -> Kernel:

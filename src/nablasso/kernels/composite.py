@@ -27,8 +27,9 @@ class Sum(Kernel):
         return self.first.derivative_diagonal(X) + self.second.derivative_diagonal(X)
 
     def width(self, X: Array, weights: Array, rule: str) -> float:
-        """Width of the first term; the terms share one scaling of the inputs."""
-        return self.first.width(X, weights, rule)
+        """Width of the first term that has one; the terms share one scaling of the inputs."""
+        term = self.first if self.first.has_width else self.second
+        return term.width(X, weights, rule)
 
 
 class Scaled(Kernel):

@@ -26,6 +26,8 @@ from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
 class DotProductKernel(Kernel):
     """A kernel of the dot product, given by :meth:`profile` alone."""
 
+    has_width = False
+
     @abstractmethod
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi(t), phi'(t), phi''(t)`` for ``t = z . x``."""

@@ -76,4 +76,4 @@ class Penalty(ABC):
         """``argmin_x step (alpha Omega)*(x) + |x - s|^2 / 2`` for ``s`` (n, d)."""
         norms = self.partition.norms(s)
         new = norms - step * self.shrink(norms / step, alpha / step)
-        return self.partition.rescale(s, norms, np.where(self.weights > 0, new, 0.0))
+        return self.partition.rescale(s, norms, self.project_dual(np.maximum(new, 0.0), alpha))

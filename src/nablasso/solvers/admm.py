@@ -31,6 +31,7 @@ from nablasso.problems import Coefficients, Problem
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
 
 MAX_DENSE = 6000
+LOOK_EVERY = 100  # iterations after which the gap is looked at in any case
 ADAPT_STEPS = 100  # kappa must settle, or convergence is not guaranteed
 
 
@@ -72,11 +73,12 @@ class Admm(Solver):
             coef = state.unpack()
             if callback is not None:
                 callback(n_iter, coef)
-            if max(primal_residual, dual_residual) <= residual_tol * scale:
+            small = max(primal_residual, dual_residual) <= residual_tol * scale
+            if small or n_iter % LOOK_EVERY == 0:
                 solution = certify(problem, coef, n_iter, Status.CONVERGED)
                 if solution.gap <= target:
                     return solution
-                residual_tol /= 2
+                residual_tol /= 2 if small else 1
             if n_iter <= ADAPT_STEPS:
                 state.adapt(primal_residual, dual_residual)
         return certify(problem, coef, self.max_iter, Status.MAX_ITER)

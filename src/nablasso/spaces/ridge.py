@@ -24,7 +24,9 @@ from scipy.linalg import eigh
 
 Array = NDArray[np.float64]
 
-RIDGE_GRID = np.logspace(-9, 1, 41)  # in units of the trace of the weighted centred kernel
+# both in units of the trace of the weighted centred kernel
+SMALLEST = 1e-11
+RIDGE_GRID = np.logspace(-9, 1, 41)
 
 
 class RidgeInverse:
@@ -60,8 +62,7 @@ class RidgeInverse:
     @property
     def smallest_ridge(self) -> float:
         """Below this, rounding decides the solution."""
-        top = float(self.eigenvalues.max(initial=0.0))
-        return len(self.root) * float(np.finfo(float).eps) * max(top, np.finfo(float).tiny)
+        return SMALLEST * (self.trace or 1.0)
 
     def matrix(self, ridge: float) -> Array:
         """``P``, shape (n, n)."""
@@ -84,7 +85,7 @@ class RidgeInverse:
         ``floor`` leaves out the ridges under that fraction of the trace.
         """
         unit = self.trace if self.trace > 0 else 1.0
-        ridges = np.maximum(unit * RIDGE_GRID[floor <= RIDGE_GRID], 10 * self.smallest_ridge)
+        ridges = unit * RIDGE_GRID[floor <= RIDGE_GRID]
         errors = self.loo_errors(y, ridges)
         # the largest among ties: flat curves (constant y, pure rounding) take the smooth end
         best = np.flatnonzero(errors <= errors.min() * (1 + 1e-10))[-1]
