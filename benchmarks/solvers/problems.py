@@ -9,7 +9,7 @@ from nablasso.datasets import make_two_way
 from nablasso.paths import Family
 from nablasso.problems import Problem
 
-RIDGE = 1e-2  # of the trace of the weighted centred kernel
+RIDGE = 1e-4  # of the trace of the weighted centred kernel
 FRACTION = 0.3  # of alpha_max
 
 

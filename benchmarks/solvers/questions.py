@@ -83,6 +83,13 @@ def exponents(rows: list[Row], n: int, dimensions: list[int]) -> tuple[float, fl
     return slopes[0], slopes[1]
 
 
+def linear_fit(rows: list[Row], n: int) -> tuple[float, float, float]:
+    """``seconds = a + b d`` at fixed n: a, b and R2."""
+    d, t = np.array([(r["d"], r["seconds"]) for r in rows if r["n"] == n], dtype=float).T
+    b, a = np.polyfit(d, t, 1)
+    return float(a), float(b), float(1 - np.var(t - a - b * d) / np.var(t))
+
+
 def memory(n: int, d: int) -> Row:
     """Peak resident memory of a whole default fit in a process of its own."""
     script = MEMORY_SCRIPT.format(n=n, d=d)

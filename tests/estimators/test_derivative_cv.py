@@ -146,7 +146,7 @@ def choose(rule, scores, sizes, steepness=None):
     if steepness is not None:
         outcomes["steepness"] = np.asarray(steepness, dtype=float)
     alphas = np.arange(scores.shape[1], 0, -1.0)
-    model._store([derivative_cv.Cell(1.0, 0.1, alphas)], outcomes)
+    model._store([derivative_cv.Cell(1.0, 0.1, alphas, False)], outcomes)
     return model.best_index_
 
 

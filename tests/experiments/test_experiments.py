@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nablasso.experiments.denovas import MATCHED_TAU, figure_3
-from nablasso.experiments.nvsd import _kept_whole, twins
+from nablasso.experiments.nvsd import FRACTIONS, _twin_table, twins
 
 
 def test_figure_3_has_a_row_per_nu_and_choice():
@@ -17,14 +17,16 @@ def test_figure_3_has_a_row_per_nu_and_choice():
     assert all(set(row["selected"]) <= {"1", "2"} for row in rows)
 
 
-def test_twins_are_counted_along_a_path():
-    supports = np.zeros((3, 18), dtype=bool)
-    supports[1, [0, 6, 1]] = True  # one pair whole, one met by half
-    supports[2] = True  # everything: left out
-    assert _kept_whole(supports) == 0.5
+def test_twins_has_a_row_per_estimator_and_fraction():
+    rows = twins(repeats=1)
+    assert [(row["estimator"], row["fraction"]) for row in rows] == [
+        (name, fraction) for name in ("lasso", "elastic net") for fraction in FRACTIONS
+    ]
+    assert all(2 * row["pairs_whole"] <= row["n_selected"] <= 6 for row in rows)
 
 
-def test_twins_has_a_row_per_estimator():
-    rows = twins(repeats=1, n_alphas=4)
-    assert [row["estimator"] for row in rows] == ["lasso", "elastic net 0.5", "elastic net 0.1"]
-    assert all(np.isnan(row["kept_whole"]) or 0 <= row["kept_whole"] <= 1 for row in rows)
+def test_twins_are_correlated():
+    X, _ = _twin_table(0, 20_000)
+    correlation = np.corrcoef(X.T)
+    assert np.allclose([correlation[a, a + 1] for a in (0, 2, 4)], 0.95, atol=0.01)
+    assert abs(correlation[0, 2]) < 0.03

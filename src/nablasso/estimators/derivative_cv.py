@@ -81,7 +81,9 @@ class _CrossValidated(DerivativeSelector):
             family = Family(table, self._formulation(), width)
             unit = 1.0 if self.ridges is not None else _smallest_ridge(family)
             for ridge in _positive_list(self.ridges, DEFAULT_RIDGES, "ridges"):
-                cells.append(Cell(width, unit * ridge, self._alphas(family, unit * ridge)))
+                alphas = self._alphas(family, unit * ridge)
+                null_first = self.debias and isinstance(self.alphas, int | np.integer)
+                cells.append(Cell(width, unit * ridge, alphas, null_first))
         return cells
 
     def _alphas(self, family: Family, ridge: float) -> Array:
@@ -91,8 +93,10 @@ class _CrossValidated(DerivativeSelector):
             raise InvalidParameterError(
                 f"alphas must be a positive number or a list; got {self.alphas!r}."
             )
-        top = family.problem(ridge).alpha_scale()
-        return alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
+        problem = family.problem(ridge)
+        grid = alpha_grid(problem.alpha_scale(), int(self.alphas), SMALLEST_FRACTION)
+        grid[0] = max(grid[0], problem.alpha_max())  # the null model, in the folds as on all rows
+        return grid
 
     def _outcomes(
         self, X: Array, y: Array, weights: Array, cells: list[Cell], folds: list[Fold]

@@ -30,11 +30,16 @@ HOPELESS = 5.0  # steepness from which larger alphas are not tried
 
 
 class Cell(NamedTuple):
-    """One width and ridge of the grid, with its alphas."""
+    """One width and ridge of the grid, with its alphas from the largest down.
+
+    With ``null_first`` the first alpha is ``alpha_max`` on all rows and selects nothing there. A
+    fold has another ``alpha_max``, so the null model stands for this candidate in every fold.
+    """
 
     width: float
     ridge: float
     alphas: Array
+    null_first: bool
 
 
 class Candidate(NamedTuple):
@@ -134,7 +139,10 @@ def _candidates(
         family = families[cell.width]
         found: list[Candidate] = []
         start = perf_counter()
-        for problem, solution in walk_path(family.problem(cell.ridge), cell.alphas[::-1], solver):
+        free = family.problem(cell.ridge)
+        always = _penalty_weights(free) == 0
+        alphas = cell.alphas[1:] if cell.null_first else cell.alphas
+        for problem, solution in walk_path(free, alphas[::-1], solver):
             support = support_of(problem, solution)
             key = (cell.width, support.tobytes())
             if not debias:
@@ -147,13 +155,16 @@ def _candidates(
             now = perf_counter()
             found.append(Candidate(function, int(support.sum()), steepness, now - start))
             start = now
-            chosen = support & (_penalty_weights(problem) > 0)
+            chosen = support & ~always
             if not chosen.any() or steepness > HOPELESS:
                 break  # larger alphas select nothing, or nothing that means anything
-        untried = found[-1]._replace(fit_time=0.0)
-        if chosen.any():
-            untried = untried._replace(steepness=np.inf)
-        found += [untried] * (len(cell.alphas) - len(found))
+        if found:
+            untried = found[-1]._replace(fit_time=0.0)
+            if chosen.any():
+                untried = untried._replace(steepness=np.inf)
+            found += [untried] * (len(alphas) - len(found))
+        if cell.null_first:
+            found.append(Candidate(family.refit(always).function, int(always.sum()), 1.0, 0.0))
         yield from reversed(found)
 
 
