@@ -30,7 +30,7 @@ from benchmarks.solvers.questions import (
 HERE = Path(__file__).parent
 FULL = {
     "sizes": [(100, 20), (200, 80)],
-    "repeats": 5,
+    "repeats": 3,
     "n": 1000,
     "dimensions": [10, 20, 40, 80, 160],
     "samples": [500, 1000, 2000],
