@@ -163,17 +163,21 @@ class Problem:
         return ABOVE * self.gauge(self.flat_dual())
 
     def alpha_scale(self) -> float:
-        """``alpha_max``, unless directions that the data hardly determine blow it up.
+        """Second of :meth:`alpha_max_and_scale`: what defaults are fractions of."""
+        return self.alpha_max_and_scale()[1]
+
+    def alpha_max_and_scale(self) -> tuple[float, float]:
+        """``alpha_max`` twice, unless directions that the data hardly determine blow it up.
 
         On clustered or densely sampled inputs a function can be made exactly flat at the data at
         the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
         that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
         with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
-        damped form is returned.
+        damped form comes second.
         """
         damped = self.gauge(self.flat_dual(damping=DAMPING, direct=False))
         exact = self.alpha_max()
-        return exact if exact <= BLOWN_UP * damped else damped
+        return exact, (exact if exact <= BLOWN_UP * damped else damped)
 
     def flat_dual(
         self,
@@ -194,7 +198,7 @@ class Problem:
         s = np.zeros(self.space.X.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
         product = self._hessian_product(columns)
-        delta = damping * _top_eigenvalue(product, rhs) if damping else 0.0
+        delta = damping * top_eigenvalue(product, rhs, POWER_STEPS) if damping else 0.0
         M = LinearOperator((rhs.size, rhs.size), lambda x: product(x) + delta * x, dtype=float)
         solution, unconverged = cg(M, rhs, rtol=tol, maxiter=max_iter)
         if unconverged and direct and rhs.size <= MAX_DIRECT:
@@ -253,9 +257,9 @@ class Problem:
         return float(self.weights @ (self.y - values)) if self.fit_intercept else 0.0
 
 
-def _top_eigenvalue(product: Callable[[Array], Array], x: Array) -> float:
+def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:
     """Largest eigenvalue of a positive semidefinite operator, by power iteration from ``x``."""
-    for _ in range(POWER_STEPS):
+    for _ in range(steps):
         size = float(np.linalg.norm(x))
         if size == 0.0:
             return 0.0

@@ -93,9 +93,9 @@ class _CrossValidated(DerivativeSelector):
             raise InvalidParameterError(
                 f"alphas must be a positive number or a list; got {self.alphas!r}."
             )
-        problem = family.problem(ridge)
-        grid = alpha_grid(problem.alpha_scale(), int(self.alphas), SMALLEST_FRACTION)
-        grid[0] = max(grid[0], problem.alpha_max())  # the null model, in the folds as on all rows
+        top, scale = family.problem(ridge).alpha_max_and_scale()
+        grid = alpha_grid(scale, int(self.alphas), SMALLEST_FRACTION)
+        grid[0] = top  # the null model, in the folds as on all rows
         return grid
 
     def _outcomes(

@@ -25,15 +25,14 @@ here the factor :math:`\sqrt{p_i}`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from nablasso.problems import Coefficients, Problem
+from nablasso.problems import Coefficients, Problem, top_eigenvalue
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
 
-POWER_ITERATIONS = 200
+POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the norms from below
 
 
 class _Function(NamedTuple):
@@ -137,9 +136,11 @@ class _Maps:
         self.s = self.root.ravel()
         self.y = self._centre(self.s * problem.y)
         gram = problem.space.gram * self.s[:, None] * self.s
-        self.sigma = _top_eigenvalue(lambda a: self._centre(gram @ self._centre(a)), self.s.shape)
-        self.sigma += problem.ridge
-        self.eta = _top_eigenvalue(self.normal, self.problem.space.X.shape)
+        rng = np.random.default_rng(0)
+        v, a = rng.standard_normal(problem.space.X.shape), rng.standard_normal(self.s.shape)
+        self.eta = SAFE * top_eigenvalue(self.normal, v, POWER_STEPS)
+        sampling = top_eigenvalue(lambda a: self._centre(gram @ self._centre(a)), a, POWER_STEPS)
+        self.sigma = SAFE * sampling + problem.ridge
 
     def function(self, s: Array | None) -> _Function:
         """The function of a dual variable; zero without one."""
@@ -175,17 +176,3 @@ class _Maps:
 
     def _centre(self, a: Array) -> Array:
         return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
-
-
-def _top_eigenvalue(product: Callable[[Array], Array], shape: tuple[int, ...]) -> float:
-    """Largest eigenvalue by power iteration, from a fixed start, two per cent on the safe side."""
-    x = np.random.default_rng(0).standard_normal(shape)
-    value = 0.0
-    for _ in range(POWER_ITERATIONS):
-        x /= np.linalg.norm(x)
-        image = product(x)
-        last, value = value, float(np.linalg.norm(image))
-        if abs(value - last) <= 1e-3 * value:
-            break
-        x = image
-    return 1.02 * value
