@@ -132,6 +132,47 @@ def dense(k, Z, X) -> Dense:
     return Dense(k(s, r), D, C, L)
 
 
+# -------------------------------------------------------------------------- losses
+
+
+class PlainLoss(NamedTuple):
+    value: Any  # l(y, z) of arrays
+    weighted_sum: Any  # sum_i p_i l(y_i, z_i) of a cvxpy expression z
+
+
+THRESHOLD = 0.3  # of Huber's loss and of the insensitive one
+
+
+def _huber(y, z):
+    r = np.abs(y - z)
+    return np.where(r <= THRESHOLD, r**2, 2 * THRESHOLD * r - THRESHOLD**2)
+
+
+def _half_deviance(y, z):
+    return np.exp(z) - y * z + np.where(y > 0, y * np.log(np.maximum(y, 1e-300)) - y, 0.0)
+
+
+LOSSES = {
+    "squared": PlainLoss(
+        lambda y, z: (y - z) ** 2,
+        lambda p, y, z: cp.sum_squares(cp.multiply(np.sqrt(p), y - z)),
+    ),
+    "logistic": PlainLoss(
+        lambda y, z: np.log1p(np.exp(-y * z)),
+        lambda p, y, z: p @ cp.logistic(cp.multiply(-y, z)),
+    ),
+    "huber": PlainLoss(_huber, lambda p, y, z: p @ cp.huber(y - z, THRESHOLD)),
+    "epsilon": PlainLoss(
+        lambda y, z: np.maximum(np.abs(y - z) - THRESHOLD, 0.0) ** 2,
+        lambda p, y, z: p @ cp.square(cp.pos(cp.abs(y - z) - THRESHOLD)),
+    ),
+    "poisson": PlainLoss(
+        _half_deviance,
+        lambda p, y, z: p @ (cp.exp(z) - cp.multiply(y, z)) + p @ _half_deviance(y, 0 * y) - 1,
+    ),
+}
+
+
 # -------------------------------------------------------------------------- the problem (P)
 
 
@@ -140,7 +181,9 @@ class DenseProblem:
     """(P) with everything written out.
 
     ``weights`` add up to one; ``groups`` partition the variables; ``group_weights`` of zero keep a
-    group unpenalised; ``l1_ratio`` below one is the elastic net.
+    group unpenalised; ``l1_ratio`` below one is the elastic net. ``loss`` is a name of
+    :data:`LOSSES`. The penalty points are the data and the rows of ``extra``, with weights
+    ``penalty_weights`` (those of the data by default).
     """
 
     kernel: Any  # a library kernel, of which only name and parameters are read
@@ -153,17 +196,30 @@ class DenseProblem:
     group_weights: Any
     l1_ratio: float = 1.0
     fit_intercept: bool = True
+    loss: str = "squared"
+    extra: Any = None
+    penalty_weights: Any = None
+
+    @property
+    def points(self):
+        return self.X if self.extra is None else np.vstack([self.X, self.extra])
+
+    @property
+    def point_weights(self):
+        return self.weights if self.penalty_weights is None else self.penalty_weights
 
     @cached_property
     def matrices(self) -> Dense:
-        return dense(plain(self.kernel), self.X, self.X)
+        n = len(self.X)
+        K, D, C, L = dense(plain(self.kernel), self.points, self.points)
+        return Dense(K[:n, :n], D[:, :, :n], C[:n], L)
 
     @cached_property
     def factor(self):
         """``B`` with ``B B' = [[K, D'], [D, L]]``: values and gradients are linear in ``B'c``."""
-        n, d = self.X.shape
+        n, m = len(self.X), self.points.size
         K, D, _, L = self.matrices
-        D, L = D.reshape(n * d, n), L.reshape(n * d, n * d)
+        D, L = D.reshape(m, n), L.reshape(m, m)
         A = np.block([[K, D.T], [D, L]])
         eigenvalues, V = np.linalg.eigh((A + A.T) / 2)
         keep = eigenvalues > 1e-11 * eigenvalues[-1]
@@ -173,14 +229,14 @@ class DenseProblem:
         """``||d_g f||_n`` for each group, from the gradients (n, d) at the data."""
         return np.array(
             [
-                np.sqrt(sum(self.weights @ gradients[:, a] ** 2 for a in group))
+                np.sqrt(sum(self.point_weights @ gradients[:, a] ** 2 for a in group))
                 for group in self.groups
             ]
         )
 
     def derivative_norms(self, gradients):
         """``||d_a f||_n`` for each variable."""
-        return np.sqrt(self.weights @ gradients**2)
+        return np.sqrt(self.point_weights @ gradients**2)
 
     def penalty(self, norms):
         mu = self.l1_ratio
@@ -188,7 +244,7 @@ class DenseProblem:
 
     def objective(self, values, gradients, squared_norm) -> float:
         """(P) at a function of these values (intercept included), gradients and norm."""
-        fit = self.weights @ (self.y - values) ** 2
+        fit = self.weights @ LOSSES[self.loss].value(self.y, values)
         penalty = self.penalty(self.group_norms(gradients))
         return float(fit + self.alpha * penalty + self.ridge * squared_norm)
 
@@ -202,7 +258,7 @@ class DenseProblem:
         return self.objective(values + intercept, gradients, norm2)
 
     def smooth_dual(self, s) -> float:
-        """``min over f, b`` of loss + ridge ||f||^2 - <s, g>: one linear system in ``B'c``."""
+        """``min over f, b`` of squared loss + ridge ||f||^2 - <s, g>: one system in ``B'c``."""
         n = len(self.y)
         B = self.factor
         root = np.sqrt(self.weights)
@@ -226,15 +282,16 @@ class Optimum(NamedTuple):
 
 def cvxpy_optimum(problem: DenseProblem) -> Optimum:
     """The minimum of (P) by an interior-point method that knows nothing of our dual."""
-    n, d = problem.X.shape
+    n, (m, d) = len(problem.X), problem.points.shape
     B = problem.factor
     c = cp.Variable(B.shape[1])
     b = cp.Variable() if problem.fit_intercept else 0.0
-    root = np.sqrt(problem.weights)
-    objective = cp.sum_squares(cp.multiply(root, problem.y - b - B[:n] @ c))
+    root = np.sqrt(problem.point_weights)
+    fit = LOSSES[problem.loss].weighted_sum
+    objective = fit(problem.weights, problem.y, b + B[:n] @ c)
     objective += problem.ridge * cp.sum_squares(c)
     for group, weight in zip(problem.groups, problem.group_weights, strict=True):
-        rows = [n + i * d + a for a in group for i in range(n)]
+        rows = [n + i * d + a for a in group for i in range(m)]
         g = np.tile(root, len(group))[:, None] * B[rows] @ c
         mu, scale = problem.l1_ratio, problem.alpha * weight
         if scale > 0:
@@ -246,7 +303,7 @@ def cvxpy_optimum(problem: DenseProblem) -> Optimum:
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL, **tight)
     intercept = float(b.value) if problem.fit_intercept else 0.0
-    values, gradients = B[:n] @ c.value + intercept, (B[n:] @ c.value).reshape(n, d)
+    values, gradients = B[:n] @ c.value + intercept, (B[n:] @ c.value).reshape(m, d)
     norm2 = float(c.value @ c.value)
     reached = problem.objective(values, gradients, norm2)
     return Optimum(reached, values, gradients, norm2, intercept)
@@ -282,11 +339,33 @@ def make_problem(kernel, *, weighted=False, groups=None, n=10, d=3, seed=0, **ch
     return replace(problem, **changes)
 
 
+def target(loss, signal, rng):
+    """A target that the loss can take, with mean or log-odds given by ``signal``."""
+    if loss == "logistic":
+        return np.where(
+            signal + 0.3 * rng.logistic(size=len(signal)) > np.median(signal), 1.0, -1.0
+        )
+    if loss == "poisson":
+        return rng.poisson(np.exp(signal)).astype(float)
+    return signal + 0.3 * rng.standard_t(2, size=len(signal))
+
+
+def library_loss(name):
+    from nablasso.losses import Huber, Logistic, Poisson, Squared, SquaredEpsilonInsensitive
+
+    return {
+        "squared": Squared(),
+        "logistic": Logistic(),
+        "huber": Huber(THRESHOLD),
+        "epsilon": SquaredEpsilonInsensitive(THRESHOLD),
+        "poisson": Poisson(),
+    }[name]
+
+
 def library_problem(problem: DenseProblem):
     """The same problem as the library states it."""
-    from nablasso.losses import Squared
     from nablasso.penalties import ElasticNet, GroupLasso, Partition
-    from nablasso.problems import Problem
+    from nablasso.problems import SmoothProblem, SquaredProblem
     from nablasso.spaces import RepresenterSpace, RidgeInverse
 
     partition = Partition.from_groups(problem.groups, problem.X.shape[1])
@@ -297,16 +376,19 @@ def library_problem(problem: DenseProblem):
         penalty = ElasticNet(partition, weights, problem.l1_ratio)
     else:
         penalty = GroupLasso(partition, weights)
-    space = RepresenterSpace(problem.kernel, problem.X)
+    space = RepresenterSpace(problem.kernel, problem.X, extra=problem.extra)
+    shared = {
+        "loss": library_loss(problem.loss),
+        "penalty": penalty,
+        "space": space,
+        "y": problem.y,
+        "weights": problem.weights,
+        "alpha": problem.alpha,
+        "ridge": problem.ridge,
+        "fit_intercept": problem.fit_intercept,
+        "penalty_weights": problem.penalty_weights,
+    }
+    if problem.loss != "squared":
+        return SmoothProblem(**shared)
     inverse = RidgeInverse(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
-    return Problem(
-        loss=Squared(),
-        penalty=penalty,
-        space=space,
-        y=problem.y,
-        weights=problem.weights,
-        alpha=problem.alpha,
-        ridge=problem.ridge,
-        fit_intercept=problem.fit_intercept,
-        P=inverse.matrix(problem.ridge),
-    )
+    return SquaredProblem(**shared, P=inverse.matrix(problem.ridge))

@@ -29,6 +29,7 @@ LAYERS = (
     "gradients",
     "nonnegative",
     "inference",
+    "reading",
     "estimators",
     "datasets",
     "inspection",

@@ -8,14 +8,23 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nablasso
 from nablasso import (
     DerivativeElasticNet,
+    DerivativeElasticNetClassifier,
+    DerivativeElasticNetClassifierCV,
     DerivativeElasticNetCV,
     DerivativeGroupLasso,
+    DerivativeGroupLassoClassifier,
+    DerivativeGroupLassoClassifierCV,
     DerivativeGroupLassoCV,
     DerivativeLasso,
+    DerivativeLassoClassifier,
+    DerivativeLassoClassifierCV,
     DerivativeLassoCV,
 )
 
 CHEAP_GRID = {"alphas": 4, "ridges": (0.1,), "cv": 3}
+
+CHEAP_FIT = {"alpha": 1e-3, "ridge": 1e-2, "debias": False, "tol": 1e-2}
+CHEAP_FOLDS = {"alphas": (1e-3,), "ridges": (1e-2,), "cv": 2, "debias": False, "tol": 1e-2}
 
 INSTANCES = [
     DerivativeLasso(),
@@ -24,6 +33,12 @@ INSTANCES = [
     DerivativeLassoCV(**CHEAP_GRID),
     DerivativeGroupLassoCV(**CHEAP_GRID),
     DerivativeElasticNetCV(**CHEAP_GRID),
+    DerivativeLassoClassifier(**CHEAP_FIT),
+    DerivativeGroupLassoClassifier(**CHEAP_FIT),
+    DerivativeElasticNetClassifier(**CHEAP_FIT),
+    DerivativeLassoClassifierCV(**CHEAP_FOLDS),
+    DerivativeGroupLassoClassifierCV(**CHEAP_FOLDS),
+    DerivativeElasticNetClassifierCV(**CHEAP_FOLDS),
 ]
 
 

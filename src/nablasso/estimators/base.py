@@ -14,12 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.reading import (
-    feature_kinds,
-    loo_gain,
-    selection_status,
-    summary_text,
-)
+from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
+from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
@@ -28,23 +24,24 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import DegenerateFitWarning
+from nablasso.exceptions import DegenerateFitWarning, InvalidParameterError
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Family, Formulation, support_of
+from nablasso.losses import Loss, Squared, as_loss
+from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
 from nablasso.penalties import Partition, Penalty
 from nablasso.preparation import Table, check_weights, prepare
 from nablasso.problems import Problem
-from nablasso.solvers import DualSolver, Solution, Status, as_solver
+from nablasso.solvers import Solution, Solver, Status, as_solver
+from nablasso.spaces import Function, PenaltyPoints, penalty_points
 
 Array = NDArray[np.float64]
 
 STEEP = 10.0  # derivative norms growing this much between the data call for a warning
-NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts as certified
 
 
 @dataclass(eq=False, repr=False)
-class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
-    """Shared by the derivative estimators; the penalty is each one's own.
+class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
+    """Shared by the derivative regressors and classifiers; the penalty is each one's own.
 
     Parameters are dataclass fields, so that each is declared once and the ``__init__`` of every
     estimator lists all of its own, as scikit-learn expects.
@@ -55,12 +52,14 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
     length_scale: Any = "median"
     feature_groups: Any = None
     always_keep: Any = None
+    n_jitter: int = 0
     standardize: bool = True
     fit_intercept: bool = True
     debias: bool = True
     solver: Any = "dual"
     tol: float = 1e-6
     max_iter: int | None = None
+    random_state: Any = None
     verbose: int = 0
 
     @abstractmethod
@@ -71,35 +70,27 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
     def _group_weights(self, labels: NDArray[np.intp]) -> Array:
         """Weight of each column's group, per column."""
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target.
+    @abstractmethod
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Inputs, numbers that stand for the target, and weights."""
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
+    @abstractmethod
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        """The table of validated data."""
 
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._y_mean + self._function.values(Z))
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss, thresholds in units of a robust deviation of the target."""
 
-    def predict_gradient(self, X: Any) -> Array:
-        """Gradient of the predicted function, in the units of ``X`` and ``y``.
+    @abstractmethod
+    def _families(
+        self, table: Table, multiplier: float, points: PenaltyPoints | None
+    ) -> list[Family]:
+        """One family of problems per function to be fitted."""
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._function.gradients(Z) / self._scaler.scale)
+    @abstractmethod
+    def _keep(self, functions: list[Function], table: Table) -> None:
+        """Remember what predicts."""
 
     def summary(self) -> str:
         """The result in words."""
@@ -109,10 +100,6 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return np.asarray(self.support_)
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        X, y = check_training_data(self, X, y)
-        return X, y, check_weights(sample_weight, len(X))
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
@@ -131,84 +118,192 @@ class DerivativeSelector(SelectorMixin, RegressorMixin, BaseEstimator, ABC):
             length_scale=self.length_scale,
             penalty=penalty,
             fit_intercept=self.fit_intercept,
+            loss=self._loss(),
         )
 
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        return prepare(X, y, weights, standardize=self.standardize, centre_y=self.fit_intercept)
+    def _check_unlabeled(self, X_unlabeled: Any) -> Array | None:
+        return None if X_unlabeled is None else check_new_data(self, X_unlabeled)
+
+    def _points(
+        self, table: Table, weights: Array, unlabelled: Array | None
+    ) -> PenaltyPoints | None:
+        """Penalty points besides the data of the table, whose sample weights are given."""
+        if not isinstance(self.n_jitter, int | np.integer) or self.n_jitter < 0:
+            raise InvalidParameterError(
+                f"n_jitter must be a whole number of at least 0; got {self.n_jitter!r}."
+            )
+        total = float(weights.sum())
+        return penalty_points(table, total, unlabelled, int(self.n_jitter), self.random_state)
 
     def _fit_table(
-        self, X: Array, table: Table, alpha: float | None, ridge: float | None, multiplier: float
+        self,
+        X: Array,
+        table: Table,
+        alpha: float | None,
+        ridge: float | None,
+        multiplier: float,
+        points: PenaltyPoints | None = None,
     ) -> Self:
-        """Solve (P) on a table and unpack the solution into fitted attributes."""
+        """Solve (P) on a table and unpack the solutions into fitted attributes."""
         check_non_negative(alpha, "alpha")
-        family = Family(table, self._formulation(), multiplier)
-        problem = family.problem(family.best_ridge() if ridge is None else float(ridge))
+        families = self._families(table, multiplier, points)
+        if ridge is None:
+            ridge = max(family.best_ridge() for family in families)
+        problems = [family.problem(float(ridge)) for family in families]
         if alpha is None:
-            alpha = DEFAULT_FRACTION * problem.alpha_scale()
-        problem = replace(problem, alpha=float(alpha))
-        solver = as_solver(self.solver, self.tol, self.max_iter)
-        solution = solver.solve(problem)
-        if isinstance(solver, DualSolver):
-            solution = solver.polish(problem, solution)
-        self._warn_unless_converged(problem, solution)
-        self._unpack(X, family, problem, solution)
+            alpha = DEFAULT_FRACTION * max(problem.alpha_scale() for problem in problems)
+        solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
+        fits: list[Fit] = []
+        for family, free in zip(families, problems, strict=True):
+            problem = replace(free, alpha=float(alpha))
+            interrupted = any(fit.solution.status is Status.INTERRUPTED for fit in fits)
+            solution = _solve(solver, problem, hurry=interrupted)
+            self._warn_unless_converged(problem, solution)
+            fits.append(Fit(family, problem, solution))
+        self._unpack(X, fits)
         return self
 
-    def _unpack(self, X: Array, family: Family, problem: Problem, solution: Solution) -> None:
-        table, d = family.table, X.shape[1]
-        support = support_of(problem, solution)
-        if support.any() or not self.debias:
-            self._warn_if_degenerate(family, solution)
-        unit = table.deviations / table.y_scale
-        norms = np.sqrt(np.einsum("ia,ia->a", solution.point.g, solution.point.g))
-        lower, upper = problem.derivative_bounds(solution.point)
-        certified = np.where(support, lower > 0, upper <= NEGLIGIBLE * lower.max(initial=0.0))
+    def _unpack(self, X: Array, fits: list[Fit]) -> None:
+        first, table, d = fits[0], fits[0].family.table, X.shape[1]
+        for fit in fits:
+            if fit.support.any() or not self.debias:
+                self._warn_if_degenerate(fit)
+        support = np.any([fit.support for fit in fits], axis=0)
+        importances = np.max([fit.importances for fit in fits], axis=0)
+        bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
 
-        self.support_ = _spread(support, table, d, fill=False)
-        self.feature_importances_ = _spread(np.where(support, norms * unit, 0.0), table, d)
-        bounds = [_spread(bound * unit, table, d) for bound in (lower, upper)]
-        self.importance_bounds_ = np.column_stack(bounds)
-        self.support_certified_ = _spread(certified, table, d, fill=True)
-        self.alpha_, self.ridge_ = problem.alpha, problem.ridge
-        self.kernel_, self.length_scale_ = family.formulation.kernel, family.width
-        self.dual_gap_, self.objective_ = solution.gap, solution.primal
-        self.relative_gap_ = solution.gap / problem.reference
-        self.n_iter_ = max(solution.n_iter, 1)
+        self.support_ = spread(support, table, d, fill=False)
+        self.feature_importances_ = spread(importances, table, d)
+        self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
+        self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
+        self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
+        self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
+        self.loss_ = first.family.loss
+        self.dual_gap_ = sum(fit.solution.gap for fit in fits)
+        self.objective_ = sum(fit.solution.primal for fit in fits)
+        self.relative_gap_ = max(fit.solution.gap / fit.problem.reference for fit in fits)
+        self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
+        self.solver_status_ = _worst(fits).value
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
 
-        refit = family.refit(support)
-        self.loo_r2_, self._loo_gain = loo_gain(table, refit.loo_residuals)
-        self._function = refit.function if self.debias else family.function(solution)
-        self._scaler, self._y_mean = table.scaler, table.y_mean
+        self.loo_r2_, self._loo_gain = left_out_gain(fits)
+        self._keep([fit.function(self.debias) for fit in fits], table)
         self.selection_status_, self.twins_ = selection_status(self, table)
 
     def _warn_unless_converged(self, problem: Problem, solution: Solution) -> None:
         target = self.tol * problem.reference
-        if solution.status is Status.CONVERGED or solution.gap <= target:
+        interrupted = solution.status is Status.INTERRUPTED
+        converged = solution.status is Status.CONVERGED or solution.gap <= target
+        if converged and not interrupted:
             return
+        cure = (
+            "Fit again for an exact solution."
+            if interrupted
+            else "Raise max_iter, loosen tol, raise ridge, or lower alpha."
+        )
         warnings.warn(
             f"{type(self).__name__} stopped after {solution.n_iter} iterations "
             f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{target:.1e}). The gap still bounds the error. Raise max_iter, loosen tol, raise "
-            "ridge, or lower alpha.",
+            f"{target:.1e}). The gap still bounds the error. {cure}",
             ConvergenceWarning,
             stacklevel=4,
         )
 
-    def _warn_if_degenerate(self, family: Family, solution: Solution) -> None:
-        steepness = family.steepness(solution)
+    def _warn_if_degenerate(self, fit: Fit) -> None:
+        steepness = fit.family.steepness(fit.solution)
         if steepness > STEEP:
             warnings.warn(
                 f"The fitted function is {steepness:.0f} times steeper between the data than at "
                 "them, so its derivatives at the data say little. Raise ridge, widen "
-                "length_scale, or lower alpha.",
+                "length_scale, lower alpha, or set n_jitter.",
                 DegenerateFitWarning,
                 stacklevel=5,
             )
 
 
-def _spread(values: NDArray[Any], table: Table, d: int, fill: Any = 0.0) -> NDArray[Any]:
-    """Values per table column as values per input column; constant columns get ``fill``."""
-    out = np.full(d, fill, dtype=values.dtype)
-    out[table.columns] = values
-    return out
+@dataclass(eq=False, repr=False)
+class DerivativeSelector(RegressorMixin, DerivativeEstimator, ABC):
+    """Shared by the derivative regressors."""
+
+    _: KW_ONLY
+    loss: Any = "squared"
+
+    def predict(self, X: Any) -> Array:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.loss_.mean(self._link(check_new_data(self, X)))
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Gradient of the predicted function, in the units of ``X`` and ``y``.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = check_new_data(self, X)
+        gradients = self._function.gradients(self._scaler.transform(X)) / self._scaler.scale
+        if not isinstance(self.loss_, Squared):
+            gradients *= self.loss_.mean_derivative(self._link(X))[:, None]
+        return np.asarray(gradients)
+
+    def _link(self, X: Array) -> Array:
+        """The fitted function: what the loss compares with the target."""
+        return np.asarray(self._y_mean + self._function.values(self._scaler.transform(X)))
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        loss = self._loss()
+        X, y = check_training_data(self, X, y)
+        loss.check_target(y)
+        return X, y, check_weights(sample_weight, len(X))
+
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        centre_y = self.fit_intercept and self._loss().translates
+        return prepare(X, y, weights, standardize=self.standardize, centre_y=centre_y)
+
+    def _families(
+        self, table: Table, multiplier: float, points: PenaltyPoints | None
+    ) -> list[Family]:
+        return [Family(table, self._formulation(), multiplier, points)]
+
+    def _keep(self, functions: list[Function], table: Table) -> None:
+        (self._function,) = functions
+        self._scaler, self._y_mean = table.scaler, table.y_mean
+
+    def _targets(self, y: Array) -> Array:
+        """The target that scorers expect."""
+        return y
+
+    def _default_score(self, model: Any, X: Array, y: Array, sample_weight: Any = None) -> float:
+        """Negative mean loss."""
+        return -float(np.average(self.loss_.value(y, model._link(X)), weights=sample_weight))
+
+
+def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
+    """Solve and polish; in a hurry, only what starting costs."""
+    if hurry:
+        solution: Solution = clone(solver).set_params(max_iter=0).solve(problem)
+        return replace(solution, status=Status.INTERRUPTED)
+    return solver.polish(problem, solver.solve(problem))
+
+
+def _worst(fits: list[Fit]) -> Status:
+    """The status that says most about what went wrong."""
+    order = list(Status)  # from converged to interrupted
+    return max((fit.solution.status for fit in fits), key=order.index)

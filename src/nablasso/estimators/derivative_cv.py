@@ -6,16 +6,19 @@ folds and the canonical order are fixed before any fold is fitted.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 
-from nablasso.estimators.base import DerivativeSelector
+from nablasso.estimators.base import DerivativeEstimator, DerivativeSelector
 from nablasso.estimators.docs import document
-from nablasso.estimators.fold_scores import Cell, Outcome, score_fold
+from nablasso.estimators.fold_scores import Cell, Data, Outcome, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
 from nablasso.exceptions import InvalidParameterError
@@ -23,6 +26,7 @@ from nablasso.paths import Family, alpha_grid
 from nablasso.preparation import Table
 from nablasso.progress import track
 from nablasso.solvers import as_solver
+from nablasso.spaces import PenaltyPoints
 
 Array = NDArray[np.float64]
 
@@ -34,7 +38,7 @@ FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
 
 
 @dataclass(eq=False, repr=False)
-class _CrossValidated(DerivativeSelector):
+class CrossValidated(DerivativeEstimator):
     """Choose by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
@@ -45,9 +49,16 @@ class _CrossValidated(DerivativeSelector):
     scoring: Any = None
     selection_rule: str = "1se"
     n_jobs: int | None = None
-    random_state: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
         """Choose the parameters, select variables and fit the function.
 
         Parameters
@@ -58,6 +69,8 @@ class _CrossValidated(DerivativeSelector):
             Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
         groups : array-like, shape (n_samples,), optional
             Groups of rows for the splitter.
+        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+            Rows without a target at which derivatives are penalised too.
 
         Returns
         -------
@@ -69,47 +82,59 @@ class _CrossValidated(DerivativeSelector):
             )
         X, y, weights = self._validate(X, y, sample_weight)
         table = self._prepare(X, y, weights)
-        cells = self._grid(table)
-        folds = draw_folds(self.cv, X, y, groups, table, self.random_state)
-        self._store(cells, self._outcomes(X, y, weights, cells, folds))
+        data = Data(X, y, weights, self._check_unlabeled(X_unlabeled))
+        points = self._points(table, weights, data.unlabelled)
+        cells = self._grid(table, points)
+        stratify = isinstance(self, ClassifierMixin)
+        folds = draw_folds(self.cv, X, y, groups, table, self.random_state, stratify=stratify)
+        self._store(cells, self._outcomes(data, cells, folds))
         best = self.best_params_
-        return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"])
+        return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"], points)
 
-    def _grid(self, table: Table) -> list[Cell]:
+    def _grid(self, table: Table, points: PenaltyPoints | None) -> list[Cell]:
         cells = []
         for width in _positive_list(self.widths, (1.0,), "widths"):
-            family = Family(table, self._formulation(), width)
-            unit = 1.0 if self.ridges is not None else _smallest_ridge(family)
+            families = self._families(table, width, points)
+            self.loss_ = families[0].loss
+            unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
             for ridge in _positive_list(self.ridges, DEFAULT_RIDGES, "ridges"):
-                alphas = self._alphas(family, unit * ridge)
+                alphas = self._alphas(families, unit * ridge)
                 null_first = self.debias and isinstance(self.alphas, int | np.integer)
                 cells.append(Cell(width, unit * ridge, alphas, null_first))
         return cells
 
-    def _alphas(self, family: Family, ridge: float) -> Array:
+    def _alphas(self, families: list[Family], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
             return np.sort(_positive_list(self.alphas, (), "alphas"))[::-1]
         if self.alphas < 1:
             raise InvalidParameterError(
                 f"alphas must be a positive number or a list; got {self.alphas!r}."
             )
-        top, scale = family.problem(ridge).alpha_max_and_scale()
-        grid = alpha_grid(scale, int(self.alphas), SMALLEST_FRACTION)
-        grid[0] = top  # the null model, in the folds as on all rows
+        tops = [family.problem(ridge).alpha_max_and_scale() for family in families]
+        grid = alpha_grid(max(scale for _, scale in tops), int(self.alphas), SMALLEST_FRACTION)
+        grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
         return grid
 
-    def _outcomes(
-        self, X: Array, y: Array, weights: Array, cells: list[Cell], folds: list[Fold]
-    ) -> dict[str, Array]:
+    def _outcomes(self, data: Data, cells: list[Cell], folds: list[Fold]) -> dict[str, Array]:
         """What the folds say, each (n_folds, n_candidates)."""
-        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter)
-        jobs = (
-            delayed(score_fold)(self, self._formulation(), solver, X, y, weights, cells, fold)
-            for fold in folds
-        )
+        tol = max(self.tol, FOLD_TOL)
+        solver = as_solver(self.solver, tol, self.max_iter, self._loss())
+        jobs = (delayed(score_fold)(self, solver, data, cells, fold) for fold in folds)
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
         label = f"{type(self).__name__} folds"
-        done = list(track(results, len(folds), label, verbose=self.verbose))
+        done: list[list[Outcome]] = []
+        try:
+            for outcome in track(results, len(folds), label, verbose=self.verbose):
+                done.append(outcome)
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            warnings.warn(
+                f"{type(self).__name__} was interrupted after {len(done)} of {len(folds)} folds; "
+                "its parameters are chosen by these alone.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         arrays = np.array(done, dtype=float).transpose(2, 0, 1)
         return dict(zip(Outcome._fields, arrays, strict=True))
 
@@ -155,7 +180,7 @@ class _CrossValidated(DerivativeSelector):
 
 def _smallest_ridge(family: Family) -> float:
     """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
-    return max(family.best_ridge(), RIDGE_FRACTION * family.inverse.trace)
+    return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
 
 
 def _positive_list(values: Any, default: tuple[float, ...], name: str) -> Array:
@@ -169,14 +194,20 @@ def _positive_list(values: Any, default: tuple[float, ...], name: str) -> Array:
     return array
 
 
+@dataclass(eq=False, repr=False)
+class _CrossValidatedRegressor(CrossValidated, DerivativeSelector):
+    """A regressor with its parameters chosen by cross-validation."""
+
+
 @document
 @dataclass(eq=False, repr=False)
-class DerivativeLassoCV(LassoForm, _CrossValidated):
+class DerivativeLassoCV(LassoForm, _CrossValidatedRegressor):
     """:class:`DerivativeLasso` with ``alpha``, ``ridge`` and width by cross-validation.
 
     Parameters
     ----------
     {cv}
+    {loss}
     {common}
 
     Attributes
@@ -188,12 +219,13 @@ class DerivativeLassoCV(LassoForm, _CrossValidated):
 
 @document
 @dataclass(eq=False, repr=False)
-class DerivativeGroupLassoCV(GroupLassoForm, _CrossValidated):
+class DerivativeGroupLassoCV(GroupLassoForm, _CrossValidatedRegressor):
     """:class:`DerivativeGroupLasso` with ``alpha``, ``ridge`` and width by cross-validation.
 
     Parameters
     ----------
     {cv}
+    {loss}
     group_weights : {"size", "sqrt"} or array-like, default="size"
         As in :class:`DerivativeGroupLasso`.
     {common}
@@ -207,12 +239,13 @@ class DerivativeGroupLassoCV(GroupLassoForm, _CrossValidated):
 
 @document
 @dataclass(eq=False, repr=False)
-class DerivativeElasticNetCV(ElasticNetForm, _CrossValidated):
+class DerivativeElasticNetCV(ElasticNetForm, _CrossValidatedRegressor):
     """:class:`DerivativeElasticNet` with ``alpha``, ``ridge`` and width by cross-validation.
 
     Parameters
     ----------
     {cv}
+    {loss}
     l1_ratio : float, default=0.5
         Strictly between 0 and 1.
     {common}

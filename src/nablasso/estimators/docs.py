@@ -16,7 +16,8 @@ _SECTIONS = {
             Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects
             nothing (of ``Problem.alpha_scale`` where that is blown up).
         ridge : float, optional
-            Weight of ``||f||^2``, positive; by default chosen by closed-form leave-one-out.
+            Weight of ``||f||^2``, positive; by default chosen by leave-one-out
+            (closed form for the squared loss, to second order for others).
         """,
     "cv": """
         kernel : str or Kernel, default="gaussian"
@@ -33,14 +34,31 @@ _SECTIONS = {
             Folds. A number draws them in a canonical order of the rows; a splitter of
             scikit-learn's or an iterable of (train, test) is used as it is.
         scoring : str or callable, optional
-            A scorer of scikit-learn's; by default the negative mean squared error.
+            A scorer of scikit-learn's; by default the negative mean loss, for
+            classifiers the negative log loss.
         selection_rule : {"1se", "min"}, default="1se"
             Take the candidate that selects the fewest variables among those whose score is within
             one standard error of the best, or the best itself.
         n_jobs : int, optional
             Folds fitted in parallel; each uses one thread of linear algebra.
-        random_state : int or RandomState, optional
-            Shuffles the folds drawn for a number ``cv``; without it they are fixed by the data.
+        """,
+    "loss": """
+        loss : str or Loss, default="squared"
+            ``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"`` (counts;
+            predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds
+            are in units of a robust deviation of ``y``.
+        """,
+    "class_weight": """
+        class_weight : dict or "balanced", optional
+            Factors of the sample weights by class; ``"balanced"`` gives every class the same
+            total weight.
+        """,
+    "classes": """
+        classes_ : array, shape (n_classes,)
+            The labels.
+        class_importances_ : array, shape (n_classes, n_features)
+            ``feature_importances_`` of each class against the rest; one row, that of the second
+            class, where there are two.
         """,
     "common": """
         length_scale : float or {"median", "neighbour20", "median20"}, default="median"
@@ -52,17 +70,24 @@ _SECTIONS = {
         always_keep : list, optional
             Columns, by name, index or mask, that are not penalised and always selected (with their
             group), unless they are constant.
+        n_jitter : int, default=0
+            Copies of each row, moved part of the way to another row, at which derivatives are
+            penalised too. They keep f from being flat at the data and steep between them.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
         fit_intercept : bool, default=True
         debias : bool, default=True
-            Predict by kernel ridge regression on the selected columns (same kernel, length scale
-            measured anew, ridge by leave-one-out) instead of the penalised function.
+            Predict by a kernel machine with the same loss on the selected columns (kernel ridge
+            regression for the squared loss; same kernel, length scale measured anew, ridge by
+            leave-one-out) instead of the penalised function.
         solver : {"dual", "denovas", "admm"} or Solver, default="dual"
         tol : float, default=1e-6
             Duality gap to reach, relative to the objective at ``f = 0``.
         max_iter : int, optional
             By default the solver's own.
+        random_state : int or RandomState, optional
+            Draws the jittered points (0 by default) and, where folds are drawn for a number
+            ``cv``, shuffles them; without it folds are fixed by the data.
         verbose : int, default=0
             Log progress on the ``nablasso`` logger.
         """,
@@ -71,7 +96,8 @@ _SECTIONS = {
             The selected variables.
         feature_importances_ : array, shape (n_features,)
             Norms of the partial derivatives of the penalised function in units of standard
-            deviations of ``y`` per standard deviation of the column; zero when not selected.
+            deviations of ``y`` (log-odds for classifiers, logs for the Poisson loss) per standard
+            deviation of the column; zero when not selected.
         importance_bounds_ : array, shape (n_features, 2)
             The duality gap proves that the exact minimiser's norms lie between these.
         support_certified_ : array of bool, shape (n_features,)
@@ -82,18 +108,83 @@ _SECTIONS = {
             Bound on the suboptimality, absolute and relative to the objective at ``f = 0``.
         objective_ : float
             Objective of the penalised function.
-        alpha_, ridge_, length_scale_, kernel_
+        alpha_, ridge_, length_scale_, kernel_, loss_
             What was used.
+        solver_status_ : str
+            ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
+            the best fit so far, ``"interrupted"``.
         n_iter_ : int
             Iterations of the solver.
         loo_r2_ : float
-            Leave-one-out R2 of kernel ridge regression on the selected variables.
+            Leave-one-out R2 of the kernel machine on the selected variables; for losses other than
+            the squared one the share of the null model's loss that it saves.
         feature_kinds_ : array of str, shape (n_features,)
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         selection_status_ : str
             ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
         twins_ : list of (int, int)
             Selected variables and others correlated 0.95 or more with them.
+        n_features_in_, feature_names_in_
+            As in scikit-learn.
+        """,
+    "automatic": """
+        kernel : "auto", str or Kernel, default="auto"
+            ``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a kernel
+            restricts the search to it.
+        feature_groups : lists of columns, mapping or labels, optional
+            Columns that are selected together, such as those of one category.
+        always_keep : columns, optional
+            Columns that stay in, by name or number.
+        max_features : int, optional
+            Largest number of variables or groups.
+        fdr : float, optional
+            Select by p-values instead: the expected share of false discoveries among the selected.
+        cv : int, splitter or iterable, optional
+            Folds that decide how many variables; 10, or 5 from 400 rows on.
+        scoring : str or callable, optional
+            What held-out predictions are judged by, instead of absolute errors.
+        n_jobs : int, optional
+            Parallel jobs of the folds.
+        random_state : int or RandomState, optional
+            Draws the folds and the randomisation; without it the draw is fixed.
+        verbose : int, default=0
+            Log progress on the ``nablasso`` logger.
+        """,
+    "automatic_attributes": """
+        support_ : array of bool, shape (n_features,)
+            The selected variables.
+        feature_importances_ : array, shape (n_features,)
+            Norms of the partial derivatives (difference quotients for discrete columns) of the
+            penalised function, in deviations of the target per deviation of the column.
+        importance_bounds_ : array, shape (n_features, 2)
+            The duality gap proves that the exact minimiser's norms lie between these.
+        support_certified_ : array of bool, shape (n_features,)
+            Where the gap proves what the exact minimiser of (P) in the learned metric does.
+        selection_frequencies_ : array, shape (n_features,)
+            Share of the folds in which the variable is among the first of the ranking.
+        p_values_ : array, shape (n_features,), or None
+            With ``fdr``: by conditional randomisation on held-out rows.
+        selection_status_ : str
+            ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
+            (see ``cautions_``) or ``"none found"``.
+        cautions_ : list of str
+            What derivatives cannot see in these data.
+        twins_, alternatives_ : lists of (int, int)
+            Selected variables and others correlated 0.95 or more with them; selected variables and
+            others that predict as well in their place.
+        interactions_ : list of (int, int, float)
+            Pairs of selected variables by decreasing root mean squared cross derivative.
+        tried_ : list of dict
+            The metrics that were judged out of sample, the chosen one first.
+        kernel_, scales_, alpha_, ridge_
+            The kernel, the multiplier of every standardised column inside it (zero: dropped), and
+            the weights of (P).
+        dual_gap_, relative_gap_, objective_, n_iter_
+            The certificate of (P).
+        held_out_r2_, loo_r2_ : float
+            R2 on held-out rows, everything learned without them; leave-one-out R2 after selection.
+        feature_kinds_ : array of str, shape (n_features,)
+            ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_
             As in scikit-learn.
         """,

@@ -1,30 +1,34 @@
 """Scores of all candidates of a grid on one fold.
 
-A candidate is what ``predict`` would use at one width, ridge and alpha: the refit on its support,
-or the penalised function. Candidates of one support share their refit.
+A candidate is what ``predict`` would use at one width, ridge and alpha: the refits on its supports,
+or the penalised functions; one per problem that the estimator solves. Candidates of one support
+share their refit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from threadpoolctl import threadpool_limits
 
 from nablasso.estimators.folds import Fold
 from nablasso.exceptions import InvalidParameterError
-from nablasso.paths import Family, Formulation, support_of, walk_path
+from nablasso.paths import Family, support_of, walk_path
 from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.solvers import Solver
 from nablasso.spaces import Function
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+Refits = dict[bytes, Function]  # by support
 
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
 
@@ -43,10 +47,10 @@ class Cell(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A fitted function, the size of its support, its steepness at held-out rows, its time."""
+    """A fitted function, its support, its steepness at held-out rows, its time."""
 
     function: Function
-    size: int
+    support: Mask
     steepness: float
     fit_time: float
 
@@ -61,56 +65,68 @@ class Outcome(NamedTuple):
     score_time: float
 
 
-class _FoldModel(RegressorMixin, BaseEstimator):
-    """A fitted function in the shape that scikit-learn's scorers expect."""
+class Data(NamedTuple):
+    """What the folds are cut from: validated arrays."""
 
-    def __init__(self, function: Function | None = None, table: Table | None = None) -> None:
-        self.function = function
-        self.table = table
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Nothing to do: the function is fitted."""
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Values of the function."""
-        assert self.function is not None
-        assert self.table is not None
-        return self.table.y_mean + self.function.values(self.table.scaler.transform(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+    X: Array
+    y: Array
+    weights: Array
+    unlabelled: Array | None
 
 
 def score_fold(
-    selector: Any,
-    formulation: Formulation,
-    solver: Solver,
-    X: Array,
-    y: Array,
-    weights: Array,
-    cells: list[Cell],
-    fold: Fold,
+    selector: Any, solver: Solver[Any], data: Data, cells: list[Cell], fold: Fold
 ) -> list[Outcome]:
     """Every candidate on one fold."""
+    X, y, weights, unlabelled = data
     train, test = fold
     table = selector._prepare(X[train], y[train], weights[train])
-    scorer = get_scorer(selector.scoring or "neg_mean_squared_error")
+    points = selector._points(table, weights[train], unlabelled)
+    scorer = get_scorer(selector.scoring) if selector.scoring else selector._default_score
     test = test[weights[test] > 0]
     uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
     weighted = {} if uniform else {"sample_weight": weights[test]}
     held_out = table.scaler.transform(X[test])[:, table.columns], weights[test]
+    targets = selector._targets(y[test])
+    families: dict[float, list[tuple[Family, Refits]]] = {}
     results = []
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        for candidate in _candidates(selector.debias, formulation, solver, table, cells, held_out):
-            start = perf_counter()
-            model = _FoldModel(candidate.function, table)
-            score = _score(scorer, model, X[test], y[test], weighted)
-            results.append(Outcome(score, *candidate[1:], perf_counter() - start))
+        for cell in cells:
+            if cell.width not in families:
+                made = selector._families(table, cell.width, points)
+                families[cell.width] = [(family, {}) for family in made]
+            per_problem = [
+                _candidates(selector.debias, family, refits, solver, cell, held_out)
+                for family, refits in families[cell.width]
+            ]
+            for parts in zip(*per_problem, strict=True):
+                start = perf_counter()
+                model = _model(selector, [part.function for part in parts], table)
+                score = _score(scorer, model, X[test], targets, weighted)
+                results.append(_outcome(parts, score, perf_counter() - start))
     return results
 
 
-def _score(scorer: Any, model: _FoldModel, X: Array, y: Array, weighted: dict[str, Array]) -> float:
+def _outcome(parts: tuple[Candidate, ...], score: float, score_time: float) -> Outcome:
+    """One candidate of all problems together."""
+    return Outcome(
+        score=score,
+        size=float(np.any([part.support for part in parts], axis=0).sum()),
+        steepness=max(part.steepness for part in parts),
+        fit_time=sum(part.fit_time for part in parts),
+        score_time=score_time,
+    )
+
+
+def _model(selector: Any, functions: list[Function], table: Table) -> Any:
+    """The selector as it would be after fitting these functions on this table."""
+    model = copy(selector)
+    vars(model).pop("feature_names_in_", None)  # folds are arrays without names
+    model._keep(functions, table)
+    return model
+
+
+def _score(scorer: Any, model: Any, X: Array, y: Array, weighted: dict[str, Array]) -> float:
     try:
         return float(scorer(model, X, y, **weighted))
     except TypeError as error:
@@ -124,48 +140,51 @@ def _score(scorer: Any, model: _FoldModel, X: Array, y: Array, weighted: dict[st
 
 def _candidates(
     debias: bool,
-    formulation: Formulation,
-    solver: Solver,
-    table: Table,
-    cells: list[Cell],
+    family: Family,
+    refits: Refits,
+    solver: Solver[Any],
+    cell: Cell,
+    held_out: tuple[Array, Array],
+) -> list[Candidate]:
+    """The function that ``predict`` would use at each alpha of a cell."""
+    free = family.problem(cell.ridge)
+    always = _penalty_weights(free) == 0
+    alphas = cell.alphas[1:] if cell.null_first else cell.alphas
+    found = list(_walk(debias, family, refits, free, solver, alphas, held_out))
+    if found:
+        last = found[-1]._replace(fit_time=0.0)
+        if (last.support & ~always).any():
+            last = last._replace(steepness=np.inf)
+        found += [last] * (len(alphas) - len(found))
+    if cell.null_first:
+        found.append(Candidate(family.refit(always).function, always, 1.0, 0.0))
+    return found[::-1]
+
+
+def _walk(
+    debias: bool,
+    family: Family,
+    refits: Refits,
+    free: Problem,
+    solver: Solver[Any],
+    alphas: Array,
     held_out: tuple[Array, Array],
 ) -> Iterator[Candidate]:
-    """The function that ``predict`` would use at each point of the grid."""
-    families: dict[float, Family] = {}
-    refits: dict[tuple[float, bytes], Function] = {}
-    for cell in cells:
-        if cell.width not in families:
-            families[cell.width] = Family(table, formulation, cell.width)
-        family = families[cell.width]
-        found: list[Candidate] = []
-        start = perf_counter()
-        free = family.problem(cell.ridge)
-        always = _penalty_weights(free) == 0
-        alphas = cell.alphas[1:] if cell.null_first else cell.alphas
-        for problem, solution in walk_path(free, alphas[::-1], solver):
-            support = support_of(problem, solution)
-            key = (cell.width, support.tobytes())
-            if not debias:
-                function = family.function(solution)
-            elif key in refits:
-                function = refits[key]
-            else:
-                function = refits[key] = family.refit(support).function
-            steepness = family.steepness(solution, *held_out)
-            now = perf_counter()
-            found.append(Candidate(function, int(support.sum()), steepness, now - start))
-            start = now
-            chosen = support & ~always
-            if not chosen.any() or steepness > HOPELESS:
-                break  # larger alphas select nothing, or nothing that means anything
-        if found:
-            untried = found[-1]._replace(fit_time=0.0)
-            if chosen.any():
-                untried = untried._replace(steepness=np.inf)
-            found += [untried] * (len(alphas) - len(found))
-        if cell.null_first:
-            found.append(Candidate(family.refit(always).function, int(always.sum()), 1.0, 0.0))
-        yield from reversed(found)
+    """Candidates from the smallest alpha up, until nothing new can come."""
+    always = _penalty_weights(free) == 0
+    start = perf_counter()
+    for problem, solution in walk_path(free, alphas[::-1], solver):
+        support = support_of(problem, solution)
+        key = support.tobytes()
+        if debias and key not in refits:
+            refits[key] = family.refit(support).function
+        function = refits[key] if debias else family.function(solution)
+        steepness = family.steepness(solution, *held_out)
+        now = perf_counter()
+        yield Candidate(function, support, steepness, now - start)
+        start = now
+        if not (support & ~always).any() or steepness > HOPELESS:
+            return  # larger alphas select nothing, or nothing that means anything
 
 
 def _penalty_weights(problem: Problem) -> Array:

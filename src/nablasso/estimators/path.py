@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.estimators.derivative import DerivativeLasso, _SingleFit
+from nablasso.estimators.derivative import DerivativeLasso, SingleFit
+from nablasso.estimators.fitting import Fit, spread
 from nablasso.exceptions import InvalidParameterError
-from nablasso.paths import Family, alpha_grid, support_of, walk_path
+from nablasso.paths import Family, alpha_grid, walk_path
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import as_solver
@@ -41,7 +42,8 @@ def derivative_path(
     y: Any,
     sample_weight: Any = None,
     *,
-    estimator: _SingleFit | None = None,
+    estimator: SingleFit | None = None,
+    X_unlabeled: Any = None,
     n_alphas: int = 50,
     eps: float = 1e-3,
     alphas: Any = None,
@@ -54,7 +56,9 @@ def derivative_path(
     y : array-like, shape (n_samples,)
     sample_weight : array-like, shape (n_samples,), optional
     estimator : DerivativeLasso, DerivativeGroupLasso or DerivativeElasticNet, optional
-        Its parameters but ``alpha`` are used; ``DerivativeLasso()`` by default.
+        Or a classifier of that kind for two classes. Its parameters but ``alpha`` are used;
+        ``DerivativeLasso()`` by default.
+    X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
     n_alphas : int, default=50
     eps : float, default=1e-3
         The smallest alpha as a fraction of the computed ``alpha_max``.
@@ -75,32 +79,44 @@ def derivative_path(
     0
     """
     selector = DerivativeLasso() if estimator is None else estimator
-    if not isinstance(selector, _SingleFit):
+    if not isinstance(selector, SingleFit):
         raise InvalidParameterError(
             f"estimator must be a derivative estimator without cross-validation; got {selector!r}."
         )
     X, y, weights = selector._validate(X, y, sample_weight)
-    family = Family(selector._prepare(X, y, weights), selector._formulation())
+    family = _family(selector, X, y, weights, X_unlabeled)
+    table = family.table
     ridge = family.best_ridge() if selector.ridge is None else float(selector.ridge)
     problem = family.problem(ridge)
     flat = problem.flat_dual()
     top = ABOVE * problem.gauge(flat)
     grid = alpha_grid(top, n_alphas, eps) if alphas is None else _descending(alphas)
-    solver = as_solver(selector.solver, selector.tol, selector.max_iter)
+    solver = as_solver(selector.solver, selector.tol, selector.max_iter, family.loss)
     steps = track(
         walk_path(problem, grid[::-1], solver, flat), len(grid), "path", verbose=selector.verbose
     )
-    table, shape = family.table, (len(grid), X.shape[1])
+    shape = (len(grid), X.shape[1])
     importances, support = np.zeros(shape), np.zeros(shape, dtype=bool)
     gaps, n_iter = np.empty(len(grid)), np.empty(len(grid), dtype=np.intp)
     for row, (at_alpha, solution) in zip(range(len(grid) - 1, -1, -1), steps, strict=True):
-        mask = support_of(at_alpha, solution)
-        norms = np.sqrt(np.einsum("ia,ia->a", solution.point.g, solution.point.g))
-        support[row, table.columns] = mask
-        norms *= table.deviations / table.y_scale
-        importances[row, table.columns] = np.where(mask, norms, 0.0)
+        fit = Fit(family, at_alpha, solution)
+        support[row] = spread(fit.support, table, X.shape[1], fill=False)
+        importances[row] = spread(fit.importances, table, X.shape[1])
         gaps[row], n_iter[row] = solution.gap, solution.n_iter
     return DerivativePath(grid, importances, support, gaps, n_iter, top, ridge)
+
+
+def _family(selector: SingleFit, X: Array, y: Array, weights: Array, X_unlabeled: Any) -> Family:
+    """The one family of problems that a path is about."""
+    table = selector._prepare(X, y, weights)
+    points = selector._points(table, weights, selector._check_unlabeled(X_unlabeled))
+    families = selector._families(table, 1.0, points)
+    if len(families) > 1:
+        raise InvalidParameterError(
+            f"A path belongs to one function; {selector!r} fits {len(families)} on these classes. "
+            "Give the labels of one class against the rest."
+        )
+    return families[0]
 
 
 def _descending(alphas: Any) -> Array:

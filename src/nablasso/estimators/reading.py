@@ -47,13 +47,13 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     chosen = np.flatnonzero(selector.support_[table.columns])
     if not chosen.size:
         return "none found", []
-    twins = _twins(table, chosen)
+    twins = correlated_pairs(table, chosen)
     if selector._loo_gain < CLEAR_GAIN:
         return "too few rows", twins
     return ("twins" if twins else "clear"), twins
 
 
-def _twins(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
+def correlated_pairs(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
     Z = table.X - table.weights @ table.X
     Z = Z / np.sqrt(table.weights @ Z**2)

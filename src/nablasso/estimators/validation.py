@@ -33,7 +33,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array
     if y is not None:
         _check_finite_target(y)
     X, y = validate_data(estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False)
-    _check_finite_columns(estimator, X)
+    check_finite_columns(estimator, X)
     if len(X) < MIN_ROWS:
         raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
     return X, np.asarray(y, dtype=np.float64)
@@ -42,7 +42,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
     """``X`` of the shape and names seen in ``fit``."""
     X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-    _check_finite_columns(estimator, X)
+    check_finite_columns(estimator, X)
     return np.asarray(X)
 
 
@@ -132,7 +132,7 @@ def _check_finite_target(y: Any) -> None:
         )
 
 
-def _check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
+def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
     bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if bad.size:
         all_names = feature_names(estimator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
+from nablasso.kernels.additive import AdditivePower
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, KernelOperator
 from nablasso.kernels.composite import Scaled, Sum
@@ -17,6 +18,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "linear": Linear,
     "polynomial": Polynomial,
     "anova": Anova,
+    "additive_power": AdditivePower,
 }
 
 _TOO_ROUGH = ("laplacian", "laplace", "exponential", "matern12", "matern32", "triangular")
@@ -43,6 +45,7 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
 __all__ = [
     "KERNELS",
     "WIDTH_RULES",
+    "AdditivePower",
     "Anova",
     "DotProductKernel",
     "Gaussian",

@@ -111,6 +111,12 @@ class _AnovaOperator(KernelOperator):
             G[rows] += np.einsum("aij,aij,ja->ia", mixed, E, v)
         return G
 
+    def slopes(self, u: Array) -> Array:
+        G = np.empty(self.Z.shape)
+        for rows, (k, slope, _) in self._blocks():
+            G[rows] = np.einsum("aij,aij,j->ia", slope, self._first(k), u)
+        return G
+
     def dense(self) -> tuple[Array, Array]:
         k, slope, mixed = self._factors(slice(None))
         E = self._first(k)

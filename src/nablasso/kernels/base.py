@@ -64,6 +64,10 @@ class KernelOperator(ABC):
         """``D u + L v`` at ``Z``, shape (m, d); ``carry`` comes from ``push(v)``."""
 
     @abstractmethod
+    def slopes(self, u: Array) -> Array:
+        """``D u`` at ``Z``, shape (m, d): gradients of a function without derivative terms."""
+
+    @abstractmethod
     def dense(self) -> tuple[Array, Array]:
         """``D`` of shape (m, d, n) and ``L`` of shape (m, d, n, d), O(m n d^2) memory.
 

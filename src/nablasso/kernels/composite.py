@@ -74,6 +74,9 @@ class _SumOperator(KernelOperator):
     def pull(self, u: Array, v: Array, carry: Any) -> Array:
         return self.first.pull(u, v, carry[0]) + self.second.pull(u, v, carry[1])
 
+    def slopes(self, u: Array) -> Array:
+        return self.first.slopes(u) + self.second.slopes(u)
+
     def dense(self) -> tuple[Array, Array]:
         (D1, L1), (D2, L2) = self.first.dense(), self.second.dense()
         return D1 + D2, L1 + L2
@@ -93,6 +96,9 @@ class _ScaledOperator(KernelOperator):
 
     def pull(self, u: Array, v: Array, carry: Any) -> Array:
         return self.factor * self.operator.pull(u, v, carry)
+
+    def slopes(self, u: Array) -> Array:
+        return self.factor * self.operator.slopes(u)
 
     def dense(self) -> tuple[Array, Array]:
         D, L = self.operator.dense()

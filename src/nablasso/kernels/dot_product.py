@@ -34,7 +34,7 @@ class DotProductKernel(Kernel):
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return _DotProductOperator(self, Z, X)
+        return DotProductOperator(self, Z, X)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(|x|^2)``."""
@@ -75,11 +75,16 @@ class Polynomial(DotProductKernel):
                 f"offset must be zero or positive, or the kernel is not positive; got {c!r}."
             )
         base = t + c
-        second = p * (p - 1) * base ** (p - 2) if p > 1 else np.zeros_like(t)
-        return base**p, p * base ** (p - 1), second
+        if p == 1:
+            return base, np.ones_like(t), np.zeros_like(t)
+        low = base ** (p - 2)  # one power, the others by products
+        first = low * base
+        return first * base, p * first, p * (p - 1) * low
 
 
-class _DotProductOperator(KernelOperator):
+class DotProductOperator(KernelOperator):
+    """A dot-product kernel between evaluation points and centres."""
+
     def __init__(self, kernel: DotProductKernel, Z: Array, X: Array) -> None:
         self.Z, self.X = Z, X
         self.K0, self.K1, self.K2 = kernel.profile(Z @ X.T)
@@ -87,7 +92,12 @@ class _DotProductOperator(KernelOperator):
     def gram(self) -> Array:
         return self.K0
 
+    def slopes(self, u: Array) -> Array:
+        """``K1 diag(u) X``."""
+        return np.asarray((self.K1 * u) @ self.X)
+
     def push(self, v: Array) -> tuple[Array, Array]:
+        """``D' v``, and ``K1 v``."""
         K1v = self.K1 @ v
         return np.einsum("ia,ia->i", self.Z, K1v), K1v
 

@@ -116,6 +116,10 @@ class _RadialOperator(KernelOperator):
     def gram(self) -> Array:
         return self.K0
 
+    def slopes(self, u: Array) -> Array:
+        B = self.K1 * u
+        return np.asarray(B.sum(axis=1)[:, None] * self.Z - B @ self.X)
+
     def push(self, v: Array) -> tuple[Array, Array]:
         K1v = self.K1 @ v
         t = np.einsum("ja,ja->j", self.X, v)

@@ -18,6 +18,10 @@ class Squared(Loss):
         """``2 (z - y)``."""
         return 2 * (z - y)
 
+    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
+        """``2``."""
+        return np.full_like(z, 2.0)
+
     def conjugate(self, y: Array, s: Array) -> Array:
         """``s y + s^2 / 4``."""
         return s * y + s**2 / 4
@@ -25,3 +29,7 @@ class Squared(Loss):
     def prox(self, y: Array, z: Array, step: Array | float) -> Array:
         """``(z + 2 step y) / (1 + 2 step)``."""
         return np.asarray((z + 2 * step * y) / (1 + 2 * step))
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """Weighted mean of the residuals."""
+        return float(weights @ (y - z))

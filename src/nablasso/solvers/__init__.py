@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nablasso.exceptions import InvalidParameterError
+from nablasso.losses import Loss, Squared
+from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status
 from nablasso.solvers.denovas import Denovas
 from nablasso.solvers.dual import DualSolver
+from nablasso.solvers.newton import Newton
 
-SOLVERS: dict[str, type[Solver]] = {"dual": DualSolver, "denovas": Denovas, "admm": Admm}
+SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
+    "dual": DualSolver,
+    "denovas": Denovas,
+    "admm": Admm,
+}
 
 
-def as_solver(solver: str | Solver, tol: float, max_iter: int | None) -> Solver:
-    """Return the solver that a name or an object stands for; an object keeps its settings."""
+def as_solver(
+    solver: str | Solver[Any], tol: float, max_iter: int | None, loss: Loss | None = None
+) -> Solver[Any]:
+    """Return the solver that a name or an object stands for; an object keeps its settings.
+
+    For a ``loss`` other than the squared one it solves the models of :class:`Newton`.
+    """
+    made = _made(solver, tol, max_iter)
+    if loss is None or isinstance(loss, Squared) or isinstance(made, Newton):
+        return made
+    return Newton(made, tol=made.tol)
+
+
+def _made(solver: str | Solver[Any], tol: float, max_iter: int | None) -> Solver[Any]:
     if isinstance(solver, Solver):
         return solver
     if not isinstance(solver, str) or solver not in SOLVERS:
@@ -32,6 +53,7 @@ __all__ = [
     "Admm",
     "Denovas",
     "DualSolver",
+    "Newton",
     "Solution",
     "Solver",
     "Status",

@@ -9,7 +9,8 @@ step ``kappa``:
 * S3  ``lam += Z w - phi``
 
 S1 in closed form. Let ``T = diag(sqrt(2) Q S, sqrt(kappa) S)`` act on (values, gradients), ``S =
-diag(sqrt p)``, ``Q`` the centring. The normal equations are ``N (2 ridge + T'T N) w = N T'T r``
+diag(sqrt p)`` (``diag(sqrt pi)`` for gradients), ``Q`` the centring. The normal equations are
+``N (2 ridge + T'T N) w = N T'T r``
 with ``r`` the targets ``y`` and ``phi - lam``, so ``w = T' x`` with
 
 .. math:: (2 \lambda I + T N T^\top)\, x = T r ,
@@ -27,7 +28,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nablasso.problems import Coefficients, Problem
+from nablasso.problems import Coefficients, SquaredProblem
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
 
 MAX_DENSE = 6000
@@ -35,7 +36,7 @@ LOOK_EVERY = 100  # iterations after which the gap is looked at in any case
 ADAPT_STEPS = 100  # kappa must settle, or convergence is not guaranteed
 
 
-class Admm(Solver):
+class Admm(Solver[SquaredProblem]):
     """Alternating directions with closed-form steps.
 
     Parameters
@@ -62,7 +63,7 @@ class Admm(Solver):
         self.residual_tol = residual_tol
 
     def solve(
-        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Run ADMM; ``start`` (a dual variable) gives the first multiplier."""
         state = _State.first(problem, self.kappa, start)
@@ -86,14 +87,14 @@ class Admm(Solver):
 
 @dataclass
 class _State:
-    problem: Problem
+    problem: SquaredProblem
     kappa: float
     phi: Array
     lam: Array
 
     @classmethod
-    def first(cls, problem: Problem, kappa: float | None, start: Array | None) -> _State:
-        zero = np.zeros(problem.space.X.shape)
+    def first(cls, problem: SquaredProblem, kappa: float | None, start: Array | None) -> _State:
+        zero = np.zeros(problem.space.points.shape)
         g = problem.dual_point(zero if start is None else start).g
         if kappa is None:
             norms = problem.penalty.partition.norms(g)
@@ -141,25 +142,25 @@ class _State:
 class _LinearStep:
     """S1: dense Cholesky, refactored when ``kappa`` changes."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SquaredProblem) -> None:
         self.problem = problem
         self.root = problem.root
-        self.s = self.root.ravel()
+        self.s = np.sqrt(problem.weights)
         self.n = len(self.s)
-        self.x = np.zeros(self.n * (problem.space.n_features + 1))
+        self.x = np.zeros(self.n + problem.space.points.size)
         self.kappa = 0.0
         self.prepare()
 
     @staticmethod
-    def choose(problem: Problem) -> _LinearStep:
-        unknowns = problem.space.n_samples * (problem.space.n_features + 1)
+    def choose(problem: SquaredProblem) -> _LinearStep:
+        unknowns = problem.space.n_samples + problem.space.points.size
         return _LinearStep(problem) if unknowns <= MAX_DENSE else _ConjugateGradientStep(problem)
 
     def prepare(self) -> None:
         """``T N T'`` at ``kappa = 1``."""
         D, L = self.problem.space.dense()
         N = np.block([[self.problem.space.gram, D.T], [D, L]])
-        repeated = np.repeat(self.s, self.problem.space.n_features)
+        repeated = np.repeat(self.root.ravel(), self.problem.space.n_features)
         N *= np.concatenate([np.sqrt(2) * self.s, repeated])[:, None]
         N *= np.concatenate([np.sqrt(2) * self.s, repeated])
         if self.problem.fit_intercept:
@@ -204,7 +205,7 @@ class _ConjugateGradientStep(_LinearStep):
         self.accuracy = 1e-3
 
     def solve_system(self, rhs: Array, kappa: float) -> Array:
-        shape = self.problem.space.X.shape
+        shape = self.problem.space.points.shape
 
         def product(x: Array) -> Array:
             u = np.sqrt(2) * self.s * self._centre(x[: self.n])

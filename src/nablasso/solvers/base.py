@@ -6,15 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from nablasso.problems import Coefficients, DualPoint, Problem
+from nablasso.problems import Coefficients, DualPoint, Problem, SquaredProblem
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, Coefficients], None]
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 class Status(Enum):
@@ -23,6 +25,7 @@ class Status(Enum):
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
     STALLED = "stalled"
+    INTERRUPTED = "interrupted"  # by the keyboard: the best so far
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Solution:
         return self.primal - self.dual
 
 
-class Solver(BaseEstimator, ABC):
+class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     """Holds settings only: no data, no iterates."""
 
     tol: float
@@ -54,7 +57,7 @@ class Solver(BaseEstimator, ABC):
 
     @abstractmethod
     def solve(
-        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+        self, problem: AnyProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Solve ``problem`` to a gap of ``tol`` times its primal at zero.
 
@@ -67,8 +70,12 @@ class Solver(BaseEstimator, ABC):
             Called as ``callback(iteration, coefficients)``.
         """
 
+    def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002
+        """A solution closer to the optimum than ``tol`` asks for, where that is cheap."""
+        return solution
 
-def certify(problem: Problem, coef: Coefficients, n_iter: int, status: Status) -> Solution:
+
+def certify(problem: SquaredProblem, coef: Coefficients, n_iter: int, status: Status) -> Solution:
     """Solution of a primal method: its function, and a dual point made feasible from its ``v``."""
     point = problem.feasible_point(coef.v * (2 * problem.ridge / problem.root))
     dual = problem.primal_dual(point)[1]

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nablasso.problems import Coefficients, Problem, top_eigenvalue
+from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
 
 POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the norms from below
@@ -45,7 +45,7 @@ class _Function(NamedTuple):
         return _Function(here * self.a + there * other.a, here * self.b + there * other.b)
 
 
-class Denovas(Solver):
+class Denovas(Solver[SquaredProblem]):
     """The two nested loops of Algorithm 1.
 
     Parameters
@@ -79,7 +79,7 @@ class Denovas(Solver):
         self.outer_tol = outer_tol
 
     def solve(
-        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Run Algorithm 1; ``start`` (a dual variable) gives the first function."""
         maps = _Maps(problem)
@@ -130,14 +130,14 @@ class Denovas(Solver):
 class _Maps:
     """The sampling and gradient operators of the paper and their norms."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SquaredProblem) -> None:
         self.problem = problem
         self.root = problem.root
-        self.s = self.root.ravel()
+        self.s = np.sqrt(problem.weights)
         self.y = self._centre(self.s * problem.y)
         gram = problem.space.gram * self.s[:, None] * self.s
         rng = np.random.default_rng(0)
-        v, a = rng.standard_normal(problem.space.X.shape), rng.standard_normal(self.s.shape)
+        v, a = rng.standard_normal(problem.space.points.shape), rng.standard_normal(self.s.shape)
         self.eta = SAFE * top_eigenvalue(self.normal, v, POWER_STEPS)
         sampling = top_eigenvalue(lambda a: self._centre(gram @ self._centre(a)), a, POWER_STEPS)
         self.sigma = SAFE * sampling + problem.ridge
@@ -145,7 +145,7 @@ class _Maps:
     def function(self, s: Array | None) -> _Function:
         """The function of a dual variable; zero without one."""
         if s is None:
-            return _Function(np.zeros_like(self.s), np.zeros(self.problem.space.X.shape))
+            return _Function(np.zeros_like(self.s), np.zeros(self.problem.space.points.shape))
         return _Function(self.problem.dual_point(s).u / self.s, s / (2 * self.problem.ridge))
 
     def coefficients(self, f: _Function) -> tuple[Array, Array]:
@@ -162,7 +162,7 @@ class _Maps:
 
     def normal(self, v: Array) -> Array:
         """``nabla nabla* v``: the matrix ``L`` of the paper."""
-        return self.root * self.problem.space.gradients(np.zeros(len(v)), self.root * v)
+        return self.root * self.problem.space.gradients(np.zeros_like(self.s), self.root * v)
 
     def norm(self, f: _Function) -> float:
         """Norm of ``f`` in the space."""

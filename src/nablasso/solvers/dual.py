@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nablasso.problems import DualPoint, Problem
+from nablasso.problems import DualPoint, SquaredProblem, between
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
 
@@ -36,7 +36,7 @@ MAX_FACTORED = 3000
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
 
 
-class DualSolver(Solver):
+class DualSolver(Solver[SquaredProblem]):
     """Projected gradient on the dual, certified at every iteration.
 
     Parameters
@@ -55,34 +55,37 @@ class DualSolver(Solver):
         self.spectral_steps = spectral_steps
 
     def solve(
-        self, problem: Problem, start: Array | None = None, callback: Callback | None = None
+        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Minimise the dual from ``start`` (zero by default)."""
-        s = np.zeros(problem.space.X.shape) if start is None else start
+        s = np.zeros(problem.space.points.shape) if start is None else start
         run = _Run(problem, problem.feasible_point(s), start is not None)
         target = self.tol * problem.reference
         rescue = max(self.spectral_steps, s.size)
-        for n_iter in range(self.max_iter + 1):
-            primal, dual = problem.primal_dual(run.point)
-            if callback is not None:
-                callback(n_iter, problem.unpack(run.point))
-            converged = primal - dual <= target
-            if converged and run.projected:
-                status = Status.CONVERGED
-                break
-            if n_iter == self.max_iter:
-                status = Status.MAX_ITER
-                break
-            if n_iter == rescue and s.size <= MAX_FACTORED:
-                run = self._factored(problem, run.point.s)
-            spectral = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
-            if not (run.spectral() if spectral else run.accelerated()):
-                status = Status.CONVERGED if converged else Status.STALLED
-                break
-        coef = problem.unpack(run.point)
-        return Solution(coef, run.point, primal, dual, n_iter, status)
+        status, n_iter = Status.MAX_ITER, 0
+        try:
+            for n_iter in range(self.max_iter + 1):
+                primal, dual = problem.primal_dual(run.point)
+                if callback is not None:
+                    callback(n_iter, problem.unpack(run.point))
+                converged = primal - dual <= target
+                if converged and run.projected:
+                    status = Status.CONVERGED
+                    break
+                if n_iter == self.max_iter:
+                    break
+                if n_iter == rescue and s.size <= MAX_FACTORED:
+                    run = self._factored(problem, run.point.s)
+                early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
+                if not (run.spectral() if early else run.accelerated()):
+                    status = Status.CONVERGED if converged else Status.STALLED
+                    break
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        primal, dual = problem.primal_dual(run.point)
+        return Solution(problem.unpack(run.point), run.point, primal, dual, n_iter, status)
 
-    def polish(self, problem: Problem, solution: Solution) -> Solution:
+    def polish(self, problem: SquaredProblem, solution: Solution) -> Solution:
         """Spend up to twice as many products again to bring the gap far below ``tol``.
 
         Two runs that differ by rounding then give the same answer to many digits. Nothing is done
@@ -98,7 +101,7 @@ class DualSolver(Solver):
         total = solution.n_iter + polished.n_iter
         return replace(best, n_iter=total, status=solution.status)
 
-    def _factored(self, problem: Problem, s: Array) -> _Run:
+    def _factored(self, problem: SquaredProblem, s: Array) -> _Run:
         """Go on from where ADMM gets to from ``s``."""
         return _Run(problem, Admm(tol=self.tol, max_iter=self.max_iter).solve(problem, s).point)
 
@@ -107,7 +110,7 @@ class DualSolver(Solver):
 class _Run:
     """The iterate and what the step rules remember of it."""
 
-    problem: Problem
+    problem: SquaredProblem
     point: DualPoint
     projected: bool = False  # after a full step active groups sit exactly on their spheres
 
@@ -137,7 +140,7 @@ class _Run:
         self.projected = self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop
         if not self.projected:
             t = min(1.0, max(-drop / max(bend, TINY), 1e-3))
-            there = _between(here, there, t)
+            there = between(here, there, t)
             h_there = self._h(there.s)
             self.smooth += t * slope + t**2 * bend / 2
         else:
@@ -151,7 +154,7 @@ class _Run:
         """One extrapolated step; restarts when the momentum points uphill."""
         here, before = self.point, self.previous or self.point
         following = (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
-        ahead = _between(before, here, 1 + (self.momentum - 1) / following)
+        ahead = between(before, here, 1 + (self.momentum - 1) / following)
         target = self._prox(ahead.s - ahead.g / self.curvature, 1 / self.curvature)
         there = self.problem.dual_point(target)
         move = target - ahead.s
@@ -190,10 +193,3 @@ class _Run:
     def _h(self, s: Array) -> float:
         norms = self.problem.penalty.partition.norms(s)
         return self.problem.penalty.conjugate(norms, self.problem.alpha)
-
-
-def _between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
-    """``a + t (b - a)``: everything in a dual point is affine in ``s``."""
-    if a is b or t == 1.0:
-        return b
-    return DualPoint(*(x + t * (y - x) for x, y in zip(a, b, strict=True)))

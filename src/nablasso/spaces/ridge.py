@@ -68,16 +68,24 @@ class RidgeInverse:
         """``P``, shape (n, n)."""
         return (self.vectors / (self.eigenvalues + ridge)) @ self.vectors.T
 
-    def loo_residuals(self, y: Array, ridge: float) -> Array:
-        """Leave-one-out residuals at one ridge."""
+    def coefficients(self, y: Array, ridge: float) -> Array:
+        """``P y`` for targets ``y`` (n,) or (n, q), without forming ``P``."""
         g = 1 / (self.eigenvalues + ridge)
-        u = self.vectors @ (g * (self.vectors.T @ y))
-        return np.asarray(u / ((self.vectors**2) @ g))
+        return np.asarray(self.vectors @ (g * (self.vectors.T @ y).T).T)
+
+    def loo_residuals(self, y: Array, ridge: float) -> Array:
+        """Leave-one-out residuals at one ridge, shaped as ``y``: (n,) or (n, q)."""
+        diagonal = (self.vectors**2) @ (1 / (self.eigenvalues + ridge))
+        return np.asarray((self.coefficients(y, ridge).T / diagonal).T)
 
     def loo_errors(self, y: Array, ridges: Array) -> Array:
-        """Weighted mean squared leave-one-out residual at each ridge."""
-        weights = self.root**2
-        return np.array([weights @ self.loo_residuals(y, ridge) ** 2 for ridge in ridges])
+        """Weighted mean squared leave-one-out residual at each ridge, added up over targets."""
+        g = 1 / (self.eigenvalues[:, None] + ridges)
+        diagonal = (self.vectors**2) @ g
+        errors = np.zeros(len(ridges))
+        for c in np.atleast_2d((self.vectors.T @ y).T):
+            errors += self.root**2 @ ((self.vectors @ (g * c[:, None])) / diagonal) ** 2
+        return errors
 
     def best_ridge(self, y: Array, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``.

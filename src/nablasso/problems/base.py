@@ -1,24 +1,25 @@
 r"""The problem: its primal, its dual, and the gap between them.
 
 .. math::
-    \min_{f, b}\; \sum_i p_i (y_i - b - f(x_i))^2 + \alpha\,\Omega(g) + \lambda \|f\|^2,
-    \qquad g_{ia} = \sqrt{p_i}\, \partial_a f(x_i) \tag{P}
+    \min_{f, b}\; \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha\,\Omega(g) + \lambda \|f\|^2,
+    \qquad g_{ja} = \sqrt{\pi_j}\, \partial_a f(t_j) \tag{P}
 
-with weights ``p`` that add up to one, ``lambda = ridge``, and ``Omega`` a function of the norms
-of groups of columns of ``g`` (:mod:`nablasso.penalties`).
+with weights ``p`` of the data ``x`` and ``pi`` of the penalty points ``t``, both adding up to one,
+``lambda = ridge``, and ``Omega`` a function of the norms of groups of columns of ``g``
+(:mod:`nablasso.penalties`). The penalty points are the data, and ``pi`` is ``p``, unless others are
+given.
 
 **Dual.** With multipliers ``2 lambda u`` for the values and ``s`` for ``g`` the minimiser in ``f``
-is the representer form with ``v_{ia} = sqrt(p_i) s_{ia} / (2 lambda)``, and
+is the representer form with ``v_{ja} = sqrt(pi_j) s_{ja} / (2 lambda)``, and
 
 .. math::
-    D(u, s) = \lambda\Big(2 u^\top y - \lambda \sum_i u_i^2 / p_i - \|f\|^2\Big)
+    D(u, s) = -\sum_i p_i\, l^*(y_i, -2\lambda u_i / p_i) - \lambda \|f\|^2
               - (\alpha\Omega)^*(-s),
     \qquad 1^\top u = 0 .
 
-The best ``u`` for given ``s`` is ``P (y - D'v)`` (:mod:`nablasso.spaces.ridge`), so the dual is a
-problem in ``s`` alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of the quadratic
-``Phi`` at ``s`` is exactly ``g``. For the lasso ``s_g`` is confined to the ball of radius
-``alpha w_g``.
+With the best ``u`` for given ``s`` (:meth:`Problem.dual_point`) the dual is a problem in ``s``
+alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s`` is exactly ``g``.
+For the lasso ``s_g`` is confined to the ball of radius ``alpha w_g``.
 
 **Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
 domain of the conjugate; it bounds the suboptimality of ``f``.
@@ -31,14 +32,12 @@ and from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
@@ -47,14 +46,11 @@ from nablasso.spaces import RepresenterSpace
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
-DAMPING, BLOWN_UP = 1e-4, 3.0  # see Problem.alpha_scale
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
-POWER_STEPS = 20
-MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 
 
 class Coefficients(NamedTuple):
-    """A function: ``u`` (n,), ``v`` (n, d) and the intercept."""
+    """A function: ``u`` (n,), ``v`` (m, d) and the intercept."""
 
     u: Array
     v: Array
@@ -62,20 +58,26 @@ class Coefficients(NamedTuple):
 
 
 class DualPoint(NamedTuple):
-    """All that one product gives at a dual point ``s`` (n, d)."""
+    """A dual point and its function: everything is linear in ``(u, s)``."""
 
-    s: Array
-    u: Array
+    s: Array  # (m, d)
+    u: Array  # (n,)
     values: Array  # f(x_i) without the intercept
-    g: Array  # sqrt(p_i) d_a f(x_i), the gradient of Phi
+    g: Array  # sqrt(pi_j) d_a f(t_j), the gradient of Phi
 
 
-@dataclass(frozen=True)
-class Problem:
+def between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
+    """``a + t (b - a)``."""
+    if a is b or t == 1.0:
+        return b
+    return DualPoint(*(x + t * (y - x) for x, y in zip(a, b, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(ABC):
     """(P) with everything it needs; ``dataclasses.replace(problem, alpha=...)`` makes a path.
 
-    ``P`` is ``RidgeInverse.matrix(ridge)``: it depends on the space, the weights and the ridge
-    but not on ``alpha``, so a path shares it.
+    ``penalty_weights`` (m,) belong to ``space.points``; None where these are the data.
     """
 
     loss: Loss
@@ -86,12 +88,25 @@ class Problem:
     alpha: float
     ridge: float
     fit_intercept: bool
-    P: Array
+    penalty_weights: Array | None = None
+
+    @abstractmethod
+    def dual_point(self, s: Array) -> DualPoint:
+        """The dual point with the best ``u`` at ``s``."""
+
+    @abstractmethod
+    def flat_dual(self) -> Array:
+        """Dual variable whose function minimises (P) among those flat at the penalty points."""
+
+    @abstractmethod
+    def alpha_max_and_scale(self) -> tuple[float, float]:
+        """``alpha_max``, and what defaults are fractions of: the same unless it is blown up."""
 
     @property
     def root(self) -> Array:
-        """``sqrt(p)`` as a column."""
-        return np.sqrt(self.weights)[:, None]
+        """``sqrt(pi)`` as a column."""
+        weights = self.weights if self.penalty_weights is None else self.penalty_weights
+        return np.sqrt(weights)[:, None]
 
     @property
     def reference(self) -> float:
@@ -100,14 +115,6 @@ class Problem:
         at_zero = float(self.weights @ self.loss.value(self.y, np.full_like(self.y, b)))
         size = float(self.weights @ self.y**2)
         return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
-
-    def dual_point(self, s: Array) -> DualPoint:
-        """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
-        v = self.coefficient(s)
-        Dv, carry = self.space.push(v)
-        u = self.P @ (self.y - Dv)
-        g = self.space.pull(u, v, carry) * self.root
-        return DualPoint(s, u, self.space.gram @ u + Dv, g)
 
     def feasible_point(self, s: Array) -> DualPoint:
         """The dual point at ``s``, moved into the domain of the conjugate."""
@@ -135,13 +142,15 @@ class Problem:
         """Primal and dual objective at a dual point, without further products."""
         norm2 = self.squared_norm(point)
         primal = self._primal(point.values, point.g, norm2)
+        slopes = -2 * self.ridge * point.u / self.weights
+        conjugate = float(self.weights @ self.loss.conjugate(self.y, slopes))
         norms = self.penalty.partition.norms(point.s)
-        dual = self.ridge * (
-            2 * float(point.u @ self.y)
-            - self.ridge * float(point.u @ (point.u / self.weights))
-            - norm2
-        ) - self.penalty.conjugate(norms, self.alpha)
+        dual = -conjugate - self.ridge * norm2 - self.penalty.conjugate(norms, self.alpha)
         return primal, dual
+
+    def objective(self, point: DualPoint) -> float:
+        """Primal objective of the function of a dual point."""
+        return self._primal(point.values, point.g, self.squared_norm(point))
 
     def primal(self, coef: Coefficients) -> float:
         """Objective of any function of the space."""
@@ -166,71 +175,11 @@ class Problem:
         """Second of :meth:`alpha_max_and_scale`: what defaults are fractions of."""
         return self.alpha_max_and_scale()[1]
 
-    def alpha_max_and_scale(self) -> tuple[float, float]:
-        """``alpha_max`` twice, unless directions that the data hardly determine blow it up.
-
-        On clustered or densely sampled inputs a function can be made exactly flat at the data at
-        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
-        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
-        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
-        damped form comes second.
-        """
-        damped = self.gauge(self.flat_dual(damping=DAMPING, direct=False))
-        exact = self.alpha_max()
-        return exact, (exact if exact <= BLOWN_UP * damped else damped)
-
-    def flat_dual(
-        self,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        *,
-        damping: float = 0.0,
-        direct: bool = True,
-    ) -> Array:
-        """Dual variable whose function is flat on the data: ``M s = -g(0)``.
-
-        ``M`` is the Hessian of ``Phi`` on the penalised variables; ``damping`` times its largest
-        eigenvalue is added to its diagonal. Conjugate gradients to a
-        residual of ``tol``, one product an iteration; where ``max_iter`` of them do not get there
-        and ``direct`` allows it, the least-norm solution up to ``MAX_DIRECT`` unknowns.
-        """
-        columns = np.flatnonzero(self.penalty.partition.spread(self.penalty.weights > 0))
-        s = np.zeros(self.space.X.shape)
-        rhs = -self.dual_point(s).g[:, columns].ravel()
-        product = self._hessian_product(columns)
-        delta = damping * top_eigenvalue(product, rhs, POWER_STEPS) if damping else 0.0
-        M = LinearOperator((rhs.size, rhs.size), lambda x: product(x) + delta * x, dtype=float)
-        solution, unconverged = cg(M, rhs, rtol=tol, maxiter=max_iter)
-        if unconverged and direct and rhs.size <= MAX_DIRECT:
-            solution = _least_norm(self._dense_hessian(columns), rhs)
-        s[:, columns] = solution.reshape(len(s), -1)
-        return s
-
     def gauge(self, s: Array) -> float:
         """Smallest alpha whose balls hold ``s``."""
         slope = self.penalty.radius(1.0)
         norms = self.penalty.partition.norms(s)
         return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
-
-    def _hessian_product(self, columns: NDArray[np.intp]) -> Callable[[Array], Array]:
-        """Product with ``M`` on the given columns of ``s``, flattened."""
-        s = np.zeros(self.space.X.shape)
-        at_zero = self.dual_point(s).g
-
-        def product(flat: Array) -> Array:
-            s[:, columns] = flat.reshape(len(s), -1)
-            return np.asarray((self.dual_point(s).g - at_zero)[:, columns].ravel())
-
-        return product
-
-    def _dense_hessian(self, columns: NDArray[np.intp]) -> Array:
-        """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
-        n, d = self.space.X.shape
-        D, L = self.space.dense()
-        kept = (np.arange(n)[:, None] * d + columns).ravel()
-        D, L = D[kept], L[np.ix_(kept, kept)]
-        root = np.repeat(self.root.ravel(), len(columns))
-        return np.asarray((L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge))
 
     def derivative_bounds(self, point: DualPoint) -> tuple[Array, Array]:
         """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,)."""
@@ -238,7 +187,7 @@ class Problem:
         gap = max(primal - dual, 0.0)
         partition = self.penalty.partition
         norms = np.sqrt(np.einsum("ia,ia->a", point.g, point.g))
-        size = np.sqrt(self.weights @ self.space.derivative_diagonal())
+        size = np.sqrt(np.sum(self.root**2 * self.space.derivative_diagonal(), axis=0))
         slack = size * np.sqrt(gap / (2 * self.ridge))
         room = np.maximum(self.penalty.radius(self.alpha) - partition.norms(point.s), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -254,22 +203,6 @@ class Problem:
         return fit + self.alpha * self.penalty.value(norms) + self.ridge * norm2
 
     def _best_intercept(self, values: Array) -> float:
-        return float(self.weights @ (self.y - values)) if self.fit_intercept else 0.0
-
-
-def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:
-    """Largest eigenvalue of a positive semidefinite operator, by power iteration from ``x``."""
-    for _ in range(steps):
-        size = float(np.linalg.norm(x))
-        if size == 0.0:
+        if not self.fit_intercept:
             return 0.0
-        x = product(x / size)
-    return float(np.linalg.norm(x))
-
-
-def _least_norm(M: Array, rhs: Array) -> Array:
-    """Solution of a positive semidefinite system; the least-norm one up to rounding."""
-    w, V = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
-    # M is a difference: the size of its negative eigenvalues tells the size of the rounding
-    kept = w > max(10 * len(w) * np.finfo(float).eps * w[-1], 2 * max(-w[0], 0.0))
-    return np.asarray(V[:, kept] @ ((V[:, kept].T @ rhs) / w[kept]))
+        return self.loss.best_intercept(self.y, values, self.weights)

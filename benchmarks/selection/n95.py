@@ -1,0 +1,142 @@
+"""Rows needed for 95 % exact support: ``python -m benchmarks.selection.n95 --contestant nablasso``.
+
+The rate is assumed to grow with n. From the first guess n is doubled until the rate is reached (or
+halved until it is not), then the bracket is bisected until its ends are within 5 % (at least 4
+rows). A probe is a number of seeds; unless ``--full`` is given it stops once its outcome is
+certain, and its rate on the curve is then that of the seeds tried. Every fit is a row of the store
+and is never repeated; curve and answer are kept in ``n95_curve.csv`` and ``n95.csv`` next to it.
+Where the rate is not monotone the answer is one crossing. Two calls at once need two ``--out``
+folders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.selection.judge import wilson
+from benchmarks.selection.measure import COLUMNS, KEY, Task, measure
+from benchmarks.selection.problems import TARGETED
+from benchmarks.selection.run import able, record_run
+from benchmarks.selection.store import RowStore
+
+LEVEL = 0.95
+STORE = Path(__file__).parent / "results" / "n95_rows.csv"
+CURVE = ("contestant", "problem", "n", "hits", "seeds", "reached")
+ANSWER = ("contestant", "problem", "n95", "not_enough", "seeds", "level")
+
+
+class Probe(NamedTuple):
+    """Hits among the seeds tried at one n, and whether the level is reached."""
+
+    hits: int
+    seeds: int
+    reached: bool
+
+
+def probe(hit: Callable[[int], bool], seeds: Sequence[int], *, full: bool = False) -> Probe:
+    """Try the seeds, or as many as make the outcome of all certain."""
+    needed = ceil(LEVEL * len(seeds) - 1e-9)
+    hits = 0
+    for tried, seed in enumerate(seeds, start=1):
+        hits += hit(seed)
+        certain = hits >= needed or hits + len(seeds) - tried < needed
+        if certain and not full:
+            return Probe(hits, tried, hits >= needed)
+    return Probe(hits, len(seeds), hits >= needed)
+
+
+def search(
+    reached: Callable[[int], bool], first: int, smallest: int, largest: int
+) -> tuple[int | None, int]:
+    """Smallest n found to reach the level (None above ``largest``), and the largest too small."""
+    low, high = smallest - 1, first
+    while not reached(high):
+        low = high
+        if high >= largest:
+            return None, low
+        high = min(2 * high, largest)
+    while low < smallest and high > smallest:  # the first guess was enough: go down
+        half = max(high // 2, smallest)
+        low, high = (low, half) if reached(half) else (half, high)
+    while high - low > max(4, ceil(0.05 * high)) and low >= smallest:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high, low
+
+
+def needed_rows(
+    contestant: str,
+    problem: str,
+    store: RowStore,
+    seeds: Sequence[int],
+    bounds: tuple[int, int, int],
+    *,
+    full: bool = False,
+) -> tuple[int | None, int, dict[int, Probe]]:
+    """The answer, the largest n that was not enough, and the curve."""
+    present = {store.key_of(dict(row)): row for row in store.rows}
+    curve: dict[int, Probe] = {}
+
+    def hit(n: int, seed: int) -> bool:
+        task = Task(contestant, problem, n, seed)
+        if task.key not in present:
+            store.append(measure(task))
+            present[task.key] = store.rows[-1]
+        return present[task.key]["exact"] == "1"
+
+    def reached(n: int) -> bool:
+        if n not in curve:
+            curve[n] = probe(lambda seed: hit(n, seed), seeds, full=full)
+            low, high = wilson(curve[n].hits, curve[n].seeds)
+            sys.stderr.write(
+                f"{contestant} {problem} n={n}: {curve[n].hits} of {curve[n].seeds} "
+                f"({low:.2f} to {high:.2f})\n"
+            )
+        return curve[n].reached
+
+    answer, not_enough = search(reached, *bounds)
+    return answer, not_enough, dict(sorted(curve.items()))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Find n95 for each contestant and problem."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--contestant", nargs="+", default=["nablasso", "gaussian_process"])
+    parser.add_argument("--problems", nargs="+", default=[p for p in TARGETED if p != "E3"])
+    parser.add_argument("--seeds", type=int, default=40, help="seeds per probe")
+    parser.add_argument("--first", type=int, default=80)
+    parser.add_argument("--smallest", type=int, default=20)
+    parser.add_argument("--largest", type=int, default=640)
+    parser.add_argument("--full", action="store_true", help="all seeds at every n")
+    parser.add_argument("--out", type=Path, default=STORE, help="rows; the curve goes next to it")
+    options = parser.parse_args(arguments)
+    store = RowStore(options.out, COLUMNS, KEY)
+    folder = options.out.parent
+    curves = RowStore(folder / "n95_curve.csv", CURVE, CURVE[:3])
+    answers = RowStore(folder / "n95.csv", ANSWER, ANSWER[:2])
+    record_run(store, arguments)
+    for name in able(options.contestant):
+        for problem in options.problems:
+            bounds = (options.first, options.smallest, options.largest)
+            seeds = range(options.seeds)
+            found, short, curve = needed_rows(
+                name, problem, store, seeds, bounds, full=options.full
+            )
+            curves.forget({(name, problem, str(n)) for n in curve})
+            for n, point in curve.items():
+                curves.append(dict(zip(CURVE, (name, problem, n, *point), strict=True)))
+            answers.forget({(name, problem)})
+            text = f"over {options.largest}" if found is None else found
+            values = (name, problem, text, short, options.seeds, LEVEL)
+            answers.append(dict(zip(ANSWER, values, strict=True)))
+            sys.stdout.write(f"{name} {problem}: n95 = {text}, {short} is not enough\n")
+
+
+if __name__ == "__main__":
+    main()

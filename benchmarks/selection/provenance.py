@@ -1,0 +1,41 @@
+"""Where rows come from: versions, machine, date, and a digest of the library's source."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import nablasso
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "xrfm")
+NOT_NUMERICAL = {"cli", "datasets", "experiments"}
+
+
+@cache
+def digest() -> str:
+    """First ten hexadecimal digits of the SHA-256 of the library's numerical modules."""
+    root = Path(nablasso.__file__).parent
+    total = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root)
+        if relative.parts[0] not in NOT_NUMERICAL:
+            total.update(relative.as_posix().encode())
+            total.update(path.read_bytes())
+    return total.hexdigest()[:10]
+
+
+def environment() -> dict[str, str]:
+    """What to keep next to rows."""
+    found = {"nablasso": f"{nablasso.__version__} {digest()}", "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    found["machine"] = f"{platform.system()} {platform.machine()}"
+    found["date"] = datetime.now(UTC).isoformat(timespec="seconds")
+    return found

@@ -1,0 +1,285 @@
+"""The common face of the automatic estimators: learn the metric, decide, refit, certify."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.estimators.certificate import certify_selection
+from nablasso.estimators.fitting import Fit, all_certified, spread
+from nablasso.estimators.folds import Fold, draw_folds
+from nablasso.estimators.outcome import describe, read_outcome
+from nablasso.estimators.reading import feature_kinds
+from nablasso.estimators.scoring import scored_errors
+from nablasso.estimators.stratified import stratified_folds
+from nablasso.estimators.validation import column_indices, group_labels
+from nablasso.exceptions import InvalidParameterError
+from nablasso.inference import (
+    HeldOut,
+    LinearConditional,
+    PredictionLoss,
+    adjusted_p_values,
+    enough_draws,
+    randomization_p_values,
+)
+from nablasso.kernels import as_kernel
+from nablasso.losses import Loss
+from nablasso.metric import Fit as MetricFit
+from nablasso.metric import (
+    Sample,
+    Selection,
+    Start,
+    Trail,
+    default_starts,
+    mean_fit,
+    search,
+    select,
+    starts_of,
+)
+from nablasso.metric.nested import ridge_fit
+from nablasso.paths import Formulation
+from nablasso.penalties import GroupLasso, Partition
+from nablasso.preparation import Table
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+LARGEST = 30  # groups that nested models go up to, unless max_features says otherwise
+
+
+@dataclass(eq=False, repr=False)
+class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`."""
+
+    kernel: Any = "auto"
+    _: KW_ONLY
+    feature_groups: Any = None
+    always_keep: Any = None
+    max_features: int | None = None
+    fdr: float | None = None
+    cv: Any = None
+    scoring: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @abstractmethod
+    def _targets(self, table: Table) -> Array:
+        """What the metric is taught with, (n, q)."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Loss of the certificate."""
+
+    @abstractmethod
+    def _keep_functions(self, fit: MetricFit, sample: Sample, table: Table) -> None:
+        """Remember what predicts."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        return describe(self)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def _fit_automatically(self, X: Array, y: Any, table: Table, groups: Any) -> None:
+        """Everything between a prepared table and fitted attributes."""
+        self._check_parameters()
+        sample = self._sample(table)
+        n, d = table.X.shape[0], X.shape[1]
+        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+        starts = self._starts(n, sample.n_groups)
+        selection, chosen = None, np.empty(0, dtype=np.intp)
+        self.p_values_ = None if self.fdr is None else np.ones(d)
+        if sample.kept.all():  # nothing to decide
+            chosen = np.flatnonzero(sample.kept)
+        else:
+            folds = self._folds(X, y, groups, table, sample)
+            errors = {} if self.scoring is None else {"errors": partial(scored_errors, self, table)}
+            selection = select(
+                sample,
+                starts,
+                folds,
+                self._largest(sample),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                **errors,
+            )
+            chosen = selection.chosen
+            if self.fdr is not None:
+                chosen = self._discoveries(sample, selection, table, d)
+        trail, fit = self._refit(sample, starts, chosen)
+        self._unpack(X, table, sample, trail, fit)
+        self._keep_functions(fit, sample, table)
+        read_outcome(self, table, sample, selection, chosen, fit)
+        for caution in self.cautions_:
+            warnings.warn(caution, UserWarning, stacklevel=4)
+
+    def _check_parameters(self) -> None:
+        if self.fdr is not None and not 0 < float(self.fdr) < 1:
+            raise InvalidParameterError(
+                f"fdr is the share of false discoveries to allow, between 0 and 1, or None; got "
+                f"{self.fdr!r}."
+            )
+        most = self.max_features
+        if most is not None and (not isinstance(most, int | np.integer) or most < 1):
+            raise InvalidParameterError(
+                f"max_features must be a whole number of at least 1, or None; got {most!r}."
+            )
+
+    def _sample(self, table: Table) -> Sample:
+        labels = group_labels(self, self.feature_groups)
+        kept = column_indices(self, self.always_keep, "always_keep")
+        inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+        return Sample(
+            X=table.X,
+            Y=self._targets(table),
+            weights=table.weights,
+            labels=numbers.astype(np.intp),
+            kept=np.isin(inside, labels[kept]),
+        )
+
+    def _starts(self, n_samples: int, n_groups: int) -> list[Start]:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return default_starts(n_samples, n_groups)
+        return starts_of(clone(as_kernel(self.kernel)))
+
+    def _largest(self, sample: Sample) -> int:
+        most = LARGEST if self.max_features is None else int(self.max_features)
+        return min(sample.n_groups, max(most, int(sample.kept.sum())))
+
+    def _folds(self, X: Array, y: Any, groups: Any, table: Table, sample: Sample) -> list[Fold]:
+        """Folds as rows of the table."""
+        if groups is None and (self.cv is None or isinstance(self.cv, int | np.integer)):
+            return stratified_folds(sample.Y, self.cv, self.random_state)
+        drawn = draw_folds(self.cv, X, y, groups, table, self.random_state)
+        rows = table.rows
+        return [
+            tuple(np.unique(rows[part][rows[part] >= 0]) for part in fold)  # type: ignore[misc]
+            for fold in drawn
+        ]
+
+    def _discoveries(
+        self, sample: Sample, selection: Selection, table: Table, d: int
+    ) -> NDArray[np.intp]:
+        """Groups that pass Benjamini-Hochberg, and those to keep; p-values per column."""
+        assert self.fdr is not None
+        best = selection.best
+        size = int(np.argmin(best.curve))
+        held_out = []
+        for fold in best.folds:
+            fit = fold.fits[size]
+            used = np.isin(np.arange(sample.X.shape[1]), fit.columns)
+            numbers = fold.test.astype(float)
+            loss = PredictionLoss(
+                fit.values, numbers, sample.weights[fold.test], partial(_distance, sample.Y)
+            )
+            held_out.append(HeldOut(fold.test, loss, used))
+        members = [np.flatnonzero(sample.labels == g) for g in range(sample.n_groups)]
+        p_values = randomization_p_values(
+            held_out,
+            sample.X,
+            LinearConditional(sample.X, sample.weights),
+            groups=members,
+            seed=_seed(self.random_state),
+            n_draws=enough_draws(sample.n_groups, self.fdr),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.p_values_ = np.ones(d)
+        self.p_values_[table.columns] = p_values[sample.labels]
+        found = adjusted_p_values(p_values) <= self.fdr
+        return np.flatnonzero(found | sample.kept)
+
+    def _refit(
+        self, sample: Sample, starts: Sequence[Start], chosen: Index
+    ) -> tuple[Trail | None, MetricFit]:
+        """Kernel ridge regression on the chosen groups, kernel and metric by leave-one-out."""
+        if not len(chosen):
+            return None, mean_fit(sample)
+        inner = sample.groups(chosen)
+        trail = min(search(inner, starts), key=lambda trail: trail.metric.error)
+        metric = trail.metric
+        columns = sample.columns(chosen)
+        scales = metric.scales[inner.labels] / metric.width
+        return trail, ridge_fit(sample, metric.kernel, columns, scales)
+
+    def _unpack(
+        self, X: Array, table: Table, sample: Sample, trail: Trail | None, fit: MetricFit
+    ) -> None:
+        """Fitted attributes of the penalised function in the metric of the refit."""
+        d, columns = X.shape[1], fit.columns
+        chosen = replace(
+            table,
+            X=sample.X[:, columns],
+            columns=table.columns[columns],
+            deviations=table.deviations[columns],
+        )
+        support = np.zeros(d, dtype=bool)
+        support[chosen.columns] = True
+        self.support_ = support
+        self.kernel_ = None if trail is None else trail.metric.kernel
+        self.scales_ = np.zeros(d)
+        fits: list[Fit] = []
+        if trail is not None and fit.space is not None:
+            self.scales_[chosen.columns] = fit.space.scales
+            fits = self._certificate(chosen, sample, trail, fit)
+        self.alpha_ = fits[0].problem.alpha if fits else 0.0
+        self.ridge_ = fits[0].problem.ridge if fits else 0.0
+        self.dual_gap_ = sum(f.solution.gap for f in fits)
+        self.objective_ = sum(f.solution.primal for f in fits)
+        self.relative_gap_ = max((f.solution.gap / f.problem.reference for f in fits), default=0.0)
+        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+        self.importance_bounds_ = np.zeros((d, 2))
+        self.support_certified_ = np.ones(d, dtype=bool)
+        self.feature_importances_ = np.zeros(d)
+        if fits:
+            for end in (0, 1):
+                bound = np.max([f.bounds[end] for f in fits], axis=0)
+                self.importance_bounds_[:, end] = spread(bound, chosen, d)
+            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
+            self.support_certified_ = spread(certified, chosen, d, fill=True)
+            self.support_certified_[~support] = True
+            norms = np.max([f.importances for f in fits], axis=0)
+            self.feature_importances_ = spread(norms, chosen, d)
+
+    def _certificate(self, table: Table, sample: Sample, trail: Trail, fit: MetricFit) -> list[Fit]:
+        """(P) on the selected columns in the metric of the refit, groups to keep unpenalised."""
+        assert fit.space is not None
+        groups, labels = np.unique(sample.labels[fit.columns], return_inverse=True)
+        partition = Partition(labels.astype(np.intp))
+        weights = np.where(sample.kept[groups], 0.0, np.bincount(labels))
+        formulation = Formulation(
+            trail.metric.kernel,
+            length_scale=1.0,
+            penalty=lambda _: GroupLasso(partition, weights),
+            fit_intercept=True,
+            loss=self._loss(),
+        )
+        return certify_selection(table, formulation, fit.space.scales, list(sample.Y.T))
+
+
+def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:
+    """Squared error per row, added up over targets; rows are given by their numbers."""
+    rows = np.asarray(numbers, dtype=np.intp)
+    return np.asarray(np.sum((Y[rows] - outputs) ** 2, axis=1))
+
+
+def _seed(random_state: Any) -> int:
+    """A number from whatever ``random_state`` is."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,208 @@
+"""One call that finds the variables: adaptive metric, automatic tuning, error control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.docs import document
+from nablasso.estimators.log_odds import LogOddsClassifier
+from nablasso.estimators.validation import check_new_data, check_training_data
+from nablasso.losses import Logistic, Loss, Squared
+from nablasso.metric import Fit, Sample
+from nablasso.preparation import Table, check_weights, prepare
+from nablasso.reading import interval_half_width
+from nablasso.spaces import Function, RepresenterSpace, machine_on_grid
+
+Array = NDArray[np.float64]
+
+
+@document
+@dataclass(eq=False, repr=False)
+class NablassoRegressor(RegressorMixin, AutomaticSelector):
+    """Select variables and predict a number, everything chosen from the data.
+
+    Kernels of many families learn a metric, in which irrelevant variables have scale zero; the
+    number of variables is decided on held-out rows; the predictor is kernel ridge regression on the
+    selected variables; a derivative lasso in the learned metric certifies them.
+
+    Parameters
+    ----------
+    {automatic}
+
+    Attributes
+    ----------
+    {automatic_attributes}
+
+    Examples
+    --------
+    >>> from nablasso import NablassoRegressor
+    >>> from nablasso.datasets import make_two_way
+    >>> data = make_two_way(100, 20, random_state=0)
+    >>> model = NablassoRegressor().fit(data.X, data.y)
+    >>> model.get_feature_names_out().tolist()
+    ['x0', 'x1', 'x2', 'x3']
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Select variables and fit the predictor.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows that folds must not tear apart; handed to the splitter.
+
+        Returns
+        -------
+        self
+        """
+        X, y = check_training_data(self, X, y)
+        weights = check_weights(sample_weight, len(X))
+        table = prepare(X, y, weights, standardize=True, centre_y=True)
+        self._fit_automatically(X, y, table, groups)
+        return self
+
+    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        return_interval : float, optional
+            Probability, for instance 0.9: intervals that cover a new target this often are
+            returned too.
+
+        Returns
+        -------
+        y : array, shape (n_samples,)
+        interval : array, shape (n_samples, 2)
+            Lower and upper ends; only with ``return_interval``.
+        """
+        check_is_fitted(self)
+        Z = self._scaler.transform(check_new_data(self, X))
+        y = np.asarray(self._y_mean + self._function.values(Z))
+        if return_interval is None:
+            return y
+        half = interval_half_width(self._residuals, self._weights, float(return_interval))
+        return y, np.column_stack([y - half, y + half])
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Gradient of the predicted function, in the units of ``X`` and ``y``.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        Z = self._scaler.transform(check_new_data(self, X))
+        return np.asarray(self._function.gradients(Z) / self._scaler.scale)
+
+    def _targets(self, table: Table) -> Array:
+        return np.asarray(table.y[:, None] / table.y_scale)
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _keep_functions(self, fit: Fit, sample: Sample, table: Table) -> None:
+        unit, function = table.y_scale, fit.function()
+        self._function = replace(
+            function,
+            intercept=function.intercept * unit,
+            columns=table.columns[function.columns],
+            u=None if function.u is None else function.u * unit,
+        )
+        self._residuals = fit.residuals[:, 0] * unit
+        self._weights = sample.weights
+        self._scaler, self._y_mean = table.scaler, table.y_mean
+
+
+@document
+@dataclass(eq=False, repr=False)
+class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
+    """Select variables and predict a class, everything chosen from the data.
+
+    The metric is taught with least squares on the labels; probabilities come from kernel logistic
+    regression on the selected variables, one class against the rest for more than two.
+
+    Parameters
+    ----------
+    {automatic}
+    class_weight : dict, "balanced" or None
+        Multiplies the weights of the rows of each class.
+
+    Attributes
+    ----------
+    {automatic_attributes}
+    classes_ : array
+        The labels.
+
+    Examples
+    --------
+    >>> from nablasso import NablassoClassifier
+    >>> from nablasso.datasets import make_rings
+    >>> data = make_rings(40, 20, random_state=0)
+    >>> model = NablassoClassifier().fit(data.X, data.y)
+    >>> model.get_feature_names_out().tolist()
+    ['x0', 'x1']
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Select variables and fit the predictor.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+            Labels.
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows that folds must not tear apart; handed to the splitter.
+
+        Returns
+        -------
+        self
+        """
+        X, codes, weights = self._validate_labels(X, y, sample_weight)
+        weights = weights * self._class_factors(codes, weights)[codes.astype(np.intp)]
+        table = prepare(X, codes, weights, standardize=True, centre_y=False)
+        self._fit_automatically(X, codes, table, groups)
+        return self
+
+    def _targets(self, table: Table) -> Array:
+        codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return np.column_stack([np.where(table.y == code, 1.0, -1.0) for code in codes])
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _keep_functions(self, fit: Fit, sample: Sample, table: Table) -> None:
+        columns = table.columns[fit.columns]
+        self._scaler, self._functions = table.scaler, []
+        for y in sample.Y.T:
+            self._functions.append(_log_odds(fit.space, columns, y, sample.weights))
+
+
+def _log_odds(
+    space: RepresenterSpace | None, columns: NDArray[np.intp], y: Array, weights: Array
+) -> Function:
+    """Kernel logistic regression in a given metric; without one, the log-odds of the shares."""
+    loss = Logistic()
+    if space is None:
+        return Function(loss.best_intercept(y, np.zeros_like(y), weights), columns)
+    best = machine_on_grid(loss, space.gram, y, weights, fit_intercept=True)
+    return Function(best.machine.intercept, columns, space, best.machine.u)

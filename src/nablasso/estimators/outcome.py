@@ -1,0 +1,198 @@
+"""Reading what an automatic estimator found: how sure, what instead, which pairs, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
+from nablasso.estimators.validation import feature_names
+from nablasso.metric import Fit, Sample, Selection
+from nablasso.preparation import Table
+from nablasso.reading import (
+    Evidence,
+    all_relevant,
+    alternatives,
+    discrete_columns,
+    interactions,
+    sign_only,
+    support_gap,
+)
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+UNSTABLE = 0.5  # selected in fewer folds than this: another draw of rows may tell otherwise
+MAX_PAIRED = 15  # selected columns up to which pairs are looked at
+MAX_ROWS = 300  # rows at which cross derivatives are averaged
+
+
+def read_outcome(
+    selector: Any,
+    table: Table,
+    sample: Sample,
+    selection: Selection | None,
+    chosen: Index,
+    fit: Fit,
+) -> None:
+    """Set the attributes that tell how far the answer can be trusted."""
+    d = len(selector.support_)
+    selector.loo_r2_, gain = _gain(sample, fit.residuals)
+    frequencies = np.zeros(sample.n_groups)
+    selector.held_out_r2_ = 0.0
+    if selection is not None:
+        frequencies = _frequencies(sample, selection)
+        residuals = selection.held_out_residuals(sample)
+        seen = np.isfinite(residuals).all(axis=1)
+        rows = sample.rows(np.flatnonzero(seen))
+        selector.held_out_r2_, _ = _gain(rows, residuals[seen])
+    selector.selection_frequencies_ = np.zeros(d)
+    selector.selection_frequencies_[table.columns] = frequencies[sample.labels]
+    selector.tried_ = [] if selection is None else _tried(selection)
+    selector.twins_ = correlated_pairs(table, fit.columns)
+    selector.alternatives_ = _alternatives(sample, table, fit)
+    selector.interactions_ = _interactions(sample, table, fit)
+    selector.cautions_ = _cautions(selector, sample, table, fit)
+    ranked = chosen if selection is None else np.intersect1d(chosen, selection.ranked)
+    unstable = bool(np.any(frequencies[ranked] < UNSTABLE)) and not sample.kept.all()
+    selector.selection_status_ = _status(selector, gain, unstable)
+
+
+def _status(selector: Any, gain: float, unstable: bool) -> str:
+    if not selector.support_.any():
+        return "none found"
+    if gain < CLEAR_GAIN or unstable:
+        return "too few rows"
+    if selector.cautions_:
+        return "doubtful"
+    return "twins" if selector.twins_ or selector.alternatives_ else "clear"
+
+
+def _gain(sample: Sample, residuals: Array) -> tuple[float, float]:
+    """R2 of left-out residuals, and the gain over the mean in standard errors."""
+    weights = sample.weights
+    baseline = np.sum((sample.Y - weights @ sample.Y) ** 2, axis=1)
+    gain = baseline - np.sum(residuals**2, axis=1)
+    mean, size = float(weights @ gain), float(weights @ baseline)
+    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
+    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+
+
+def _frequencies(sample: Sample, selection: Selection) -> Array:
+    """Share of folds in which a group is among the first of the ranking."""
+    size = selection.best.sizes[selection.size]
+    counts = np.zeros(sample.n_groups)
+    for fold in selection.best.folds:
+        counts[fold.order[:size]] += 1
+    return counts / len(selection.best.folds)
+
+
+def _tried(selection: Selection) -> list[dict[str, Any]]:
+    """The candidates that were judged out of sample, the chosen one first."""
+    return [
+        {
+            "trail": str(candidate.trail),
+            "error": float(candidate.curve.min()),
+            "n_groups": candidate.sizes[int(np.argmin(candidate.curve))],
+            "n_folds": len(candidate.folds),
+        }
+        for candidate in selection.candidates
+    ]
+
+
+def _evidence(sample: Sample, fit: Fit) -> Evidence | None:
+    """What one target's fit rests on; with several targets there is no single one."""
+    if fit.space is None or sample.Y.shape[1] > 1:
+        return None
+    y, kernel = sample.Y[:, 0], fit.space.kernel
+    return Evidence(kernel, sample.X, y, sample.weights, fit.columns, fit.space.scales)
+
+
+def _alternatives(sample: Sample, table: Table, fit: Fit) -> list[tuple[int, int]]:
+    evidence = _evidence(sample, fit)
+    if evidence is None:
+        return []
+    found = alternatives(evidence)
+    return [(int(table.columns[pair.a]), int(table.columns[pair.b])) for pair in found]
+
+
+def _interactions(sample: Sample, table: Table, fit: Fit) -> list[tuple[int, int, float]]:
+    """Pairs of selected columns by decreasing cross derivative, the largest over the targets."""
+    if not 2 <= len(fit.columns) <= MAX_PAIRED:
+        return []
+    Z, weights = sample.X[:MAX_ROWS], sample.weights[:MAX_ROWS]
+    weights, discrete = weights / weights.sum(), discrete_columns(sample.X)
+    strongest: dict[tuple[int, int], float] = {}
+    for target in range(sample.Y.shape[1]):
+        for pair in interactions(fit.function(target), Z, weights, fit.columns, discrete):
+            a, b = sorted((int(table.columns[pair.a]), int(table.columns[pair.b])))
+            strongest[a, b] = max(strongest.get((a, b), 0.0), float(pair.strength))
+    order = sorted(strongest.items(), key=lambda item: -item[1])
+    return [(a, b, strength) for (a, b), strength in order]
+
+
+def _cautions(selector: Any, sample: Sample, table: Table, fit: Fit) -> list[str]:
+    """Sentences about what derivatives cannot see here."""
+    names = [feature_names(selector)[a] for a in table.columns]
+    found: list[str | None] = []
+    evidence = _evidence(sample, fit)
+    if evidence is None and sample.Y.shape[1] == 1 and sample.X.shape[1]:
+        nothing = np.empty(0, dtype=np.intp)
+        kernel = selector._starts(*sample.X.shape)[0].kernel
+        y = sample.Y[:, 0]
+        evidence = Evidence(kernel, sample.X, y, sample.weights, nothing, np.empty(0))
+    if evidence is not None:
+        found = [support_gap(evidence, names), sign_only(evidence, names)]
+    if selector.always_keep is None:
+        found.append(all_relevant(selector.feature_importances_, selector.support_))
+    return [sentence for sentence in found if sentence]
+
+
+def describe(selector: Any) -> str:
+    """The answer in a sentence first, then how far it can be trusted."""
+    names = feature_names(selector)
+    order = np.argsort(-selector.feature_importances_, kind="stable")
+    chosen = [a for a in order if selector.support_[a]]
+    lines = [_headline(selector, names, chosen)]
+    if chosen:
+        lines.append(
+            f"R2 on held-out rows {selector.held_out_r2_:.3f} with the metric learned anew, "
+            f"leave-one-out {selector.loo_r2_:.3f} after selection."
+        )
+        pairs = [
+            f"{names[a]} x {names[b]} ({strength:.2f})"
+            for a, b, strength in selector.interactions_[:3]
+        ]
+        if pairs:
+            lines.append(f"Strongest interactions: {', '.join(pairs)}.")
+    if selector.selection_status_ == "too few rows":
+        lines.append("Too few rows to be sure: another draw of rows may select other variables.")
+    lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.alternatives_]
+    lines += selector.cautions_
+    if chosen:
+        lines.append(
+            f"Certificate: derivative lasso with {selector.kernel_!r} in the learned metric, alpha "
+            f"{selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, duality gap "
+            f"{selector.dual_gap_:.1e} ({selector.relative_gap_:.1e} of the objective at zero)."
+        )
+    if selector.tried_:
+        best = selector.tried_[0]
+        lines.append(f"Chosen among {len(selector.tried_)} metrics out of sample: {best['trail']}.")
+    return "\n".join(lines)
+
+
+def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
+    d = len(names)
+    if not chosen:
+        return f"None of the {d} variables was found to matter."
+    parts = []
+    for a in chosen:
+        detail = f"{selector.feature_importances_[a]:.2f}"
+        if selector.p_values_ is not None:
+            detail += f", p = {selector.p_values_[a]:.2g}"
+        else:
+            detail += f", in {selector.selection_frequencies_[a]:.0%} of the folds"
+        parts.append(f"{names[a]} ({detail})")
+    return f"{len(chosen)} of {d} variables matter: {', '.join(parts)}."

@@ -1,0 +1,44 @@
+"""Which of the chosen groups are needed: each must clearly reduce the left-out error.
+
+A ranking that failed in some folds lets the curve of nested models fall late, and then carries
+groups that do nothing. So groups are taken away, the least useful first, as long as the
+leave-one-out absolute errors do not clearly grow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.metric.cross_fit import CLEARLY
+from nablasso.metric.nested import fit_groups
+from nablasso.metric.sample import Sample
+from nablasso.metric.start import Start
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def needed(sample: Sample, start: Start, chosen: Index, scales: Array) -> Index:
+    """The chosen groups without those that can go; groups to keep stay."""
+
+    def errors(groups: Index) -> Array:
+        residuals = fit_groups(sample, start, groups, scales).residuals
+        return np.asarray(np.abs(residuals).sum(axis=1))
+
+    current = errors(chosen)
+    while True:
+        without = []
+        for group in chosen[~sample.kept[chosen]]:
+            rest = chosen[chosen != group]
+            errors_rest = errors(rest)
+            delta = errors_rest - current
+            mean = float(sample.weights @ delta)
+            spread = float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
+            without.append((mean - CLEARLY * spread, rest, errors_rest))
+        if not without:
+            return chosen
+        worst, rest, errors_rest = min(without, key=lambda entry: entry[0])
+        if worst > 0:
+            return chosen
+        chosen, current = rest, errors_rest

@@ -1,0 +1,80 @@
+"""Twins: groups that carry the same information as a selected one, taken in where that helps.
+
+Of noisy copies of one variable a ranking may pick any, and which one is an accident of the rows.
+Together they predict better than one, since their noise averages out. So the selected groups are
+compared with their closure, all groups correlated with one of them, each with the scale of its
+partner. Near copies (correlation ``COPY``) are taken in when the leave-one-out error does not grow,
+since the rows give no reason to prefer one of them; weaker relatives only when it clearly falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.metric.nested import fit_groups
+from nablasso.metric.sample import Sample
+from nablasso.metric.start import Start
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+COPY = 0.95
+THRESHOLDS = (COPY, 0.85, 0.7)  # correlations that make a pair, tried in turn
+CLEARLY = 1.0  # standard errors of the paired difference
+
+
+def group_correlations(sample: Sample, chosen: Index) -> Array:
+    """Largest absolute correlation between columns of two groups, (chosen, all groups)."""
+    Z = sample.X - sample.weights @ sample.X
+    size = np.sqrt(sample.weights @ Z**2)
+    Z = Z / np.where(size > 0, size, 1.0)
+    out = np.zeros((len(chosen), sample.n_groups))
+    for row, group in enumerate(chosen):
+        own = Z[:, sample.labels == group] * sample.weights[:, None]
+        np.maximum.at(out[row], sample.labels, np.abs(own.T @ Z).max(axis=0))
+    return out
+
+
+def with_twins(sample: Sample, starts: Sequence[Start], chosen: Index, scales: Array) -> Index:
+    """The chosen groups, with their twins where these clearly reduce the leave-one-out error.
+
+    Either side is fitted with whichever of ``starts`` suits it best.
+    """
+
+    def errors(groups: Index, scales: Array) -> Array:
+        fits = (fit_groups(sample, start, groups, scales) for start in starts)
+        return np.asarray(np.sum(min(fits, key=lambda fit: fit.error).residuals ** 2, axis=1))
+
+    closures = list(_closures(sample, chosen, scales)) if len(chosen) else []
+    if not closures:
+        return chosen
+    alone = errors(chosen, scales)
+    best, gain = chosen, 0.0
+    for threshold, groups, shared in closures:
+        delta = alone - errors(groups, shared)
+        mean = float(sample.weights @ delta)
+        error = float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
+        needed = 0.0 if threshold == COPY else CLEARLY * error
+        if mean >= max(gain, needed):
+            best, gain = groups, mean
+    return best
+
+
+def _closures(sample: Sample, chosen: Index, scales: Array) -> Iterator[tuple[float, Index, Array]]:
+    """Closures that differ: correlation needed, groups, and the scales of all groups."""
+    correlations = group_correlations(sample, chosen)
+    partner = chosen[np.argmax(correlations, axis=0)]
+    strongest = correlations.max(axis=0)
+    strongest[chosen] = 0.0
+    n_before = 0
+    for threshold in THRESHOLDS:
+        added = np.flatnonzero(strongest >= threshold)
+        if len(added) == n_before:
+            continue
+        n_before = len(added)
+        shared = scales.copy()
+        shared[added] = scales[partner[added]]
+        yield threshold, np.concatenate([chosen, added]), shared

@@ -1,0 +1,78 @@
+r"""Difference quotients along one column, for continuous and for discrete columns alike.
+
+A *move* takes column ``a`` of every row from ``start`` to ``end``; the quotient of a function g is
+
+.. math:: (g(x \text{ with } x_a = \text{end}) - g(x \text{ with } x_a = \text{start}))
+          / (\text{end} - \text{start}).
+
+* Continuous column: one move, ``x_a - h`` to ``x_a + h`` with ``h`` a thousandth of the column's
+  deviation. It is the derivative up to ``h^2 / 6`` of the third one.
+* Discrete column (at most 10 values): from the row's own level to the observed levels next to it
+  on either side. Derivatives at the levels say nothing about the difference between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+DISCRETE_LEVELS = 10
+STEP = 1e-3  # of the column's standard deviation
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moves of one column, ``s`` per row.
+
+    ``start`` and ``end`` are of shape (s, n). So is ``share``, a move's part in the row's mean: it
+    adds up to one over a row's moves, or to zero where there are none (a constant column).
+    """
+
+    column: int
+    start: Array
+    end: Array
+    share: Array
+
+    def repeated(self, times: int) -> Moves:
+        """The moves of the rows ``times`` times over."""
+        tiled = (np.tile(part, times) for part in (self.start, self.end, self.share))
+        return Moves(self.column, *tiled)
+
+
+def discrete_columns(X: Array) -> NDArray[np.bool_]:
+    """Mask of the columns with at most 10 distinct values."""
+    ordered = np.sort(X, axis=0)
+    return np.asarray(1 + np.sum(np.diff(ordered, axis=0) > 0, axis=0) <= DISCRETE_LEVELS)
+
+
+def moves(Z: Array, column: int, *, discrete: bool) -> Moves:
+    """Moves of one column of ``Z`` (n, d)."""
+    z = Z[:, column]
+    if not discrete:
+        step = STEP * (float(z.std()) or 1.0)
+        return Moves(column, (z - step)[None], (z + step)[None], np.ones((1, len(z))))
+    levels, own = np.unique(z, return_inverse=True)
+    own = own.ravel()
+    ends = np.stack([levels[np.maximum(own - 1, 0)], levels[np.minimum(own + 1, len(levels) - 1)]])
+    start = np.stack([z, z])
+    possible = (ends != start).astype(float)
+    return Moves(column, start, ends, possible / np.maximum(possible.sum(axis=0), 1.0))
+
+
+def quotients(g: Callable[[Array], Array], Z: Array, along: Moves) -> Array:
+    """Quotients of ``g``, which maps (m, d) to (m, ...), at the rows of ``Z``: (s, n, ...)."""
+    s, n = along.start.shape
+    points = np.empty((2, s, *Z.shape))
+    points[:] = Z
+    points[0, :, :, along.column] = along.end
+    points[1, :, :, along.column] = along.start
+    values = g(points.reshape(-1, Z.shape[1]))
+    values = values.reshape(2, s, n, *values.shape[1:])
+    length = np.where(along.end != along.start, along.end - along.start, 1.0)
+    length = length.reshape(s, n, *[1] * (values.ndim - 3))
+    return np.asarray((values[0] - values[1]) / length)

@@ -1,0 +1,209 @@
+r"""What derivatives cannot know, said in a sentence. Each check returns one, or None.
+
+**A support in parts** (:func:`support_gap`). If a column's values lie in two separate parts, a
+function that is constant on each has derivative zero everywhere and depends on the column all the
+same. Of n uniform values the largest spacing exceeds a fraction g of the range with probability
+at most ``n (1 - g)^(n - 1)``; a spacing for which that is under 1e-3 over the number of columns,
+with a tenth of the weight on either side, is a gap. The left-out residuals of the fit must then
+differ between the sides: Welch's test, at 0.01 over the number of gaps.
+
+**A step** (:func:`sign_only`). Let ``P`` be the matrix of kernel ridge regression on the selected
+columns. If f is a Gaussian process with that kernel, y has covariance proportional to the
+pseudo-inverse of ``P``, and for the indicator s of ``x_a <= t``
+
+.. math:: F = \frac{(n - 2)\, z}{y^\top P y - z}, \qquad z = \frac{(s^\top P y)^2}{s^\top P s}
+
+has the F distribution with 1 and n - 2 degrees of freedom when there is no step. All t of a column
+cost O(n^2) by cumulative sums; for selected columns s is also multiplied by each other one, since
+a step may be in their effect. The best step must pass at 0.01 over the number of steps tried. Put
+in the place of its column it must then predict left-out rows better, by two standard errors, than
+the column itself and than the fit without it.
+
+**Everything matters** (:func:`all_relevant`). Nearly all columns are in, and no drop in the
+importances separates strong from weak ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtr
+
+from nablasso.kernels import Gaussian
+from nablasso.reading.differences import discrete_columns
+from nablasso.reading.left_out import Array, Evidence, compare
+from nablasso.spaces import length_scale
+
+SIGNIFICANCE = 0.01
+UNLIKELY_GAP = 1e-3
+LEAST_PART = 0.1  # of the weight, on either side of a gap or step
+LEAST_ROWS = 5
+CLEARLY_BETTER = 2.0  # standard errors
+NEARLY_ALL = 0.8  # of the columns
+CLEAR_DROP = 3.0  # ratio of consecutive importances
+LEAST_COLUMNS = 4
+
+
+class _Split(NamedTuple):
+    """Column ``a`` parted at ``threshold``, and how probable that is by chance, all in all."""
+
+    a: int
+    threshold: float
+    probability: float
+
+
+def support_gap(evidence: Evidence, names: Sequence[str]) -> str | None:
+    """Unselected columns in separate parts between which the left-out residuals differ."""
+    evidence = evidence.at_most()
+    unselected = np.setdiff1d(_continuous(evidence.X), evidence.selected)
+    gaps = [
+        (a, threshold)
+        for a in unselected
+        for threshold in _gaps(evidence.X[:, a], evidence.weights, UNLIKELY_GAP / len(unselected))
+    ]
+    found = {}
+    for a, threshold in gaps:
+        below = evidence.X[:, a] <= threshold
+        p = _difference(evidence.residuals, evidence.weights, below)
+        if p <= SIGNIFICANCE / len(gaps):
+            found[int(a)] = p
+    if not found:
+        return None
+    listed = ", ".join(names[a] for a in sorted(found, key=lambda a: (found[a], a)))
+    come, them = ("comes", "it") if len(found) == 1 else ("come", "they")
+    return (
+        f"{listed} {come} in separate parts with different y, and {them} may matter: derivatives "
+        "cannot see what changes between the parts only."
+    )
+
+
+def sign_only(evidence: Evidence, names: Sequence[str]) -> str | None:
+    """The column of which the target sees only on which side of a threshold it lies."""
+    evidence = evidence.at_most()
+    step = _best_step(evidence)
+    if step is None or step.probability > SIGNIFICANCE:
+        return None
+    side = (evidence.X[:, step.a] > step.threshold).astype(float)
+    share = evidence.weights @ side
+    references = _references(evidence, step.a)
+    smooth = references[0]
+    inputs = smooth.X[:, smooth.selected]
+    inputs[:, -1] = (side - share) / np.sqrt(share * (1 - share))
+    after = smooth.left_out(inputs, smooth.scales)
+    changes = [compare(e.residuals, after, e.weights) for e in references]
+    if any(change.mean >= -CLEARLY_BETTER * change.error for change in changes):
+        return None
+    return (
+        f"y seems to depend only on the side of a threshold on which {names[step.a]} lies: such a "
+        f"step changes the left-out error of the smooth fit by {changes[0].relative:+.0%}."
+    )
+
+
+def all_relevant(importances: Array, support: NDArray[np.bool_]) -> str | None:
+    """Nearly all of the columns are selected, and none stands out."""
+    d, n_selected = len(support), int(np.sum(support))
+    if d < LEAST_COLUMNS or n_selected < NEARLY_ALL * d:
+        return None
+    sizes = np.sort(importances[support])
+    if sizes[0] <= 0 or np.max(sizes[1:] / sizes[:-1]) >= CLEAR_DROP:
+        return None
+    return (
+        f"{n_selected} of {d} columns are in, with no gap between strong and weak ones: either "
+        "most columns matter, or the rows are too few to tell which."
+    )
+
+
+def _references(evidence: Evidence, a: int) -> tuple[Evidence, Evidence, Evidence]:
+    """What a step in column ``a`` has to beat.
+
+    The smooth fit with ``a`` as the last of the selected columns; the same with a Gaussian kernel,
+    lest the step make up for a kernel that does not suit; the fit without ``a``.
+    A column that was not selected gets the largest scale of the others.
+    """
+    others = evidence.selected != a
+    selected, scales = evidence.selected[others], evidence.scales[others]
+    scale = evidence.scales.max(initial=0.0) if others.all() else float(evidence.scales[~others][0])
+    if scale == 0:
+        scale = 1 / length_scale(evidence.kernel, evidence.X[:, [a]], evidence.weights, "median")
+    without = replace(evidence, selected=selected, scales=scales)
+    selected, scales = np.append(selected, a), np.append(scales, scale)
+    smooth = replace(evidence, selected=selected, scales=scales)
+    width = length_scale(Gaussian(), evidence.X[:, selected] * scales, evidence.weights, "median")
+    return smooth, replace(smooth, kernel=Gaussian(), scales=scales / width), without
+
+
+def _continuous(X: Array) -> NDArray[np.intp]:
+    return np.flatnonzero(~discrete_columns(X))
+
+
+def _interior(parts: Array) -> NDArray[np.bool_]:
+    """Which splits of the sorted rows leave enough on either side, from cumulative weights."""
+    count = np.arange(1, len(parts) + 1)
+    rows = (count >= LEAST_ROWS) & (count <= len(parts) - LEAST_ROWS)
+    return np.asarray(rows & (parts >= LEAST_PART) & (parts <= 1 - LEAST_PART))
+
+
+def _gaps(values: Array, weights: Array, probability: float) -> list[float]:
+    """Midpoints of the spacings too wide for a connected density."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    n = len(values)
+    fraction = 1 - (probability / n) ** (1 / (n - 1))
+    wide = np.diff(ordered) > fraction * (ordered[-1] - ordered[0])
+    wide &= _interior(np.cumsum(weights[order]))[:-1]
+    return [float(ordered[k] + ordered[k + 1]) / 2 for k in np.flatnonzero(wide)]
+
+
+def _difference(residuals: Array, weights: Array, below: NDArray[np.bool_]) -> float:
+    """Two-sided p-value of Welch's test that both sides have one mean, with weights."""
+    means, squares, freedoms = [], [], []
+    for side in (below, ~below):
+        p = weights[side] / weights[side].sum()
+        freedoms.append(max(1 / float(p @ p) - 1, np.finfo(float).eps))
+        means.append(float(p @ residuals[side]))
+        squares.append(float(p @ (residuals[side] - means[-1]) ** 2) / freedoms[-1])
+    total = sum(squares)
+    if total == 0:
+        return float(means[0] == means[1])
+    freedom = total**2 / sum(s**2 / f for s, f in zip(squares, freedoms, strict=True))
+    return float(2 * stdtr(freedom, -abs(means[0] - means[1]) / np.sqrt(total)))
+
+
+def _best_step(evidence: Evidence) -> _Split | None:
+    """The step that explains most beyond the smooth fit, Bonferroni-corrected."""
+    inverse, y = evidence.inverse, evidence.y
+    P = inverse.matrix(inverse.best_ridge(y))
+    rounding = np.finfo(float).eps * len(y) * float(np.trace(P))
+    u = P @ y
+    total = float(y @ u)
+    freedom = 1 / float(evidence.weights @ evidence.weights) - 2
+    best, n_tried = _Split(-1, 0.0, np.inf), 0
+    for a in _continuous(evidence.X):
+        order = np.argsort(evidence.X[:, a], kind="stable")
+        ordered = evidence.X[order, a]
+        inner = _interior(np.cumsum(evidence.weights[order]))[:-1] & (np.diff(ordered) > 0)
+        for factor in _factors(evidence, a):
+            A = P[np.ix_(order, order)] * factor[order, None] * factor[order]
+            size = np.cumsum(2 * np.tril(A, -1).sum(axis=1) + np.diag(A))[:-1]
+            tried = np.flatnonzero(inner & (size > rounding))
+            if not tried.size:
+                continue
+            n_tried += tried.size
+            z = np.cumsum((factor * u)[order])[tried] ** 2 / size[tried]
+            k = int(np.argmax(z))
+            p = float(fdtrc(1, freedom, freedom * z[k] / max(total - z[k], rounding)))
+            if p < best.probability:
+                middle = float(ordered[tried[k]] + ordered[tried[k] + 1]) / 2
+                best = _Split(int(a), middle, p)
+    return best._replace(probability=best.probability * n_tried) if n_tried else None
+
+
+def _factors(evidence: Evidence, a: int) -> list[Array]:
+    """What a step in column ``a`` is multiplied by: one, and the columns it may interact with."""
+    others = evidence.selected[evidence.selected != a]
+    partners = others if a in evidence.selected else others[:0]
+    return [np.ones(len(evidence.y)), *evidence.X[:, partners].T]

@@ -1,0 +1,181 @@
+"""Randomisation p-values: the formula, validity under the null, power, and what costs nothing."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+
+from nablasso.inference.conditionals import LinearConditional, as_conditional
+from nablasso.inference.randomization import (
+    HeldOut,
+    PredictionLoss,
+    enough_draws,
+    log_loss,
+    randomization_p_values,
+    sequential_p_value,
+    squared_loss,
+)
+
+
+def linear_folds(X, y, n_folds=4):
+    held_out = []
+    for train, test in KFold(n_folds).split(X):
+        model = LinearRegression().fit(X[train], y[train])
+        loss = PredictionLoss(model.predict, y[test], np.ones(len(test)), squared_loss)
+        held_out.append(HeldOut(test, loss, np.ones(X.shape[1], dtype=bool)))
+    return held_out
+
+
+def p_values(X, y, **options):
+    conditional = LinearConditional(X, np.ones(len(X)))
+    return randomization_p_values(linear_folds(X, y), X, conditional, **options)
+
+
+def test_the_p_value_is_its_formula():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    y = 0.3 * X[:, 0] + rng.normal(size=20)
+    copies = rng.normal(size=(30, 20))
+    left = iter(copies)
+
+    def sampler(X, columns, rng):
+        return next(left)
+
+    held_out = linear_folds(X, y)
+    total = sum(fold.loss(X[None, fold.rows])[0] for fold in held_out)
+    count = 0
+    for copy in copies:
+        redrawn = X.copy()
+        redrawn[:, 1] = copy
+        count += sum(fold.loss(redrawn[None, fold.rows])[0] for fold in held_out) <= total
+    found = randomization_p_values(
+        held_out,
+        X,
+        as_conditional(sampler, X, np.ones(20)),
+        groups=[np.array([1])],
+        n_draws=30,
+        n_exceed=31,
+    )
+    assert found == pytest.approx([(1 + count) / 31])
+
+
+def test_loss_of_copies_is_the_weighted_sum():
+    rng = np.random.default_rng(1)
+    copies, y, w = rng.normal(size=(3, 5, 2)), rng.normal(size=5), rng.random(5)
+    loss = PredictionLoss(lambda X: X @ [1.0, -2.0], y, w, squared_loss)
+    expected = [np.sum(w * (y - c @ [1.0, -2.0]) ** 2) for c in copies]
+    np.testing.assert_allclose(loss(copies), expected)
+
+
+def test_log_loss():
+    outputs = np.array([[0.2, 0.8], [1.0, 0.0]])
+    assert log_loss(np.array([1.0, 0.0]), outputs) == pytest.approx([-np.log(0.8), 0.0])
+    assert log_loss(np.array([0, 1]), outputs)[1] > 700  # impossible, but a number
+
+
+def test_sequential_p_values_by_hand():
+    batches = [np.array([True, False, False]), np.array([False, True, True])]
+    assert sequential_p_value(iter(batches), 6, 2) == pytest.approx(2 / 5)
+    assert sequential_p_value(iter(batches), 6, 3) == pytest.approx(3 / 6)
+    assert sequential_p_value(iter(batches), 6, 4) == pytest.approx(4 / 7)
+
+
+@pytest.mark.parametrize("n_draws", [19, 99])
+def test_sequential_p_values_are_valid(n_draws):
+    """Ranks of exchangeable numbers: P(p <= a) <= a, at every a that can occur."""
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(4000):
+        draws = rng.random(n_draws + 1)
+        batches = np.split(draws[1:] <= draws[0], range(5, n_draws, 5))
+        found.append(sequential_p_value(iter(batches), n_draws, 5))
+    for level in np.unique(found):
+        share = np.mean(np.array(found) <= level)
+        assert share <= level + 3 * np.sqrt(level * (1 - level) / 4000)
+
+
+def test_pure_noise_gives_valid_p_values():
+    pooled = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 8)), rng.normal(size=40)
+        pooled.append(p_values(X, y, seed=seed, n_draws=99))
+    pooled = np.concatenate(pooled)
+    for level in (0.05, 0.1, 0.2, 0.5):
+        assert np.sum(pooled <= level) <= binom.ppf(0.999, pooled.size, level)
+
+
+def test_nulls_next_to_strong_correlated_signals_are_valid():
+    pooled = []
+    for seed in range(12):
+        rng = np.random.default_rng(100 + seed)
+        S = 0.8 ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+        X = rng.normal(size=(60, 8)) @ np.linalg.cholesky(S).T
+        y = 2 * X[:, 0] + 2 * X[:, 4] + rng.normal(size=60)
+        pooled.append(p_values(X, y, seed=seed, n_draws=99)[[1, 2, 3, 5, 6, 7]])
+    pooled = np.concatenate(pooled)
+    for level in (0.05, 0.1, 0.2, 0.5):
+        assert np.sum(pooled <= level) <= binom.ppf(0.999, pooled.size, level)
+
+
+def test_a_strong_signal_gets_the_smallest_p_value():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    found = p_values(X, X[:, 2] + 0.1 * rng.normal(size=60), n_draws=199)
+    assert found[2] == pytest.approx(1 / 200)
+
+
+def test_groups_are_redrawn_together():
+    """Two copies of one signal: alone each can be replaced by the other, together not."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 4))
+    X[:, 1] = X[:, 0]
+    y = X[:, 0] + 0.1 * rng.normal(size=80)
+    alone = p_values(X, y, n_draws=99)
+    together = p_values(X, y, n_draws=99, groups=[np.array([0, 1]), np.array([2]), np.array([3])])
+    assert alone[:2].min() > 0.05
+    assert together[0] == pytest.approx(0.01)
+    assert together.shape == (3,)
+
+
+def test_unused_variables_get_one_without_draws():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    used = np.array([False, True, False])
+    held_out = [HeldOut(f.rows, f.loss, used) for f in linear_folds(X, y)]
+    drawn = []
+
+    def sampler(X, columns, rng):
+        drawn.append(columns.tolist())
+        return rng.permutation(X[:, columns])
+
+    found = randomization_p_values(held_out, X, as_conditional(sampler, X, np.ones(30)), n_draws=19)
+    assert found[[0, 2]].tolist() == [1.0, 1.0]
+    assert {tuple(c) for c in drawn} == {(1,)}
+
+
+def test_a_predictor_that_ignores_a_variable_gives_one():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    loss = PredictionLoss(lambda X: X @ [1.0, 1.0, 0.0], y, np.ones(30), squared_loss)
+    held_out = [HeldOut(np.arange(30), loss, np.ones(3, dtype=bool))]
+    conditional = LinearConditional(X, np.ones(30))
+    assert randomization_p_values(held_out, X, conditional, n_draws=99)[2] == 1.0
+
+
+def test_streams_follow_ranks_and_batches_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(30, 4))
+    y = 0.5 * X[:, 0] + rng.normal(size=30)
+    plain = p_values(X, y, seed=3, n_draws=199)
+    order = np.array([2, 0, 3, 1])
+    permuted = p_values(X[:, order], y, seed=3, n_draws=199, ranks=order)
+    np.testing.assert_allclose(permuted, plain[order])
+    monkeypatch.setattr("nablasso.inference.randomization.MAX_CELLS", 7 * X.size)
+    np.testing.assert_allclose(p_values(X, y, seed=3, n_draws=199), plain)
+
+
+def test_enough_draws_let_one_variable_pass():
+    assert 1 / (1 + enough_draws(200, 0.1)) <= 0.1 / 200
+    assert enough_draws(3, 0.1) == 199

@@ -1,0 +1,95 @@
+"""Half-widths against order statistics; coverage against draws."""
+
+import warnings
+from math import ceil
+
+import numpy as np
+import pytest
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels import Gaussian
+from nablasso.reading import interval_half_width, local_scale
+from nablasso.spaces import kernel_ridge
+from tests.reading.known_functions import weights_of
+
+
+@pytest.mark.parametrize("n", [9, 10, 19, 57, 200])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_equal_weights_give_the_order_statistic(n, level):
+    residuals = np.random.default_rng(n).normal(size=n)
+    expected = np.sort(np.abs(residuals))[ceil(round(level * (n + 1), 9)) - 1]
+    assert interval_half_width(residuals, np.full(n, 1 / n), level) == expected
+
+
+def test_a_weighted_quantile_holds_enough_weight_and_no_more():
+    rng = np.random.default_rng(0)
+    residuals, weights = rng.normal(size=80), weights_of(80, rng)
+    width = interval_half_width(residuals, weights, 0.9)
+    needed = 0.9 * (1 + np.sum(weights**2))
+    sizes = np.abs(residuals)
+    assert weights[sizes <= width].sum() >= needed > weights[sizes < width].sum()
+
+
+def test_weights_of_rows_equal_the_same_rows_many_times_in_the_limit():
+    residuals = np.random.default_rng(1).normal(size=500)
+    weights = np.where(np.abs(residuals) > 1, 1.0, 3.0)
+    copies = np.repeat(residuals, weights.astype(int))
+    once = interval_half_width(residuals, weights / weights.sum(), 0.8)
+    assert once == pytest.approx(
+        interval_half_width(copies, np.full(len(copies), 1 / len(copies)), 0.8), rel=0.05
+    )
+
+
+def test_too_few_rows_give_an_infinite_interval_and_a_warning():
+    with pytest.warns(UserWarning, match="needs at least 9 rows; 8 give"):
+        assert interval_half_width(np.arange(8.0), np.full(8, 1 / 8), 0.9) == np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert interval_half_width(np.arange(9.0), np.full(9, 1 / 9), 0.9) == 8.0
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 90, -0.1, np.nan])
+def test_a_level_is_a_probability(level):
+    with pytest.raises(InvalidParameterError, match="between 0 and 1"):
+        interval_half_width(np.arange(20.0), np.full(20, 0.05), level)
+
+
+def fit(seed, noise, n=100):
+    """Fit, absolute errors at 200 new rows, and those rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, size=(n + 200, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise(X) * rng.normal(size=n + 200)
+    weights = np.full(n, 1 / n)
+    fitted = kernel_ridge(
+        Gaussian(), X[:n], y[:n], weights, np.arange(2), scales=np.full(2, 1 / 1.5), fit_intercept=True
+    )
+    return fitted, np.abs(y[n:] - fitted.function.values(X[n:])), X[:n], X[n:], weights
+
+
+def test_intervals_cover_what_they_promise():
+    covered = []
+    for seed in range(40):
+        fitted, errors, _, _, weights = fit(seed, lambda X: 0.3)
+        covered.append(np.mean(errors <= interval_half_width(fitted.loo_residuals, weights, 0.9)))
+    assert 0.87 <= np.mean(covered) <= 0.93
+
+
+def test_a_local_scale_covers_where_the_noise_is_large():
+    plain, local = [], []
+    for seed in range(20):
+        fitted, errors, X, Z, weights = fit(seed, lambda X: 0.3 * np.exp(X[:, 0]))
+        residuals, noisy = fitted.loo_residuals, Z[:, 0] > 0.6
+        plain.append(np.mean(errors[noisy] <= interval_half_width(residuals, weights, 0.9)))
+        scale = local_scale(Gaussian(), X, residuals, weights, np.arange(2), scales=np.full(2, 1 / 1.5))
+        factor = interval_half_width(residuals / scale.left_out, weights, 0.9)
+        local.append(np.mean((errors <= factor * scale.at(Z))[noisy]))
+    assert np.mean(plain) < 0.8
+    assert 0.83 <= np.mean(local) <= 0.95
+
+
+def test_a_local_scale_is_positive_even_for_a_perfect_fit():
+    X = np.random.default_rng(0).normal(size=(12, 1))
+    weights = np.full(12, 1 / 12)
+    scale = local_scale(Gaussian(), X, np.zeros(12), weights, np.arange(1), scales=np.ones(1))
+    assert (scale.at(X) > 0).all()
+    assert (scale.left_out > 0).all()

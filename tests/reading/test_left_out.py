@@ -1,0 +1,60 @@
+"""Left-out residuals and their comparison."""
+
+import numpy as np
+import pytest
+
+from nablasso.kernels import Gaussian
+from nablasso.reading.left_out import Change, compare
+from nablasso.spaces import kernel_ridge
+from tests.reading.known_functions import evidence, weights_of
+
+
+def data(n=40):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def test_residuals_are_those_of_kernel_ridge():
+    case = evidence(*data(), [0, 1], width=1.3)
+    fit = kernel_ridge(
+        Gaussian(),
+        case.X[:, :2],
+        case.y,
+        case.weights,
+        np.arange(2),
+        scales=np.full(2, 1 / 1.3),
+        fit_intercept=True,
+    )
+    np.testing.assert_allclose(case.residuals, fit.loo_residuals)
+    np.testing.assert_allclose(case.left_out(case.X[:, :2], case.scales), case.residuals)
+
+
+def test_without_columns_each_row_is_predicted_by_the_mean_of_the_others():
+    X, y = data(10)
+    case = evidence(X, y, [])
+    expected = [y[i] - np.delete(y, i).mean() for i in range(10)]
+    np.testing.assert_allclose(case.residuals, expected, rtol=1e-6)
+
+
+def test_the_first_rows_stand_for_all():
+    case = evidence(*data(), [0])
+    assert case.at_most() is case
+    part = case.at_most(15)
+    np.testing.assert_array_equal(part.X, case.X[:15])
+    assert part.weights.sum() == pytest.approx(1.0)
+
+
+def test_a_comparison_is_a_weighted_mean_with_its_standard_error():
+    rng = np.random.default_rng(1)
+    before, after, weights = rng.normal(size=50), rng.normal(size=50), weights_of(50, rng)
+    change = compare(before, after, weights)
+    assert change.mean == pytest.approx(weights @ after**2 - weights @ before**2)
+    equal = compare(before, after, np.full(50, 0.02))
+    assert equal.error == pytest.approx(np.std(after**2 - before**2) / np.sqrt(50))
+
+
+def test_the_relative_change_of_no_error():
+    assert Change(0.5, 0.1, 2.0).relative == 0.25
+    assert Change(0.0, 0.0, 0.0).relative == 0.0
+    assert Change(1.0, 0.0, 0.0).relative == np.inf
