@@ -64,6 +64,22 @@ def anova(order=2, base=None):
     return k
 
 
+def additive_power(order=2, offset=1.0, rank=10):
+    """``(offset + sum_a (b(s_a) - b(0))' G^{-1} (b(r_a) - b(0)))^order``, ``b`` Gaussian bumps."""
+    knots = np.linspace(-3.0, 3.0, rank)
+
+    def bumps(x):
+        return np.exp(-((x[..., None] - knots) ** 2) / (2 * 0.8**2))
+
+    inverse = np.linalg.inv(bumps(knots))
+
+    def k(s, r):
+        left, right = (bumps(x) - bumps(np.zeros(1)) for x in (s, r))
+        return (offset + np.sum((left @ inverse) * right, axis=(-2, -1))) ** order
+
+    return k
+
+
 def plain(kernel):
     """The plain function of a library kernel, told by its class name and parameters alone."""
     parameters = kernel.get_params(deep=False)
@@ -83,6 +99,7 @@ def plain(kernel):
         "RationalQuadratic": rational_quadratic,
         "Linear": linear,
         "Polynomial": polynomial,
+        "AdditivePower": additive_power,
     }
     return makers[name](**parameters)
 

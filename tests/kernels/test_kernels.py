@@ -10,6 +10,7 @@ from nablasso import kernels
 from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
 from nablasso.kernels import (
     KERNELS,
+    AdditivePower,
     Anova,
     DotProductKernel,
     Gaussian,
@@ -23,6 +24,7 @@ from nablasso.kernels import (
     as_kernel,
 )
 from nablasso.kernels.base import row_blocks
+from nablasso.spaces import RepresenterSpace
 from tests.dense_reference import dense, plain
 
 
@@ -65,9 +67,14 @@ OURS = (
     Anova(1, RationalQuadratic(0.8)),
     Anova(2, Matern52(1.2)),
     Anova(3, RationalQuadratic(1.1, 0.6)),
+    AdditivePower(),
+    AdditivePower(1, 0.0),
+    AdditivePower(2, 0.3, 5),
+    AdditivePower(3, 0.5, 7),
     Gaussian(1.5) + Linear(),
     0.3 * Polynomial(2),
     Sum(Scaled(Gaussian(0.5), 2.0), Anova(2) * 0.5),
+    AdditivePower(2) * 0.5 + Gaussian(),
 )
 ALL_KERNELS = (
     *((kernel, plain(kernel)) for kernel in OURS),
@@ -157,6 +164,7 @@ def check_products(kernel, function):
     close(operator.values(u, v), K @ u + Dv)
     close(operator.gradients(u, v), Du + Lv)
     close(operator.gradients(u, 0 * v), Du)
+    close(operator.slopes(u), Du)
     close(operator.gram(), K, 1e-13)
 
 
@@ -229,6 +237,24 @@ def test_radial_products_do_not_feel_a_shift(kernel):
     here, there = kernel.between(Z, X), kernel.between(Z + 100.0, X + 100.0)
     close(there.values(u, v), here.values(u, v), 1e-10)
     close(there.gradients(u, v), here.gradients(u, v), 1e-9)
+    close(there.slopes(u), here.slopes(u), 1e-9)
+
+
+@each_kernel
+def test_a_scale_of_zero_removes_a_variable(kernel, function):
+    """Values and slopes are those of a function that knows nothing of the variable."""
+    Z, X, u, v = points()
+    scales = np.array([1.3, 0.0, 0.4, 1.0])
+    moved = Z + np.array([0.0, 5.0, 0.0, 0.0])
+    here = kernel.between(Z * scales, X * scales)
+    there = kernel.between(moved * scales, X * scales)
+    np.testing.assert_array_equal(there.gram(), here.gram())
+    np.testing.assert_array_equal(there.slopes(u), here.slopes(u))
+    space = RepresenterSpace(kernel, X, scales)
+    slopes = np.einsum("iaj,j->ia", dense(function, X * scales, X * scales).D, u) * scales
+    close(space.slopes(u), slopes)
+    close(space.gradients(u, 0 * v), slopes)
+    assert not space.slopes(u)[:, 1].any()
 
 
 @each_kernel
@@ -310,6 +336,7 @@ EXPECTED_NAMES = {
     "linear": Linear,
     "polynomial": Polynomial,
     "anova": Anova,
+    "additive_power": AdditivePower,
 }
 
 

@@ -1,5 +1,7 @@
 """Kernel ridge regression in closed form against linear systems and n refits."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,61 @@ def test_left_out_errors_are_weighted_means(fit_intercept, weighted):
     ridges = np.array([1e-4, 1e-2, 1.0])
     expected = [np.sum(weights * inverse.loo_residuals(y, r) ** 2) for r in ridges]
     np.testing.assert_allclose(inverse.loo_errors(y, ridges), expected)
+
+
+def several_targets(weighted):
+    X, y, weights = data(weighted)
+    return X, np.column_stack([y, X[:, 1] ** 2, np.cos(y)]), weights
+
+
+@each_kernel
+@each_intercept
+@each_weighting
+def test_several_targets_are_refitted_without_each_row(kernel, fit_intercept, weighted):
+    X, Y, weights = several_targets(weighted)
+    K, ridges = kernel(X, X), np.array([1e-3, 0.1, 2.0])
+    inverse = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    expected = np.empty((len(ridges), *Y.shape))
+    for (r, penalty), (i, t) in product(enumerate(ridges), np.ndindex(Y.shape)):
+        rest = np.arange(N) != i
+        left = K[np.ix_(rest, rest)], Y[rest, t], weights[rest]
+        u, b = solve(*left, penalty, fit_intercept)
+        expected[r, i, t] = Y[i, t] - b - K[i, rest] @ u
+    for r, penalty in enumerate(ridges):
+        np.testing.assert_allclose(
+            inverse.loo_residuals(Y, penalty), expected[r], rtol=1e-7, atol=1e-9
+        )
+    errors = np.einsum("i,rit->rt", weights, expected**2)
+    np.testing.assert_allclose(inverse.loo_errors(Y, ridges), errors.sum(axis=1), rtol=1e-7)
+    for t in range(Y.shape[1]):
+        np.testing.assert_allclose(inverse.loo_errors(Y[:, t], ridges), errors[:, t], rtol=1e-7)
+
+
+@each_kernel
+@each_intercept
+@each_weighting
+def test_coefficients_of_several_targets_solve_their_systems(kernel, fit_intercept, weighted):
+    X, Y, weights = several_targets(weighted)
+    K = kernel(X, X)
+    inverse = RidgeInverse(K, weights, fit_intercept=fit_intercept)
+    expected = np.column_stack([solve(K, y, weights, 0.03, fit_intercept)[0] for y in Y.T])
+    tolerance = 1e-9 * np.abs(expected).max()
+    np.testing.assert_allclose(inverse.coefficients(Y, 0.03), expected, rtol=0, atol=tolerance)
+    for t, y in enumerate(Y.T):
+        np.testing.assert_allclose(
+            inverse.coefficients(y, 0.03), expected[:, t], rtol=0, atol=tolerance
+        )
+
+
+@each_intercept
+def test_one_ridge_serves_all_targets(fit_intercept):
+    """The best ridge is that of the summed error, between those of the targets alone."""
+    X, Y, weights = several_targets(weighted=True)
+    inverse = RidgeInverse(Gaussian()(X, X), weights, fit_intercept=fit_intercept)
+    grid = inverse.trace * ridge.RIDGE_GRID
+    errors = [sum(np.sum(weights * inverse.loo_residuals(y, r) ** 2) for y in Y.T) for r in grid]
+    assert inverse.best_ridge(Y) == pytest.approx(grid[int(np.argmin(errors))])
+    assert inverse.best_ridge(Y[:, [1]]) == inverse.best_ridge(Y[:, 1])
 
 
 @each_kernel

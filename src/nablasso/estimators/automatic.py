@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -55,6 +56,8 @@ from nablasso.preparation import Table
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+SEARCH_ROWS = 1000  # rows that metric, support and certificate are found on: O(n^3) each
+REFIT_ROWS = 4000  # rows that the predictor is fitted on
 LARGEST = 30  # groups that nested models go up to, unless max_features says otherwise
 
 
@@ -98,10 +101,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _fit_automatically(self, X: Array, y: Any, table: Table, groups: Any) -> None:
         """Everything between a prepared table and fitted attributes."""
         self._check_parameters()
-        sample = self._sample(table)
-        n, d = table.X.shape[0], X.shape[1]
+        d, everything = X.shape[1], self._sample(table)
+        sample, searched = everything.first(SEARCH_ROWS), _first(table, SEARCH_ROWS)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
-        starts = self._starts(n, sample.n_groups)
+        self.n_rows_searched_ = len(sample.X)
+        starts = self._starts(len(sample.X), sample.n_groups)
         selection, chosen = None, np.empty(0, dtype=np.intp)
         self.p_values_ = None if self.fdr is None else np.ones(d)
         if sample.kept.all():  # nothing to decide
@@ -122,11 +126,25 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             if self.fdr is not None:
                 chosen = self._discoveries(sample, selection, table, d)
         trail, fit = self._refit(sample, starts, chosen)
-        self._unpack(X, table, sample, trail, fit)
+        self._unpack(X, searched, sample, trail, fit)
+        read_outcome(self, searched, sample, selection, chosen, fit)
+        if fit.space is not None and len(everything.X) > len(sample.X):
+            more = everything.first(REFIT_ROWS)
+            fit, sample = ridge_fit(more, fit.space.kernel, fit.columns, fit.space.scales), more
         self._keep_functions(fit, sample, table)
-        read_outcome(self, table, sample, selection, chosen, fit)
+        self._warn(selection is not None and selection.interrupted)
+
+    def _warn(self, interrupted: bool) -> None:
+        if interrupted:
+            self.selection_status_ = "interrupted"
+            warnings.warn(
+                f"Interrupted: the selection of {type(self).__name__} rests on "
+                f"{self.tried_[0]['n_folds']} folds only. Fit again for the whole answer.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=4)
+            warnings.warn(caution, UserWarning, stacklevel=5)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
@@ -164,13 +182,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _folds(self, X: Array, y: Any, groups: Any, table: Table, sample: Sample) -> list[Fold]:
         """Folds as rows of the table."""
         if groups is None and (self.cv is None or isinstance(self.cv, int | np.integer)):
-            return stratified_folds(sample.Y, self.cv, self.random_state)
+            n_folds = None if self.cv is None else int(self.cv)
+            return stratified_folds(sample.Y, n_folds, self.random_state)
         drawn = draw_folds(self.cv, X, y, groups, table, self.random_state)
         rows = table.rows
-        return [
-            tuple(np.unique(rows[part][rows[part] >= 0]) for part in fold)  # type: ignore[misc]
-            for fold in drawn
-        ]
+        inside = np.where(rows < len(sample.X), rows, -1)
+        parts = [[np.unique(inside[part][inside[part] >= 0]) for part in fold] for fold in drawn]
+        return [(train, test) for train, test in parts if len(train) and len(test)]
 
     def _discoveries(
         self, sample: Sample, selection: Selection, table: Table, d: int
@@ -270,6 +288,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             loss=self._loss(),
         )
         return certify_selection(table, formulation, fit.space.scales, list(sample.Y.T))
+
+
+def _first(table: Table, n_rows: int) -> Table:
+    """The first rows of a table: in canonical order they are a fair sample."""
+    if len(table.X) <= n_rows:
+        return table
+    weights = table.weights[:n_rows]
+    rows = np.where(table.rows < n_rows, table.rows, -1)
+    return replace(
+        table,
+        X=table.X[:n_rows],
+        y=table.y[:n_rows],
+        weights=weights / float(weights.sum()),
+        rows=rows,
+    )
 
 
 def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:

@@ -27,6 +27,7 @@ from nablasso.estimators.validation import (
 from nablasso.exceptions import DegenerateFitWarning, InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
+from nablasso.metric import Sample, Start, Walk, next_scales
 from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
 from nablasso.penalties import Partition, Penalty
 from nablasso.preparation import Table, check_weights, prepare
@@ -52,6 +53,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     length_scale: Any = "median"
     feature_groups: Any = None
     always_keep: Any = None
+    n_passes: int = 1
+    power: float = 1.0
     n_jitter: int = 0
     standardize: bool = True
     fit_intercept: bool = True
@@ -135,6 +138,33 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         total = float(weights.sum())
         return penalty_points(table, total, unlabelled, int(self.n_jitter), self.random_state)
 
+    def _metric(self, table: Table, targets: Array) -> Array | None:
+        """Multiplier of each column, from ``n_passes - 1`` kernel ridge fits of ``targets``.
+
+        None, and no fit, for one pass: (P) with the kernel as it is.
+        """
+        if not isinstance(self.n_passes, int | np.integer) or self.n_passes < 1:
+            raise InvalidParameterError(
+                f"n_passes must be a whole number of at least 1; got {self.n_passes!r}."
+            )
+        check_non_negative(self.power, "power")
+        if self.n_passes == 1 or not table.X.shape[1]:
+            return None
+        labels = group_labels(self, self.feature_groups)
+        kept = column_indices(self, self.always_keep, "always_keep")
+        inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+        sample = Sample(
+            table.X / table.deviations,
+            targets,
+            table.weights,
+            numbers.astype(np.intp),
+            np.isin(inside, labels[kept]),
+        )
+        start = Start(clone(as_kernel(self.kernel)), power=float(self.power))
+        best = Walk(sample, start).advance(int(self.n_passes) - 1).best
+        scales = next_scales(sample, best, start.power)
+        return np.asarray((scales if scales.any() else best.scales)[sample.labels])
+
     def _fit_table(
         self,
         X: Array,
@@ -178,6 +208,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
         self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
+        self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
         self.dual_gap_ = sum(fit.solution.gap for fit in fits)
         self.objective_ = sum(fit.solution.primal for fit in fits)
@@ -280,7 +311,8 @@ class DerivativeSelector(RegressorMixin, DerivativeEstimator, ABC):
     def _families(
         self, table: Table, multiplier: float, points: PenaltyPoints | None
     ) -> list[Family]:
-        return [Family(table, self._formulation(), multiplier, points)]
+        metric = self._metric(table, table.y[:, None])
+        return [Family(table, self._formulation(), multiplier, points, metric)]
 
     def _keep(self, functions: list[Function], table: Table) -> None:
         (self._function,) = functions

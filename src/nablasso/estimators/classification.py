@@ -43,9 +43,11 @@ class DerivativeClassifierBase(LogOddsClassifier, DerivativeEstimator, ABC):
     def _families(
         self, table: Table, multiplier: float, points: PenaltyPoints | None
     ) -> list[Family]:
-        shared = Family(table, self._formulation(), multiplier, points)
         codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [shared.with_target(np.where(table.y == code, 1.0, -1.0)) for code in codes]
+        targets = np.column_stack([np.where(table.y == code, 1.0, -1.0) for code in codes])
+        metric = self._metric(table, targets)
+        shared = Family(table, self._formulation(), multiplier, points, metric)
+        return [shared.with_target(target) for target in targets.T]
 
     def _keep(self, functions: list[Function], table: Table) -> None:
         self._functions, self._scaler = functions, table.scaler

@@ -70,6 +70,13 @@ _SECTIONS = {
         always_keep : list, optional
             Columns, by name, index or mask, that are not penalised and always selected (with their
             group), unless they are constant.
+        n_passes : int, default=1
+            With more than one, kernel ridge fits first teach the kernel a scale per column (or
+            group): the derivative norms of the fit before, relative to the largest, to the power
+            ``power``. The last pass is the penalised fit, and the certificate is for it, in the
+            metric ``scales_``.
+        power : float, default=1.0
+            1 sharpens fast; 0.5 leaves alone what the data do not contradict.
         n_jitter : int, default=0
             Copies of each row, moved part of the way to another row, at which derivatives are
             penalised too. They keep f from being flat at the data and steep between them.
@@ -108,6 +115,8 @@ _SECTIONS = {
             Bound on the suboptimality, absolute and relative to the objective at ``f = 0``.
         objective_ : float
             Objective of the penalised function.
+        scales_ : array, shape (n_features,)
+            Multiplier of each column inside the kernel; one over the length scale for one pass.
         alpha_, ridge_, length_scale_, kernel_, loss_
             What was used.
         solver_status_ : str
@@ -166,7 +175,10 @@ _SECTIONS = {
             With ``fdr``: by conditional randomisation on held-out rows.
         selection_status_ : str
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
-            (see ``cautions_``) or ``"none found"``.
+            (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        n_rows_searched_ : int
+            Rows that metric, support and certificate were found on, at most 1000; the predictor is
+            fitted on at most 4000.
         cautions_ : list of str
             What derivatives cannot see in these data.
         twins_, alternatives_ : lists of (int, int)

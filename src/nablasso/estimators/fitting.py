@@ -7,7 +7,7 @@ the largest of its norms, and the gaps add up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nablasso.paths import Family, support_of
 from nablasso.preparation import Table
 from nablasso.problems import Problem
+from nablasso.reading import discrete_columns, importances
 from nablasso.solvers import Solution
 from nablasso.spaces import Function, Refit
 
@@ -51,9 +52,21 @@ class Fit:
 
     @cached_property
     def importances(self) -> Array:
-        """Derivative norms in these units, zero where a variable is out."""
+        """Derivative norms in these units, zero where a variable is out.
+
+        A discrete column has no slope between its levels: its norm is that of the difference
+        quotients of the penalised function between neighbouring levels.
+        """
         g = self.solution.point.g
         norms = np.sqrt(np.einsum("ia,ia->a", g, g))
+        table = self.family.table
+        discrete = discrete_columns(table.X) & self.support
+        if discrete.any():
+            function = replace(
+                self.family.function(self.solution), columns=np.arange(table.X.shape[1])
+            )
+            levels = importances(function, table.X, table.weights, discrete)
+            norms = np.where(discrete, levels, norms)
         return np.where(self.support, norms * self.unit, 0.0)
 
     @cached_property

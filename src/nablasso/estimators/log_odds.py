@@ -123,7 +123,9 @@ class LogOddsClassifier(ClassifierMixin):
             return np.ones(k)
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             totals = np.bincount(codes.astype(np.intp), weights=weights, minlength=k)
-            return np.divide(weights.sum() / k, totals, out=np.zeros(k), where=totals > 0)
+            return np.asarray(
+                np.divide(weights.sum() / k, totals, out=np.zeros(k), where=totals > 0)
+            )
         if not hasattr(self.class_weight, "get"):
             raise InvalidParameterError(
                 f'class_weight must be None, "balanced" or a dict of label to number; got '

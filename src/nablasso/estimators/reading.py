@@ -24,17 +24,6 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
     return np.where(levels == 1, "constant", kinds)
 
 
-def loo_gain(table: Table, residuals: Array) -> tuple[float, float]:
-    """Leave-one-out R2, and the gain over the mean in units of its standard error."""
-    weights = table.weights
-    baseline = (table.y - weights @ table.y) ** 2
-    gain = baseline - residuals**2
-    mean = float(weights @ gain)
-    error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))
-    size = float(weights @ baseline)
-    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
-
-
 def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
     """How far the selection can be trusted, and the pairs that could stand for each other.
 

@@ -133,6 +133,7 @@ def _check_finite_target(y: Any) -> None:
 
 
 def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
+    """Refuse NaN and infinite values, naming the columns that hold them."""
     bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if bad.size:
         all_names = feature_names(estimator)

@@ -90,6 +90,7 @@ class DotProductOperator(KernelOperator):
         self.K0, self.K1, self.K2 = kernel.profile(Z @ X.T)
 
     def gram(self) -> Array:
+        """``K0``."""
         return self.K0
 
     def slopes(self, u: Array) -> Array:
@@ -102,6 +103,7 @@ class DotProductOperator(KernelOperator):
         return np.einsum("ia,ia->i", self.Z, K1v), K1v
 
     def pull(self, u: Array, v: Array, carry: Array) -> Array:
+        """``K1 v + (K2 * T + K1 diag(u)) X``."""
         G = carry.copy()
         for rows in row_blocks(*self.K1.shape):
             B = self.Z[rows] @ v.T
@@ -111,6 +113,7 @@ class DotProductOperator(KernelOperator):
         return G
 
     def dense(self) -> tuple[Array, Array]:
+        """``D`` and ``L``, entry by entry."""
         D = np.einsum("ij,ja->iaj", self.K1, self.X)
         L = np.einsum("ij,ja,ib->iajb", self.K2, self.X, self.Z)
         for a in range(self.Z.shape[1]):

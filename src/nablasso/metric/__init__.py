@@ -1,7 +1,7 @@
 """The adaptive metric: kernels that learn which variables matter."""
 
 from nablasso.metric.nested import Fit, mean_fit, ridge_fit
-from nablasso.metric.passes import Metric, Walk
+from nablasso.metric.passes import Metric, Walk, next_scales
 from nablasso.metric.sample import Sample
 from nablasso.metric.search import Trail, search
 from nablasso.metric.selection import Selection, select
@@ -17,6 +17,7 @@ __all__ = [
     "Walk",
     "default_starts",
     "mean_fit",
+    "next_scales",
     "ridge_fit",
     "search",
     "select",

@@ -38,6 +38,10 @@ class Sample:
             self, X=self.X[chosen], Y=self.Y[chosen], weights=weights / float(weights.sum())
         )
 
+    def first(self, n_rows: int) -> Sample:
+        """The first rows; all of them when there are no more."""
+        return self if len(self.X) <= n_rows else self.rows(np.arange(n_rows))
+
     def groups(self, chosen: Index) -> Sample:
         """Some of the groups, renumbered in the order given; all of them are kept."""
         columns = self.columns(chosen)

@@ -66,7 +66,7 @@ class Candidate:
 class Selection:
     """The decision: ``chosen`` groups, of which ``ranked`` by the ranking and the rest twins.
 
-    ``size`` indexes the candidate's sizes.
+    ``size`` indexes the candidate's sizes. ``interrupted``: not all that was planned was done.
     """
 
     chosen: Index
@@ -74,6 +74,7 @@ class Selection:
     best: Candidate
     size: int
     candidates: list[Candidate]
+    interrupted: bool = False
 
     def held_out_residuals(self, sample: Sample) -> Array:
         """Residuals of the chosen size on held-out rows, (n, q)."""
@@ -93,14 +94,25 @@ def select(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Selection:
-    """Search, cross-fit and decide; at most ``largest`` groups apart from twins."""
+    """Search, cross-fit and decide; at most ``largest`` groups apart from twins.
+
+    An interrupt ends the work as soon as one fold of every candidate is done, with what is known
+    by then; before that it is passed on.
+    """
     trails = best_of_families(search(sample, starts), N_TRAILS)
     candidates = [Candidate(trail, [], np.empty((0, 0)), np.empty(0)) for trail in trails]
-    parts = [folds[:TRIAL_FOLDS], folds[TRIAL_FOLDS:]]
     given_up: list[Candidate] = []
-    for part in parts:
-        if part:
-            candidates = _extend(sample, candidates, part, largest, errors, n_jobs, verbose)
+    interrupted = False
+    for part in (folds[:1], folds[1:TRIAL_FOLDS], folds[TRIAL_FOLDS:]):
+        try:
+            if part:
+                candidates = _extend(sample, candidates, part, largest, errors, n_jobs, verbose)
+        except KeyboardInterrupt:
+            if not candidates[0].folds:
+                raise
+            interrupted = True
+            break
+        if len(candidates[0].folds) >= TRIAL_FOLDS:
             candidates, worse = _survivors(candidates)
             given_up += worse
     best = min(candidates, key=lambda candidate: float(candidate.curve.min()))
@@ -109,7 +121,8 @@ def select(
     ranked = ranking(sample, metric)[: best.sizes[size]]
     ranked = needed(sample, best.trail.starts[-1], ranked, metric.scales)
     chosen = with_twins(sample, plain(starts), ranked, metric.scales)
-    return Selection(chosen, ranked, best, size, [best, *_others(candidates, best), *given_up])
+    judged = [best, *_others(candidates, best), *given_up]
+    return Selection(chosen, ranked, best, size, judged, interrupted)
 
 
 def _extend(
@@ -140,7 +153,8 @@ def _survivors(candidates: list[Candidate]) -> tuple[list[Candidate], list[Candi
     best = min(candidates, key=lambda candidate: float(candidate.curve.min()))
     reference = best.errors[int(np.argmin(best.curve))]
     weights = best.weights / best.weights.sum()
-    alive, worse = [], []
+    alive: list[Candidate] = []
+    worse: list[Candidate] = []
     for candidate in candidates:
         delta = candidate.errors[int(np.argmin(candidate.curve))] - reference
         mean = float(weights @ delta)
