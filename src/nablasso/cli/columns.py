@@ -1,4 +1,4 @@
-"""Which columns are the target and the variables, and whether they hold numbers."""
+"""Which columns are the target and the variables, and whether they hold numbers or classes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nablasso.exceptions import InvalidDataError, InvalidParameterError
 SHOWN = 12  # names or cells listed in a message before it says how many more
 TRUTH = {"true": 1.0, "false": 0.0}
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
+MOST_CLASSES = 20  # a column of text with more distinct values is no set of classes
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,10 @@ class Data:
     """A table, cut into what a fit needs."""
 
     X: pd.DataFrame
-    y: pd.Series[float]
+    y: pd.Series[Any]  # numbers, or labels as text
     ignored: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    has_classes: bool = False
 
     @property
     def target(self) -> str:
@@ -37,11 +39,25 @@ class Data:
         """Names of the columns that may explain it."""
         return [str(name) for name in self.X.columns]
 
+    @property
+    def classes(self) -> dict[str, int]:
+        """How many rows each class has; empty where the target holds numbers."""
+        if not self.has_classes:
+            return {}
+        return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
+
 
 def choose_columns(
-    table: pd.DataFrame, target: str, ignored: Sequence[str] = (), kept: Sequence[str] = ()
+    table: pd.DataFrame,
+    target: str,
+    ignored: Sequence[str] = (),
+    kept: Sequence[str] = (),
+    *,
+    classify: bool = False,
 ) -> Data:
-    """Cut a table into variables and target, all of them finite numbers.
+    """Cut a table into variables, all of them finite numbers, and a target of numbers or classes.
+
+    A target of words, such as true and false, holds classes; one of numbers only if asked for.
 
     Parameters
     ----------
@@ -53,6 +69,8 @@ def choose_columns(
         Columns to leave out.
     kept : sequence of str
         Variables that are selected in any case.
+    classify : bool
+        Take the values of the target for classes even if they are numbers.
 
     Returns
     -------
@@ -63,7 +81,8 @@ def choose_columns(
     InvalidParameterError
         If a column does not exist or has two roles.
     InvalidDataError
-        If a column does not hold finite numbers, or the target is constant.
+        If a variable does not hold finite numbers, or if the target is constant or holds neither
+        numbers nor classes.
     """
     _check_roles(list(table.columns), target, ignored, kept)
     used = table.drop(columns=list(ignored))
@@ -73,15 +92,17 @@ def choose_columns(
             "Ignore fewer columns."
         )
     numbers = used.apply(_numbers)
+    labels = _labels(used[target], numbers[target], classify)
+    if labels is not None:  # words count as numbers in the checks to come
+        numbers[target] = numbers[target].mask(labels.notna() & numbers[target].isna(), 0.0)
     _check_text(used, numbers, target)
     _check_finite(numbers, target)
     y = numbers.pop(target)
-    if y.nunique() == 1:
-        raise InvalidDataError(
-            f"The target must vary; {target!r} is {y.iloc[0]:g} in all {len(y)} rows. "
-            "Choose another target."
-        )
-    return Data(numbers, y, tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(kept)))
+    if labels is not None:
+        y = labels
+    _check_target(y, has_classes=labels is not None)
+    roles = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(kept))
+    return Data(numbers, y, *roles, has_classes=labels is not None)
 
 
 def check_known(option: str, names: Iterable[str], columns: Sequence[str]) -> None:
@@ -140,6 +161,41 @@ def _number(cell: Any) -> float:
         return math.nan
 
 
+def _labels(
+    cells: pd.Series[Any], numbers: pd.Series[float], classify: bool
+) -> pd.Series[Any] | None:
+    """Labels of classes as text; None where the target is to hold numbers."""
+    words = cells.map(str, na_action="ignore")
+    given = words.dropna()
+    if given.str.lower().isin(list(TRUTH)).all():
+        return words.str.lower()
+    is_word = numbers[given.index].isna()
+    if (classify and is_word.any()) or (
+        is_word.all() and not given.str.fullmatch(DECIMAL_COMMA).all()
+    ):
+        return words
+    return numbers.map(_number_as_label, na_action="ignore") if classify else None
+
+
+def _number_as_label(number: float) -> str:
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
+    if y.nunique() == 1:
+        value = y.iloc[0] if has_classes else f"{y.iloc[0]:g}"
+        raise InvalidDataError(
+            f"The target must vary; {y.name!r} is {value} in all {len(y)} rows. "
+            "Choose another target."
+        )
+    if has_classes and y.nunique() > MOST_CLASSES:
+        raise InvalidDataError(
+            f"The target must hold numbers or at most {MOST_CLASSES} classes; {y.name!r} has "
+            f'{y.nunique()} distinct values in {len(y)} rows, such as "{y.iloc[0]}". Choose '
+            "another target, or join classes."
+        )
+
+
 def _check_text(table: pd.DataFrame, numbers: pd.DataFrame, target: str) -> None:
     """Refuse cells that hold something, but no number."""
     wrong = table.notna() & numbers.isna()
@@ -160,9 +216,9 @@ def _check_text(table: pd.DataFrame, numbers: pd.DataFrame, target: str) -> None
         )
     if target in text:
         raise InvalidDataError(
-            f"The target must be a number; {target!r} holds text: "
-            f"{examples[target]}. Choose another target, or repair these cells; "
-            "for two classes write 0 and 1."
+            f"The target must hold numbers or classes; {target!r} holds numbers and text: "
+            f"{examples[target]}. Repair these cells, or add --classify if all its values "
+            "are classes."
         )
     found = listed([f"{name} ({example})" for name, example in examples.items()])
     raise InvalidDataError(

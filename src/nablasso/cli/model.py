@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from nablasso import DerivativeElasticNetCV, DerivativeGroupLassoCV, DerivativeLassoCV
+from nablasso import (
+    DerivativeElasticNetClassifierCV,
+    DerivativeElasticNetCV,
+    DerivativeGroupLassoClassifierCV,
+    DerivativeGroupLassoCV,
+    DerivativeLassoClassifierCV,
+    DerivativeLassoCV,
+    NablassoClassifier,
+    NablassoRegressor,
+)
+from nablasso.cli.columns import Data
 from nablasso.cli.groups_file import Groups
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 
-Model = DerivativeLassoCV | DerivativeGroupLassoCV | DerivativeElasticNetCV
+N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
 
 LARGEST_SEED = 2**32 - 1
 
 
 class Method(StrEnum):
-    """The penalty on the partial derivatives."""
+    """Everything automatic, or one penalty on the partial derivatives."""
 
+    NABLASSO = "nablasso"
     LASSO = "lasso"
     ELASTIC_NET = "elastic-net"
 
@@ -26,7 +38,7 @@ class Method(StrEnum):
 class KernelChoice:
     """A kernel by name, with the one number that two of them have."""
 
-    name: str = "gaussian"
+    name: str
     degree: int | None = None
     order: int | None = None
 
@@ -59,18 +71,34 @@ class KernelChoice:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the options ask for, apart from files and columns."""
+    """What the options ask for, apart from files and columns; None is left to the method."""
 
-    method: Method = Method.LASSO
-    kernel: KernelChoice = field(default_factory=KernelChoice)
-    n_alphas: int = 30
-    n_folds: int = 5
+    method: Method = Method.NABLASSO
+    kernel: KernelChoice | None = None
+    n_alphas: int | None = None
+    n_folds: int | None = None
+    fdr: float | None = None
+    max_features: int | None = None
     n_jobs: int | None = None
     seed: int | None = None
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the method chooses kernel and weights by itself."""
+        return self.method is Method.NABLASSO
+
     def check(self) -> None:
         """Refuse what no table could be fitted with, before one is read."""
-        self.kernel.build()
+        if self.kernel is not None:
+            self.kernel.build()
+        self._check_owner("--alphas", self.n_alphas, (Method.LASSO, Method.ELASTIC_NET))
+        self._check_owner("--fdr", self.fdr, (Method.NABLASSO,))
+        self._check_owner("--max-features", self.max_features, (Method.NABLASSO,))
+        if self.fdr is not None and not 0 < self.fdr < 1:
+            raise InvalidParameterError(
+                "--fdr is the expected share of false discoveries, between 0 and 1, for example "
+                f"0.1; got {self.fdr:g}."
+            )
         if self.n_jobs == 0:
             raise InvalidParameterError(
                 "--jobs must be a number of processes, or -1 for all cores; got 0."
@@ -80,19 +108,42 @@ class Settings:
                 f"--seed must be between 0 and {LARGEST_SEED}; got {self.seed}."
             )
 
-    def model(self, kept: tuple[str, ...] = (), groups: Groups | None = None) -> Model:
+    def _check_owner(self, option: str, value: object, owners: tuple[Method, ...]) -> None:
+        if value is not None and self.method not in owners:
+            raise InvalidParameterError(
+                f"{option} belongs to --method {' and '.join(owners)}; the method is "
+                f"{self.method}. Leave {option} out or change the method."
+            )
+
+    def model(self, data: Data, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet."""
-        kind: type[Model]
-        if self.method is Method.ELASTIC_NET:
-            kind = DerivativeElasticNetCV
-        else:
-            kind = DerivativeLassoCV if groups is None else DerivativeGroupLassoCV
-        return kind(
-            self.kernel.build(),
-            alphas=self.n_alphas,
-            cv=self.n_folds,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-            always_keep=list(kept) or None,
-            feature_groups=groups,
+        shared = {
+            "always_keep": list(data.kept) or None,
+            "feature_groups": groups,
+            "n_jobs": self.n_jobs,
+            "random_state": self.seed,
+        }
+        if self.is_automatic:
+            automatic = NablassoClassifier if data.has_classes else NablassoRegressor
+            return automatic(
+                "auto" if self.kernel is None else self.kernel.build(),
+                cv=self.n_folds,
+                fdr=self.fdr,
+                max_features=self.max_features,
+                **shared,
+            )
+        return self._derivative_kind(data, groups)(
+            (self.kernel or KernelChoice("gaussian")).build(),
+            alphas=self.n_alphas or N_ALPHAS,
+            cv=self.n_folds or N_FOLDS,
+            **shared,
         )
+
+    def _derivative_kind(self, data: Data, groups: Groups | None) -> type:
+        if self.method is Method.ELASTIC_NET:
+            kinds = DerivativeElasticNetCV, DerivativeElasticNetClassifierCV
+        elif groups is None:
+            kinds = DerivativeLassoCV, DerivativeLassoClassifierCV
+        else:
+            kinds = DerivativeGroupLassoCV, DerivativeGroupLassoClassifierCV
+        return kinds[data.has_classes]

@@ -3,8 +3,8 @@
 Of noisy copies of one variable a ranking may pick any, and which one is an accident of the rows.
 Together they predict better than one, since their noise averages out. So the selected groups are
 compared with their closure, all groups correlated with one of them, each with the scale of its
-partner. Near copies (correlation ``COPY``) are taken in when the leave-one-out error does not grow,
-since the rows give no reason to prefer one of them; weaker relatives only when it clearly falls.
+partner. Near copies (correlation ``COPY``) join unless the leave-one-out error clearly grows: the
+rows give no reason to prefer one of them. Weaker relatives join only if it clearly falls.
 """
 
 from __future__ import annotations
@@ -52,13 +52,12 @@ def with_twins(sample: Sample, starts: Sequence[Start], chosen: Index, scales: A
     if not closures:
         return chosen
     alone = errors(chosen, scales)
-    best, gain = chosen, 0.0
+    best, gain = chosen, -np.inf
     for threshold, groups, shared in closures:
         delta = alone - errors(groups, shared)
         mean = float(sample.weights @ delta)
-        error = float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
-        needed = 0.0 if threshold == COPY else CLEARLY * error
-        if mean >= max(gain, needed):
+        clear = CLEARLY * float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
+        if mean >= (-clear if threshold == COPY else clear) and mean > gain:
             best, gain = groups, mean
     return best
 
