@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from nablasso.experiments.denovas import figure_3
-from nablasso.experiments.nvsd import twins
+from nablasso.experiments.nvsd import protocol, twins
 
 RESULTS = Path(__file__).parent / "results"
-EXPERIMENTS = {"denovas_figure_3": figure_3, "nvsd_twins": twins}
+EXPERIMENTS = {"denovas_figure_3": figure_3, "nvsd_protocol": protocol, "nvsd_twins": twins}
 
 
 def main() -> None:

@@ -121,7 +121,8 @@ def calls(monkeypatch) -> list[Call]:
         noted.append(Call(type(self).__name__, self.get_params(), X, y))
         raise KeyboardInterrupt
 
-    base = sys.modules["nablasso"].DerivativeLassoCV.__mro__
-    owner = next(cls for cls in base if "fit" in vars(cls))
-    monkeypatch.setattr(owner, "fit", fit)
+    for name in ("DerivativeLassoCV", "NablassoRegressor", "NablassoClassifier"):
+        lineage = getattr(sys.modules["nablasso"], name).__mro__
+        owner = next(cls for cls in lineage if "fit" in vars(cls))
+        monkeypatch.setattr(owner, "fit", fit)
     return noted

@@ -97,11 +97,50 @@ def test_text_in_ignored_columns_is_fine(table):
     assert "city" not in choose_columns(table, "y", ["city"]).variables
 
 
-def test_a_text_target(table):
+def test_a_target_of_words_holds_classes(table):
+    kinds = ["good", "bad"] * 20
+    data = choose_columns(table.assign(kind=kinds), "kind")
+    assert data.has_classes
+    assert data.y.tolist() == kinds
+    assert data.classes == {"bad": 20, "good": 20}
+    assert "kind" not in data.variables
+
+
+def test_a_target_of_truth_values_holds_classes(table, write):
+    rows = "".join(f"{i},{'TRUE' if i % 3 else 'False'}\n" for i in range(9))
+    assert choose_columns(read_table(write("a,y\n" + rows)), "y").classes == {"false": 3, "true": 6}
+    assert choose_columns(table.assign(y=table["y"] > 0), "y").has_classes
+
+
+def test_a_target_of_numbers_holds_classes_on_demand(table):
+    table["y"] = [1.0, 2.0, 2.5, 1.0] * 10
+    assert not choose_columns(table, "y").has_classes
+    assert not choose_columns(table, "y").classes
+    assert choose_columns(table, "y", classify=True).classes == {"1": 20, "2": 10, "2.5": 10}
+
+
+def test_numbers_and_words_in_the_target_need_a_decision(table):
+    table["y"] = ["1", "2", "2", "?"] * 10
+    text = refusal(table, "y")
+    assert "The target must hold numbers or classes; 'y' holds numbers and text: 10 of 40" in text
+    assert 'such as "?". Repair these cells, or add --classify if all its values are' in text
+    assert list(choose_columns(table, "y", classify=True).classes) == ["1", "2", "?"]
+
+
+def test_too_many_classes_and_too_few(table):
+    text = refusal(table.assign(y=[f"name {i % 25}" for i in range(40)]), "y")
+    assert "at most 20 classes; 'y' has 25 distinct values in 40 rows, such as \"name 0\"" in text
+    assert "The target must vary; 'y' is good in all 40 rows." in refusal(
+        table.assign(y="good"), "y"
+    )
+
+
+def test_faults_beside_a_target_of_classes(table):
     table["kind"] = ["good", "bad"] * 20
-    text = refusal(table, "kind")
-    assert "The target must be a number; 'kind' holds text: 40 of 40 cells" in text
-    assert "for two classes write 0 and 1" in text
+    assert "text was found in: city" in refusal(table.assign(city="Paris"), "kind")
+    table.loc[3, "kind"] = np.nan
+    table.loc[4, "idle"] = np.nan
+    assert "are in: idle (1 missing), kind (1 missing)." in refusal(table, "kind")
 
 
 def test_a_decimal_comma_is_refused_with_advice(write):

@@ -51,7 +51,7 @@ def test_the_python_lines_make_the_call_of_the_demo(run, calls):
 
 
 def test_json_compares_with_the_truth(run, monkeypatch):
-    quick = Settings(kernel=KernelChoice("polynomial", degree=2), n_alphas=3, n_folds=2)
+    quick = Settings(kernel=KernelChoice("linear"), n_folds=2)
     monkeypatch.setattr(demonstration, "settings", lambda jobs: quick)
     outcome = run("demo", "--json")
     assert outcome.code == 0

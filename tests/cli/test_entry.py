@@ -58,7 +58,10 @@ def test_help_tells_a_newcomer_where_to_begin(run):
 
 def test_help_of_select_lists_every_option(run):
     text = plain(run("select", "--help").out)
-    options = "target ignore keep groups method kernel degree order cv alphas seed jobs json"
+    options = (
+        "target classify ignore keep groups method fdr max-features kernel degree order cv alphas "
+        "seed jobs json"
+    )
     missing = [name for name in options.split() if f"--{name} " not in text]
     assert not missing
 
@@ -80,7 +83,9 @@ def test_wrong_usage_is_2(run, arguments):
     assert not outcome.out
 
 
-@pytest.mark.parametrize("value", ["--method=ridge", "--cv=1", "--alphas=0", "--cv=many"])
+@pytest.mark.parametrize(
+    "value", ["--method=ridge", "--cv=1", "--alphas=0", "--cv=many", "--max-features=0"]
+)
 def test_impossible_values_are_wrong_usage(run, csv, value):
     assert run("select", csv, "--target", "y", value).code == 2
 

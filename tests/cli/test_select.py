@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import DerivativeLassoCV
+from nablasso import DerivativeLassoCV, NablassoRegressor
+from nablasso.estimators import derivative_cv
 from nablasso.kernels import Polynomial
 
-QUICK = ("--kernel", "polynomial", "--alphas", "5", "--cv", "3")
+QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "5", "--cv", "3")
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("NABLASSO_DATA", ROOT.parent / "shared" / "data"))
@@ -42,9 +43,9 @@ def test_the_answer_comes_first_then_the_table_then_the_certificate(run, csv, re
     )
     rmse = math.sqrt(-reference.best_score_)
     assert f"RMSE {rmse:.3g}, " in outcome.out
-    assert (
-        f"alpha, ridge      {reference.alpha_:.3g}, {reference.ridge_:.3g} (lasso)" in outcome.out
-    )
+    assert f"alpha, ridge      {reference.alpha_:.3g}, {reference.ridge_:.3g}" in outcome.out
+    assert "Method            lasso" in outcome.out
+    assert "Task              regression, y holds numbers" in outcome.out
     assert "Status            clear" in outcome.out
     assert "Left out          2 columns, 2 of them certified" in outcome.out
     assert "Kernel            polynomial of degree 2, length scale 1" in outcome.out
@@ -100,7 +101,7 @@ def test_constant_columns_twins_ignored_and_kept_are_told(run, csv, table):
     assert "Constant          k (never selectable)" in outcome.out
     assert "Ignored           idle, fixed" in outcome.out
     assert "Always kept       other" in outcome.out
-    assert "Status            twins: a selected column has a near copy" in outcome.out
+    assert "Status            twins: another column could stand for a selected one" in outcome.out
     assert "could be replaced by" in outcome.out
     content = json.loads(run("select", csv, "--target", "y", *QUICK, *roles, "--json").out)
     assert content["constant"] == ["k"]
@@ -128,19 +129,33 @@ def test_nothing_found_is_an_answer(run, csv, table):
     outcome = run("select", csv, "--target", "y", *QUICK)
     assert outcome.code == 0
     assert outcome.out.startswith("No column was found that helps to predict y.")
-    assert "none found: predictions are the mean" in outcome.out
+    assert "none found: predictions do not depend on any column" in outcome.out
 
 
 def test_too_few_rows_is_said_in_the_first_sentence(run, csv):
     angle = 2 * np.pi * np.arange(12) / 12
     a, y = np.sin(angle), np.cos(2 * angle)  # orthogonal: no straight line helps
     pd.DataFrame({"a": a, "y": y}).to_csv(csv, index=False)
-    options = ["--kernel", "linear", "--alphas", "3", "--cv", "2", "--keep", "a"]
+    options = ["--method", "lasso", "--kernel", "linear", "--alphas", "3", "--cv", "2"]
+    options += ["--keep", "a"]
     outcome = run("select", csv, "--target", "y", *options, "--json")
     content = json.loads(outcome.out)
     assert content["selection_status"] == "too few rows"
     assert content["answer"].startswith("No reliable answer: ")
     assert content["answer"].endswith("in left-out rows no better than its mean does.")
+
+
+def test_an_interrupt_after_a_fold_gives_a_provisional_answer_and_130(run, csv, monkeypatch):
+    def first_only(items, *_, **__):
+        yield next(iter(items))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(derivative_cv, "track", first_only)
+    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
+    assert outcome.code == 130
+    content = json.loads(outcome.out)
+    assert (content["selection_status"], content["n_folds"]) == ("interrupted", 1)
+    assert content["answer"].startswith("Interrupted, so this is provisional: ")
 
 
 def test_warnings_of_the_fit_become_notes(run, csv, monkeypatch):
@@ -158,10 +173,11 @@ def test_warnings_of_the_fit_become_notes(run, csv, monkeypatch):
 
 
 def test_options_reach_the_estimator(run, csv, calls):
-    run("select", csv, "-t", "y")
+    lasso = ["--method", "lasso"]
+    run("select", csv, "-t", "y", *lasso)
     run(
         *("select", csv, "-t", "y", "--cv", "4", "--jobs", "2", "--seed", "7", "--alphas", "9"),
-        *("--keep", "idle", "--ignore", "other"),
+        *("--keep", "idle", "--ignore", "other", *lasso),
     )
     default, call = calls
     assert default.kind == call.kind == "DerivativeLassoCV"
@@ -171,6 +187,37 @@ def test_options_reach_the_estimator(run, csv, calls):
     expected = {"cv": 4, "n_jobs": 2, "random_state": 7, "alphas": 9, "always_keep": ["idle"]}
     assert {key: call.params[key] for key in expected} == expected
     assert list(call.X) == ["curved", "straight", "idle"]
+
+
+def test_options_reach_the_automatic_estimator(run, csv, calls, write):
+    run("select", csv, "-t", "y")
+    run(
+        *("select", csv, "-t", "y", "--cv", "4", "--jobs", "2", "--seed", "7", "--keep", "idle"),
+        *("--fdr", "0.1", "--max-features", "3", "--kernel", "polynomial", "--degree", "3"),
+        *("--groups", write('{"pair": ["idle", "other"]}', "groups.json")),
+    )
+    default, call = calls
+    assert default.kind == call.kind == "NablassoRegressor"
+    assert default.params == NablassoRegressor().get_params()
+    expected = {"cv": 4, "n_jobs": 2, "random_state": 7, "always_keep": ["idle"], "fdr": 0.1}
+    expected["max_features"] = 3
+    assert {key: call.params[key] for key in expected} == expected
+    assert repr(call.params["kernel"]) == "Polynomial(degree=3)"
+    assert call.params["feature_groups"]["pair"] == ["idle", "other"]
+
+
+def test_the_target_decides_between_regression_and_classification(run, csv, table, calls):
+    lasso, classify = ["--method", "lasso"], ["--classify"]
+    table.assign(y=np.where(table["y"] > 0, "up", "down")).to_csv(csv, index=False)
+    for options in ([], lasso):
+        run("select", csv, "--target", "y", *options)
+    table.assign(y=(table["y"] > 0).astype(int)).to_csv(csv, index=False)
+    for options in ([], classify, [*lasso, *classify]):
+        run("select", csv, "--target", "y", *options)
+    classifiers = ["NablassoClassifier", "DerivativeLassoClassifierCV"]
+    assert [call.kind for call in calls] == [*classifiers, "NablassoRegressor", *classifiers]
+    assert set(calls[0].y) == {"up", "down"}
+    assert set(calls[3].y) == {"0", "1"}
 
 
 @pytest.mark.parametrize(
@@ -183,13 +230,15 @@ def test_options_reach_the_estimator(run, csv, calls):
     ],
 )
 def test_kernels_by_name(run, csv, calls, options, kernel):
-    run("select", csv, "--target", "y", *options)
-    assert repr(calls[0].params["kernel"]) == kernel
+    for method in ("lasso", "nablasso"):
+        run("select", csv, "--target", "y", "--method", method, *options)
+    assert [repr(call.params["kernel"]) for call in calls] == [kernel, kernel]
 
 
 def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
     groups = ["--groups", write('{"pair": ["idle", "other"]}', "groups.json")]
-    for options in (["--method", "elastic-net"], groups, ["--method", "elastic-net", *groups]):
+    lasso, net = ["--method", "lasso"], ["--method", "elastic-net"]
+    for options in (net, [*lasso, *groups], [*net, *groups]):
         run("select", csv, "--target", "y", *options)
     kinds = [call.kind for call in calls]
     assert kinds == ["DerivativeElasticNetCV", "DerivativeGroupLassoCV", "DerivativeElasticNetCV"]
@@ -205,14 +254,33 @@ def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
         (["--target", "y", "--kernel", "laplacian"], "must be twice differentiable"),
         (["--target", "y", "--kernel", "cubic"], "kernel must be one of gaussian, matern"),
         (
-            ["--target", "y", "--degree", "2"],
+            ["--target", "y", "--kernel", "gaussian", "--degree", "2"],
             "--degree belongs to --kernel polynomial; the kernel is gaussian. Leave",
         ),
-        (["--target", "y", "--order", "2"], "--order belongs to --kernel anova"),
+        (
+            ["--target", "y", "--order", "2"],
+            "--order belongs to --kernel anova; no kernel was named. Leave",
+        ),
+        (
+            ["--target", "y", "--alphas", "9"],
+            "--alphas belongs to --method lasso and elastic-net; the method is nablasso. Leave",
+        ),
+        (
+            ["--target", "y", "--method", "lasso", "--fdr", "0.1"],
+            "--fdr belongs to --method nablasso; the method is lasso. Leave --fdr out",
+        ),
+        (
+            ["--target", "y", "--method", "elastic-net", "--max-features", "2"],
+            "--max-features belongs to --method nablasso; the method is elastic-net.",
+        ),
+        (["--target", "y", "--fdr", "1.5"], "--fdr is the expected share of false discoveries"),
         (["--target", "y", "--kernel", "anova", "--order", "9"], "order must be 1, 2 or 3; got 9"),
         (["--target", "y", "--jobs", "0"], "--jobs must be a number of processes, or -1"),
         (["--target", "y", "--seed", "-1"], "--seed must be between 0 and 4294967295; got -1"),
-        (["--target", "y", "--cv", "99"], "cv must be between 2 and the number of distinct rows"),
+        (
+            ["--target", "y", *QUICK, "--cv", "99"],
+            "cv must be between 2 and the number of distinct rows",
+        ),
     ],
 )
 @pytest.mark.parametrize("extra", [[], ["--json"]], ids=["text", "json"])
@@ -238,7 +306,7 @@ def test_errors_go_to_standard_error_with_exit_code_1(run, csv, options, message
         (b"\xe9,y\n" + b"1,2\n" * 5, "UTF-8"),
         (b"a,a,y\n" + b"1,1,2\n" * 5, "more than once: 'a' (columns 1, 2)"),
         (b"a,y\n" + b"x,2\n" * 5, "--ignore a"),
-        (b"a,y\n" + b"1,x\n" * 5, "The target must be a number"),
+        (b"a,y\n" + b"1,x\n1,2\n" * 3, "The target must hold numbers or classes"),
         (b"a,y\n" + b"1,2\n" * 5, "The target must vary"),
         (b"a,y\n,2\n" + b"1,3\n" * 5, "a (1 missing)"),
         (b"a;y\n" + b"1,5;2\n" * 5, "decimal point"),
@@ -264,7 +332,7 @@ def test_a_compressed_file_is_read(run, csv, calls, write):
 def test_a_real_table(run):
     outcome = run(
         *("select", DATA / "boston.csv.gz", "--target", "target", "--json"),
-        *("--kernel", "linear", "--alphas", "5", "--cv", "2"),
+        *("--method", "lasso", "--kernel", "linear", "--alphas", "5", "--cv", "2"),
     )
     content = json.loads(outcome.out)
     assert (content["n_rows"], content["n_columns"]) == (506, 13)

@@ -22,9 +22,19 @@ def test_steps_and_time_left_are_shown(terminal):
     with shown_progress():
         work(3)
     text = stream.getvalue()
-    assert [step for step in range(1, 4) if f"{step} of 3 folds" in text] == [1, 2, 3]
+    steps = [step for step in range(1, 4) if f"DerivativeLassoCV folds: {step} of 3" in text]
+    assert steps == [1, 2, 3]
     assert "about 0 s left" in text
-    assert "final fit" in text
+    assert text.rindex("fitting") > text.rindex("3 of 3")  # what follows the last step
+
+
+def test_several_pieces_of_work_follow_each_other(terminal):
+    stream = terminal()
+    with shown_progress():
+        work(2)
+        work(3)
+    text = stream.getvalue()
+    assert text.index("2 of 2") < text.index("1 of 3") < text.index("3 of 3")
 
 
 def test_the_time_left_is_an_estimate_from_the_steps_done(terminal, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.linear_model import Lasso
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nablasso
@@ -19,6 +20,11 @@ from nablasso import (
     DerivativeLassoClassifier,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
+    KnockoffSelector,
+    NablassoClassifier,
+    NablassoRegressor,
+    RandomizationTest,
+    StabilitySelection,
 )
 
 CHEAP_GRID = {"alphas": 4, "ridges": (0.1,), "cv": 3}
@@ -39,16 +45,29 @@ INSTANCES = [
     DerivativeLassoClassifierCV(**CHEAP_FOLDS),
     DerivativeGroupLassoClassifierCV(**CHEAP_FOLDS),
     DerivativeElasticNetClassifierCV(**CHEAP_FOLDS),
+    NablassoRegressor("linear", cv=3),
+    StabilitySelection(Lasso(0.01), n_pairs=3),
+    RandomizationTest(Lasso(0.01), n_draws=19, cv=3),
+    KnockoffSelector(Lasso(0.01), fdr=0.5, offset=0),
 ]
+
+LONG = [NablassoClassifier("linear", cv=3)]  # separable classes: its certificate takes its time
 
 
 def test_every_public_estimator_is_checked():
     public = {name for name in nablasso.__all__ if hasattr(getattr(nablasso, name), "fit")}
-    assert public == {type(instance).__name__ for instance in INSTANCES}
+    assert public == {type(instance).__name__ for instance in INSTANCES + LONG}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::nablasso.exceptions.DegenerateFitWarning")
 @parametrize_with_checks(INSTANCES)
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(LONG)
+def test_scikit_learn_check_that_takes_long(estimator, check):
     check(estimator)

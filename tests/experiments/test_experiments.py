@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nablasso.experiments.denovas import MATCHED_TAU, figure_3
-from nablasso.experiments.nvsd import FRACTIONS, _twin_table, twins
+from nablasso.experiments.nvsd import FRACTIONS, PUBLISHED, ROWS, _twin_table, protocol, twins
 
 
 def test_figure_3_has_a_row_per_nu_and_choice():
@@ -30,3 +30,18 @@ def test_twins_are_correlated():
     correlation = np.corrcoef(X.T)
     assert np.allclose([correlation[a, a + 1] for a in (0, 2, 4)], 0.95, atol=0.01)
     assert abs(correlation[0, 2]) < 0.03
+
+
+def test_protocol_has_a_row_per_way_and_beats_the_mean():
+    rows = protocol(repeats=1, problems=("E1",), n_train=(30,))
+    assert [(row["problem"], row["n"], row["groups"]) for row in rows] == [
+        ("E1", 30, False),
+        ("E1", 30, True),
+    ]
+    spread = np.sqrt(40)  # variance of the six cubic terms is above that
+    assert all(0 < row["rmse"] < 2 * spread and 0 <= row["tanimoto"] <= 1 for row in rows)
+    assert rows[1]["n_selected"] % 3 == 0
+
+
+def test_published_tables_have_a_pair_per_number_of_rows():
+    assert all(len(row) == len(ROWS) for table in PUBLISHED.values() for row in table.values())

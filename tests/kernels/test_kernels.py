@@ -243,17 +243,13 @@ def test_radial_products_do_not_feel_a_shift(kernel):
 @each_kernel
 def test_a_scale_of_zero_removes_a_variable(kernel, function):
     """Values and slopes are those of a function that knows nothing of the variable."""
-    Z, X, u, v = points()
+    Z, X, u, _ = points()
     scales = np.array([1.3, 0.0, 0.4, 1.0])
     moved = Z + np.array([0.0, 5.0, 0.0, 0.0])
-    here = kernel.between(Z * scales, X * scales)
-    there = kernel.between(moved * scales, X * scales)
-    np.testing.assert_array_equal(there.gram(), here.gram())
-    np.testing.assert_array_equal(there.slopes(u), here.slopes(u))
+    np.testing.assert_array_equal(kernel(moved * scales, X), kernel(Z * scales, X))
     space = RepresenterSpace(kernel, X, scales)
     slopes = np.einsum("iaj,j->ia", dense(function, X * scales, X * scales).D, u) * scales
     close(space.slopes(u), slopes)
-    close(space.gradients(u, 0 * v), slopes)
     assert not space.slopes(u)[:, 1].any()
 
 

@@ -1,5 +1,7 @@
 """Nested models against explicit fits."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def test_sizes_are_all_small_ones_and_then_steps_of_a_quarter():
         assert tried[0] == smallest
         assert tried[-1] == n
         assert (np.diff(tried) >= 1).all()
-        assert all(b - a <= max(1, a // 4) for a, b in zip(tried, tried[1:], strict=False))
+        assert all(b - a <= max(1, a // 4) for a, b in pairwise(tried))
 
 
 def test_groups_are_fitted_with_learned_or_equal_scales_whichever_is_better():

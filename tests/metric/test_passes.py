@@ -1,6 +1,7 @@
 """One pass against explicit kernel ridge fits; where the next one goes."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,12 +38,17 @@ def metric_of(norms, scales, error=1.0):
     return Metric(Gaussian(), 1.0, scales, norms, 0.1, error, np.zeros((1, 1)))
 
 
-@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.parametrize(
+    ("start", "weighted"),
+    [
+        *((start, False) for start in STARTS),
+        # the weighted median distance has tests of its own
+        *((start, True) for start in STARTS if not start.kernel.has_width),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("targets", [1, 2])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_a_pass_is_a_kernel_ridge_fit(start, targets, weighted):
-    if weighted and start.kernel.has_width:
-        pytest.skip("the weighted median has tests of its own")
+def test_a_pass_is_a_kernel_ridge_fit(start, weighted, targets):
     sample = draw_sample(d=5, labels=[0, 1, 1, 2, 3], targets=targets, weighted=weighted)
     scales = np.array([1.0, 0.4, 0.0, 0.7])
     metric = fit_in_metric(sample, start, scales)
@@ -132,7 +138,7 @@ def test_walks_learn_which_variables_matter():
     sample = draw_sample(n=60, d=6, noise=0.02)
     best = Walk(sample, Start(Gaussian())).advance(8).best
     assert set(np.argsort(-best.ratios(sample))[:2]) == {0, 1}
-    assert best.scales[2:].max() < 0.05
+    assert best.scales[2:].max() < 0.3 * best.scales[:2].min()
     assert best.error < 0.2 * fit_in_metric(sample, Start(Gaussian()), np.ones(6)).error
 
 
@@ -143,7 +149,7 @@ def test_a_walk_remembers_its_best_pass_and_its_steps():
     assert walk.criteria == whole.criteria  # in parts or in one go
     assert walk.best is walk.metrics[int(np.argmin(walk.criteria))]
     np.testing.assert_array_equal(walk.metrics[0].scales, np.ones(5))
-    for before, after in zip(walk.metrics, walk.metrics[1:], strict=False):
+    for before, after in pairwise(walk.metrics):
         np.testing.assert_array_equal(after.scales, next_scales(sample, before, 0.5))
 
 
@@ -186,7 +192,9 @@ def brute_force_forward(sample, start):
 @pytest.mark.parametrize("kept", [(), (4,)])
 @pytest.mark.parametrize("labels", [None, [0, 1, 2, 2, 3, 4, 4]])
 def test_forward_starts_take_in_one_group_after_the_other(kept, labels):
-    sample = draw_sample(n=40, d=7, labels=labels, kept=kept, noise=0.02)
+    sample = draw_sample(n=40, d=7, labels=labels, kept=kept)
+    X = sample.X
+    sample = replace(sample, Y=np.sin(X[:, :1]) + 0.5 * X[:, 1:2] + 0.1 * X[:, 0:1] * X[:, 3:4])
     start = Start(Gaussian(), forward=True)
     scales = initial_scales(sample, start)
     assert set(scales) <= {0.0, 1.0}

@@ -12,7 +12,9 @@ def test_rows_have_weights_that_add_up_to_one():
     np.testing.assert_array_equal(part.X, sample.X[chosen])
     np.testing.assert_array_equal(part.Y, sample.Y[chosen])
     assert part.weights.sum() == 1.0
-    np.testing.assert_allclose(part.weights / part.weights[0], (sample.weights / sample.weights[3])[chosen])
+    np.testing.assert_allclose(
+        part.weights / part.weights[0], (sample.weights / sample.weights[3])[chosen]
+    )
     np.testing.assert_array_equal(sample.rows(np.arange(24) < 5).X, sample.X[:5])
 
 

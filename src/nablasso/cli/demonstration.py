@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from nablasso.cli.columns import Data
-from nablasso.cli.model import KernelChoice, Settings
+from nablasso.cli.model import Settings
 from nablasso.cli.result import Result
 from nablasso.datasets import make_demo
 
@@ -19,21 +19,14 @@ INTRODUCTION = (
     "4 of them make the yield, in curves and an interaction. Which ones?"
 )
 
-KERNEL_REMARK = (
-    "The kernel was chosen with knowledge: polynomials of degree 2 can express how this yield was "
-    "made. On a table of your own compare the validation error of several kernels."
-)
-
 PYTHON = """\
 import pandas as pd
-from nablasso import DerivativeLassoCV
+from nablasso import NablassoRegressor
 from nablasso.datasets import make_demo
-from nablasso.kernels import Polynomial
 
 demo = make_demo()
 X = pd.DataFrame(demo.X, columns=demo.feature_names)
-model = DerivativeLassoCV(Polynomial(degree=2))
-model.fit(X, demo.y)
+model = NablassoRegressor().fit(X, demo.y)
 print(model.summary())"""
 
 NEXT = """\
@@ -78,7 +71,7 @@ class Truth:
 
 def settings(n_jobs: int | None = None) -> Settings:
     """The call that :data:`PYTHON` shows."""
-    return Settings(kernel=KernelChoice("polynomial", degree=2), n_jobs=n_jobs)
+    return Settings(n_jobs=n_jobs)
 
 
 def demo_data() -> tuple[Data, Truth]:

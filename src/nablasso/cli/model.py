@@ -69,6 +69,17 @@ class KernelChoice:
         return self.name
 
 
+def choose_kernel(name: str | None, degree: int | None, order: int | None) -> KernelChoice | None:
+    """The kernel that the options name; None leaves it to the method."""
+    if name is None and (degree is not None or order is not None):
+        option, owner = ("--order", "anova") if degree is None else ("--degree", "polynomial")
+        raise InvalidParameterError(
+            f"{option} belongs to --kernel {owner}; no kernel was named. Leave {option} out or add "
+            f"--kernel {owner}."
+        )
+    return None if name is None else KernelChoice(name, degree, order)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What the options ask for, apart from files and columns; None is left to the method."""
@@ -117,7 +128,7 @@ class Settings:
 
     def model(self, data: Data, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet."""
-        shared = {
+        shared: dict[str, Any] = {
             "always_keep": list(data.kept) or None,
             "feature_groups": groups,
             "n_jobs": self.n_jobs,

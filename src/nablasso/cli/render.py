@@ -6,6 +6,7 @@ Names from the table are never read as markup, and everything wraps at the width
 from __future__ import annotations
 
 import json
+import re
 import sys
 from textwrap import indent
 from typing import Any
@@ -15,14 +16,20 @@ from rich.table import Table
 from rich.text import Text
 
 from nablasso.cli.columns import listed
-from nablasso.cli.result import Result
+from nablasso.cli.result import Result, Variable
 
 STATUS = {
     "clear": "clear",
-    "twins": "twins: a selected column has a near copy that could stand for it",
-    "too few rows": "too few rows: no better than the mean on left-out rows",
-    "none found": "none found: predictions are the mean",
+    "twins": "twins: another column could stand for a selected one",
+    "too few rows": "too few rows to be sure: another draw of rows may select other columns",
+    "interrupted": "interrupted: only a part of the work was done",
+    "doubtful": "doubtful: see the cautions below",
+    "none found": "none found: predictions do not depend on any column",
 }
+LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
+SHOWN_PAIRS = 3
+FEW_VALUES = 10  # of a target of numbers that may mean classes
+WEAK_PAIR = 0.05  # interactions under this strength are not worth a line
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -56,24 +63,48 @@ def print_result(result: Result) -> None:
         console.print(Text(_legend(result), "dim"))
     console.print()
     console.print(_details(result))
-    for warning in result.warnings:
-        console.print()
-        console.print(Text.assemble(("Note: ", "bold yellow"), warning))
+    for word, sentences in (("Caution", result.cautions), ("Note", result.warnings)):
+        for sentence in sentences:
+            console.print()
+            console.print(Text.assemble((f"{word}: ", "bold yellow"), sentence))
 
 
 def _variable_table(result: Result) -> Table:
-    grouped = any(variable.group for variable in result.selected)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    table.add_column("Column", overflow="fold")
-    if grouped:
-        table.add_column("Group", overflow="fold")
-    table.add_column("Strength", justify="right")
-    table.add_column("Certified")
+    columns = _shown_columns(result)
+    for name in columns:
+        right = name in ("Strength", "Folds", "p-value")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
     for variable in result.selected:
-        cells = [variable.name, *([variable.group or ""] if grouped else [])]
-        certified = Text("yes", "green") if variable.certified else Text("no", "yellow")
-        table.add_row(*(Text(cell) for cell in cells), _strength(variable.strength), certified)
+        table.add_row(*(_cell(variable, name) for name in columns))
     return table
+
+
+def _shown_columns(result: Result) -> list[str]:
+    """What is known about the selected variables."""
+    chosen = result.selected
+    optional = {
+        "Group": any(variable.group for variable in chosen),
+        "p-value": any(variable.p_value is not None for variable in chosen),
+        "Alternatives": any(variable.alternatives for variable in chosen),
+    }
+    optional["Folds"] = not optional["p-value"] and any(v.frequency is not None for v in chosen)
+    order = ("Column", "Group", "Strength", "Folds", "p-value", "Certified", "Alternatives")
+    return [name for name in order if optional.get(name, True)]
+
+
+def _cell(variable: Variable, name: str) -> Text:
+    if name == "Certified":
+        return Text("yes", "green") if variable.certified else Text("no", "yellow")
+    values = {
+        "Column": variable.name,
+        "Group": variable.group or "",
+        "Strength": _strength(variable.strength),
+        "Folds": "" if variable.frequency is None else f"{variable.frequency:.0%}",
+        "p-value": "" if variable.p_value is None else f"{variable.p_value:.2g}",
+        "Alternatives": ", ".join(variable.alternatives),
+    }
+    return Text(values[name])
 
 
 def _strength(value: float) -> str:
@@ -82,10 +113,22 @@ def _strength(value: float) -> str:
 
 
 def _legend(result: Result) -> str:
-    return (
-        f"Strength: typical slope, in standard deviations of {result.data.target} per standard "
-        "deviation of the column. Certified: the duality gap proves that the exact optimum "
-        "selects it too."
+    target = result.data.target
+    unit = "log-odds" if result.data.has_classes else f"standard deviations of {target}"
+    problem = (
+        "the derivative lasso on these columns, in the learned metric,"
+        if result.settings.is_automatic
+        else "the exact optimum"
+    )
+    sentences = {
+        "Strength": f"typical slope, in {unit} per standard deviation of the column.",
+        "Folds": "share of the folds that rank the column among the selected.",
+        "p-value": "of having no influence given the other columns, on left-out rows.",
+        "Certified": f"the duality gap proves that {problem} selects it too.",
+        "Alternatives": "columns that predict as well in its place.",
+    }
+    return " ".join(
+        f"{name}: {sentences[name]}" for name in _shown_columns(result) if name in sentences
     )
 
 
@@ -99,37 +142,92 @@ def _details(result: Result) -> Table:
 
 
 def _detail_rows(result: Result) -> list[tuple[str, str]]:
-    data, settings = result.data, result.settings
-    certified = sum(variable.certified for variable in result.left_out)
-    left_out = f"{_columns(len(result.left_out))}, {certified} of them certified"
-    rows = [
-        ("Status", STATUS.get(result.status, result.status)),
-        ("Left out", left_out if result.left_out else "none"),
-        (
-            "Duality gap",
-            f"{result.dual_gap:.1e} ({result.relative_gap:.1e} of the objective at zero)",
-        ),
-        (
-            "Validation error",
-            f"RMSE {result.rmse:.3g}, {result.rmse_fraction:.2f} of the standard deviation of "
-            f"{data.target} ({settings.n_folds} folds)",
-        ),
-        ("alpha, ridge", f"{result.alpha:.3g}, {result.ridge:.3g} ({settings.method})"),
-        ("Kernel", f"{settings.kernel}, length scale {result.length_scale:.3g}"),
-        ("Table", f"{len(data.y)} rows, {_columns(len(result.variables))} and the target"),
+    data = result.data
+    rows = [("Status", STATUS.get(result.status, result.status)), ("Task", _task(result))]
+    rows.append(("Left out", _left_out(result)))
+    rows += _validation_rows(result)
+    pairs = [
+        f"{a} x {b} ({strength:.2f})"
+        for a, b, strength in result.interactions[:SHOWN_PAIRS]
+        if strength >= WEAK_PAIR
     ]
     optional = [
-        ("Constant", f"{listed(result.constant)} (never selectable)", result.constant),
-        ("Ignored", listed(data.ignored), data.ignored),
-        ("Always kept", listed(data.kept), data.kept),
-        (
-            "Twins",
-            "; ".join(f"{a} could be replaced by {b}" for a, b in result.twins),
-            result.twins,
-        ),
+        ("Interactions", ", ".join(pairs)),
+        ("Twins", _twins(result)),
+        ("Constant", f"{listed(result.constant)} (never selectable)" if result.constant else ""),
+        ("Ignored", listed(data.ignored)),
+        ("Always kept", listed(data.kept)),
     ]
-    rows += [(label, text) for label, text, present in optional if present]
-    return [*rows, ("Time", f"{result.seconds:.1f} s")]
+    rows += [(label, text) for label, text in optional if text]
+    table = f"{len(data.y)} rows, {_columns(len(result.variables))} and the target"
+    return [*rows, *_problem_rows(result), ("Table", table), ("Time", f"{result.seconds:.1f} s")]
+
+
+def _task(result: Result) -> str:
+    data = result.data
+    if not data.has_classes:
+        few = " (few distinct values: --classify if they are classes)"
+        return f"regression, {data.target} holds numbers" + (
+            few if data.y.nunique() <= FEW_VALUES else ""
+        )
+    classes = listed([f"{label} ({count})" for label, count in data.classes.items()])
+    return f"classification, {len(data.classes)} classes with their rows: {classes}"
+
+
+def _twins(result: Result) -> str:
+    stand_ins: dict[str, list[str]] = {}
+    for one, other in result.twins:
+        stand_ins.setdefault(one, []).append(other)
+    return "; ".join(f"{a} could be replaced by {listed(b)}" for a, b in stand_ins.items())
+
+
+def _left_out(result: Result) -> str:
+    if not result.left_out:
+        return "none"
+    if result.settings.is_automatic:  # the certificate is about the selected columns alone
+        names = listed([variable.name for variable in result.left_out])
+        return f"{_columns(len(result.left_out))}: {names}"
+    certified = sum(variable.certified for variable in result.left_out)
+    return f"{_columns(len(result.left_out))}, {certified} of them certified"
+
+
+def _validation_rows(result: Result) -> list[tuple[str, str]]:
+    validation, data = result.validation, result.data
+    if validation is None:
+        return []
+    parts = []
+    if validation.rmse is not None:
+        fraction = f"{result.rmse_fraction:.2f} of the standard deviation of {data.target}"
+        parts.append(f"RMSE {validation.rmse:.3g}, {fraction}")
+    if validation.log_loss is not None:
+        parts.append(f"log loss {validation.log_loss:.3g}")
+    if validation.r2 is not None:
+        parts.append(f"R2 {validation.r2:.3f}" + (" of the classes" if data.has_classes else ""))
+    return [("Validation error", f"{'; '.join(parts)} ({validation.n_folds} folds)")]
+
+
+def _problem_rows(result: Result) -> list[tuple[str, str]]:
+    solved, settings = result.certificate, result.settings
+    rows = [("Method", str(settings.method))]
+    if settings.fdr is not None:
+        share = f"{settings.fdr:.0%} of the selected columns expected to be false discoveries"
+        rows = [("Method", f"{settings.method}, at most {share}")]
+    if solved is None:
+        return rows
+    metric = ", in a learned metric"
+    if solved.length_scale is not None:
+        metric = f", length scale {solved.length_scale:.3g}"
+    gap = f"{solved.dual_gap:.1e} ({solved.relative_gap:.1e} of the objective at zero)"
+    return [
+        *rows,
+        ("Kernel", LONG_NUMBER.sub(_shortened, solved.kernel) + metric),
+        ("alpha, ridge", f"{solved.alpha:.3g}, {solved.ridge:.3g}"),
+        ("Duality gap", gap),
+    ]
+
+
+def _shortened(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.3g}"
 
 
 def _columns(count: int) -> str:

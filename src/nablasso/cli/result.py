@@ -8,13 +8,15 @@ from typing import Any
 
 from nablasso import __version__
 from nablasso.cli.columns import Data, listed
-from nablasso.cli.groups_file import Groups
-from nablasso.cli.model import Model, Settings
+from nablasso.cli.model import Settings
+from nablasso.estimators.outcome import UNSTABLE
+
+PROVISIONAL = "interrupted"  # a status
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One column of the table."""
+    """One column of the table; None is what the method does not tell."""
 
     name: str
     group: str | None
@@ -23,6 +25,31 @@ class Variable:
     bounds: tuple[float, float]
     certified: bool
     constant: bool
+    frequency: float | None = None  # share of the folds that select it
+    p_value: float | None = None
+    alternatives: tuple[str, ...] = ()  # columns that predict as well in its place
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How well left-out rows are predicted; None is what the method does not measure."""
+
+    n_folds: int
+    r2: float | None = None
+    rmse: float | None = None
+    log_loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The derivative lasso that was solved, and how exactly."""
+
+    kernel: str
+    alpha: float
+    ridge: float
+    dual_gap: float
+    relative_gap: float
+    length_scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -35,12 +62,10 @@ class Result:
     variables: tuple[Variable, ...]  # the strongest first
     status: str
     twins: tuple[tuple[str, str], ...]
-    dual_gap: float
-    relative_gap: float
-    rmse: float
-    alpha: float
-    ridge: float
-    length_scale: float
+    interactions: tuple[tuple[str, str, float], ...]  # the strongest first
+    cautions: tuple[str, ...]
+    certificate: Certificate | None
+    validation: Validation | None
     loo_r2: float
     seconds: float
     warnings: tuple[str, ...] = ()
@@ -61,124 +86,92 @@ class Result:
         return [variable.name for variable in self.variables if variable.constant]
 
     @property
-    def rmse_fraction(self) -> float:
+    def task(self) -> str:
+        """What was chosen for this target."""
+        return "classification" if self.data.has_classes else "regression"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the work was cut short, so that the answer rests on a part of it."""
+        return self.status == PROVISIONAL
+
+    @property
+    def rmse_fraction(self) -> float | None:
         """Validation error in standard deviations of the target; 1 is as bad as the mean."""
-        return self.rmse / float(self.data.y.std(ddof=0))
+        if self.validation is None or self.validation.rmse is None:
+            return None
+        return self.validation.rmse / float(self.data.y.std(ddof=0))
 
     def answer(self) -> str:
         """The result in one sentence."""
         chosen, target = [variable.name for variable in self.selected], self.data.target
+        before = "Interrupted, so this is provisional: " if self.is_interrupted else ""
         if not chosen:
-            return f"No column was found that helps to predict {target}."
-        share = f"{len(chosen)} of {len(self.variables)} columns"
-        if self.status == "too few rows":
+            return f"{before}No column was found that helps to predict {target}."
+        share = f"{before}{len(chosen)} of {len(self.variables)} columns"
+        if self.status != "too few rows":
+            verb = "matters" if len(chosen) == 1 else "matter"
+            return f"{share} {verb} for {target}: {listed(chosen)}."
+        verb = "was" if len(chosen) == 1 else "were"
+        unsure = [v.name for v in self.selected if (v.frequency or 0.0) < UNSTABLE]
+        if self.settings.is_automatic and 0 < len(unsure) < len(chosen):
             return (
-                f"No reliable answer: {share} were selected ({listed(chosen)}), but they "
-                f"predict {target} in left-out rows no better than its mean does."
+                f"{share} {verb} selected for {target}: {listed(chosen)}. Not certain, since fewer "
+                f"than half of the folds find them: {listed(unsure)}."
             )
-        verb = "matters" if len(chosen) == 1 else "matter"
-        return f"{share} {verb} for {target}: {listed(chosen)}."
+        return f"No reliable answer: {share} {verb} selected ({listed(chosen)}), but {self._doubt}."
+
+    @property
+    def _doubt(self) -> str:
+        if self.settings.is_automatic:
+            them = "it" if len(self.selected) == 1 else "them"
+            return f"the rows are too few to be sure of {them}"
+        guess = "the shares of its classes do" if self.data.has_classes else "its mean does"
+        they = "it predicts" if len(self.selected) == 1 else "they predict"
+        return f"{they} {self.data.target} in left-out rows no better than {guess}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings, lists and dictionaries."""
+        validation, certificate = self.validation, self.certificate
         return {
             "nablasso_version": __version__,
             "source": self.source,
             "target": self.data.target,
+            "task": self.task,
+            "classes": self.data.classes,
             "answer": self.answer(),
             "selection_status": self.status,
+            "cautions": list(self.cautions),
             "selected": [_describe(variable) for variable in self.selected],
             "left_out": [_describe(variable) for variable in self.left_out],
             "constant": self.constant,
             "ignored": list(self.data.ignored),
             "always_kept": list(self.data.kept),
             "twins": [list(pair) for pair in self.twins],
+            "interactions": [
+                {"columns": [a, b], "strength": _finite(strength)}
+                for a, b, strength in self.interactions
+            ],
             "n_rows": len(self.data.y),
             "n_columns": len(self.variables),
-            "dual_gap": _finite(self.dual_gap),
-            "relative_gap": _finite(self.relative_gap),
-            "validation_rmse": _finite(self.rmse),
-            "validation_rmse_over_sd": _finite(self.rmse_fraction),
-            "n_folds": self.settings.n_folds,
-            "loo_r2": _finite(self.loo_r2),
             "method": str(self.settings.method),
-            "kernel": str(self.settings.kernel),
-            "length_scale": _finite(self.length_scale),
-            "alpha": _finite(self.alpha),
-            "ridge": _finite(self.ridge),
+            "fdr": self.settings.fdr,
+            "max_features": self.settings.max_features,
+            "n_folds": validation and validation.n_folds,
+            "validation_r2": validation and _finite(validation.r2),
+            "validation_rmse": validation and _finite(validation.rmse),
+            "validation_rmse_over_sd": _finite(self.rmse_fraction),
+            "validation_log_loss": validation and _finite(validation.log_loss),
+            "loo_r2": _finite(self.loo_r2),
+            "kernel": certificate and certificate.kernel,
+            "length_scale": certificate and _finite(certificate.length_scale),
+            "alpha": certificate and _finite(certificate.alpha),
+            "ridge": certificate and _finite(certificate.ridge),
+            "dual_gap": certificate and _finite(certificate.dual_gap),
+            "relative_gap": certificate and _finite(certificate.relative_gap),
             "seconds": self.seconds,
             "warnings": list(self.warnings),
         }
-
-
-def read_result(
-    model: Model,
-    data: Data,
-    settings: Settings,
-    *,
-    source: str,
-    groups: Groups | None = None,
-    seconds: float = 0.0,
-    warnings: tuple[str, ...] = (),
-) -> Result:
-    """Take from a fitted estimator what the command tells.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted on ``data``.
-    data : Data
-        The table.
-    settings : Settings
-        What the estimator was made from.
-    source : str
-        Where the table came from.
-    groups : dict of lists, optional
-        Groups that were selected as a whole.
-    seconds : float
-        Time of the fit.
-    warnings : tuple of str
-        What the fit warned of.
-
-    Returns
-    -------
-    Result
-    """
-    names = data.variables
-    return Result(
-        source=source,
-        data=data,
-        settings=settings,
-        variables=_variables(model, names, groups),
-        status=model.selection_status_,
-        twins=tuple((names[a], names[b]) for a, b in model.twins_),
-        dual_gap=float(model.dual_gap_),
-        relative_gap=float(model.relative_gap_),
-        rmse=math.sqrt(max(-model.best_score_, 0.0)),
-        alpha=float(model.alpha_),
-        ridge=float(model.ridge_),
-        length_scale=float(model.length_scale_),
-        loo_r2=float(model.loo_r2_),
-        seconds=round(seconds, 3),
-        warnings=warnings,
-    )
-
-
-def _variables(model: Model, names: list[str], groups: Groups | None) -> tuple[Variable, ...]:
-    owner = {column: group for group, columns in (groups or {}).items() for column in columns}
-    variables = [
-        Variable(
-            name=name,
-            group=owner.get(name),
-            selected=bool(model.support_[a]),
-            strength=float(model.feature_importances_[a]),
-            bounds=(float(model.importance_bounds_[a][0]), float(model.importance_bounds_[a][1])),
-            certified=bool(model.support_certified_[a]),
-            constant=bool(model.feature_kinds_[a] == "constant"),
-        )
-        for a, name in enumerate(names)
-    ]
-    return tuple(sorted(variables, key=lambda variable: -variable.strength))
 
 
 def _describe(variable: Variable) -> dict[str, Any]:
@@ -187,10 +180,13 @@ def _describe(variable: Variable) -> dict[str, Any]:
         "strength": _finite(variable.strength),
         "strength_bounds": [_finite(bound) for bound in variable.bounds],
         "certified": variable.certified,
+        "selection_frequency": _finite(variable.frequency),
+        "p_value": _finite(variable.p_value),
+        "alternatives": list(variable.alternatives),
         **({} if variable.group is None else {"group": variable.group}),
     }
 
 
-def _finite(value: float) -> float | None:
+def _finite(value: float | None) -> float | None:
     """JSON has no infinity and no NaN."""
-    return value if math.isfinite(value) else None
+    return value if value is not None and math.isfinite(value) else None

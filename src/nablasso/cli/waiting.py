@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
 from rich.text import Text
 
 from nablasso.progress import Progress, reporting
@@ -32,23 +33,24 @@ def shown_progress() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeLeft())
+    label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
+    columns = (SpinnerColumn(), label, BarColumn(10), TimeLeft(Column(no_wrap=True)))
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("fitting", total=None)
 
         def show(progress: Progress) -> None:
-            unit = progress.label.rpartition(" ")[2]  # the last word: "folds"
+            nonlocal task
             bars.update(
                 task,
-                description=f"{progress.done} of {progress.total} {unit}",
+                description=f"{progress.label}: {progress.done} of {progress.total}",
                 completed=progress.done,
                 total=progress.total,
                 deadline=time.monotonic() + progress.seconds_left,
                 refresh=True,
             )
-            if progress.done == progress.total:
+            if progress.done == progress.total:  # what follows may report again, or be the end
                 bars.update(task, visible=False)
-                bars.add_task("final fit", total=None)
+                task = bars.add_task("fitting", total=None)
 
         with reporting(show):
             yield

@@ -188,6 +188,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         rows = table.rows
         inside = np.where(rows < len(sample.X), rows, -1)
         parts = [[np.unique(inside[part][inside[part] >= 0]) for part in fold] for fold in drawn]
+        # copies of a row that a splitter tears apart are tested, not trained on
+        parts = [[np.setdiff1d(train, test), test] for train, test in parts]
         return [(train, test) for train, test in parts if len(train) and len(test)]
 
     def _discoveries(
@@ -220,7 +222,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.p_values_ = np.ones(d)
         self.p_values_[table.columns] = p_values[sample.labels]
         found = adjusted_p_values(p_values) <= self.fdr
-        return np.flatnonzero(found | sample.kept)
+        most = self._largest(sample)
+        order = np.lexsort((p_values, ~sample.kept))[:most]
+        return np.sort(order[found[order] | sample.kept[order]])
 
     def _refit(
         self, sample: Sample, starts: Sequence[Start], chosen: Index

@@ -56,7 +56,8 @@ def read_outcome(
     selector.interactions_ = _interactions(sample, table, fit)
     selector.cautions_ = _cautions(selector, sample, table, fit)
     ranked = chosen if selection is None else np.intersect1d(chosen, selection.ranked)
-    unstable = bool(np.any(frequencies[ranked] < UNSTABLE)) and not sample.kept.all()
+    decided = ranked[~sample.kept[ranked]]
+    unstable = selector.fdr is None and bool(np.any(frequencies[decided] < UNSTABLE))
     selector.selection_status_ = _status(selector, gain, unstable)
 
 
@@ -168,7 +169,7 @@ def describe(selector: Any) -> str:
         if pairs:
             lines.append(f"Strongest interactions: {', '.join(pairs)}.")
     if selector.selection_status_ == "too few rows":
-        lines.append("Too few rows to be sure: another draw of rows may select other variables.")
+        lines.append(_doubt(selector, names, chosen))
     lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.alternatives_]
     lines += selector.cautions_
     if chosen:
@@ -179,8 +180,25 @@ def describe(selector: Any) -> str:
         )
     if selector.tried_:
         best = selector.tried_[0]
-        lines.append(f"Chosen among {len(selector.tried_)} metrics out of sample: {best['trail']}.")
+        lines.append(
+            f"Found by the best of {len(selector.tried_)} metrics judged out of sample: "
+            f"{best['trail']}. The kernel of the refit was chosen again on the selected variables."
+        )
     return "\n".join(lines)
+
+
+def _doubt(selector: Any, names: list[str], chosen: list[int]) -> str:
+    """Why the status is "too few rows"."""
+    rare = [names[a] for a in chosen if selector.selection_frequencies_[a] < UNSTABLE]
+    if rare and selector.p_values_ is None:
+        return (
+            f"Too few rows to be sure of {', '.join(rare)}: other rows may put other variables in "
+            "their place."
+        )
+    return (
+        "Too few rows: the selected variables predict left-out rows not clearly better than the "
+        "mean."
+    )
 
 
 def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:

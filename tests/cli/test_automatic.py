@@ -1,0 +1,198 @@
+"""The automatic method: what it knows about the columns, told and as JSON."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.cli.columns import Data
+from nablasso.cli.model import Settings
+from nablasso.cli.result import Result, Variable
+from nablasso.kernels import Linear, Polynomial
+from nablasso.metric import selection
+
+QUICK = ("--kernel", "polynomial", "--cv", "3")
+
+
+@pytest.fixture
+def reference(table):
+    model = NablassoRegressor(Polynomial(degree=2), cv=3)
+    return model.fit(table.drop(columns="y"), table["y"])
+
+
+def test_the_answer_comes_first_then_the_table_then_how_far_to_trust_it(run, csv, reference):
+    outcome = run("select", csv, "--target", "y", *QUICK)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "2 of 4 columns matter for y: curved, straight."
+    assert lines[1].split() == ["Column", "Strength", "Folds", "Certified"]
+    for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
+        frequency = f"{reference.selection_frequencies_[a]:.0%}"
+        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}", frequency, "yes"]
+    assert "Status            clear" in outcome.out
+    assert "Task              regression, y holds numbers" in outcome.out
+    assert "Left out          2 columns: idle, other" in outcome.out
+    assert f"R2 {reference.held_out_r2_:.3f} (3 folds)" in " ".join(outcome.out.split())
+    assert "Method            nablasso" in outcome.out
+    assert ", in a learned metric" in outcome.out
+
+
+def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
+    content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
+    assert [v["name"] for v in content["selected"]] == ["curved", "straight"]
+    found = [(v["strength"], v["selection_frequency"]) for v in content["selected"]]
+    np.testing.assert_allclose(
+        found,
+        np.column_stack([reference.feature_importances_, reference.selection_frequencies_])[:2],
+    )
+    assert {v["p_value"] for v in content["selected"]} == {None}
+    assert (content["task"], content["classes"], content["method"]) == (
+        "regression",
+        {},
+        "nablasso",
+    )
+    assert content["n_folds"] == 3
+    r2 = reference.held_out_r2_
+    expected = {
+        "dual_gap": reference.dual_gap_,
+        "alpha": reference.alpha_,
+        "ridge": reference.ridge_,
+        "validation_r2": r2,
+        "validation_rmse": np.std(table["y"]) * np.sqrt(1 - r2),
+        "loo_r2": reference.loo_r2_,
+    }
+    assert {key: content[key] for key in expected} == pytest.approx(expected)
+    assert content["kernel"] == repr(reference.kernel_)
+    strengths = [pair["strength"] for pair in content["interactions"]]
+    assert strengths == pytest.approx([pair[2] for pair in reference.interactions_])
+
+
+def test_p_values_take_the_place_of_folds(run, csv, table):
+    options = (*QUICK, "--fdr", "0.2")
+    content = json.loads(run("select", csv, "--target", "y", *options, "--json").out)
+    model = NablassoRegressor(Polynomial(degree=2), cv=3, fdr=0.2)
+    model.fit(table.drop(columns="y"), table["y"])
+    p_values = {v["name"]: v["p_value"] for v in content["selected"] + content["left_out"]}
+    assert [p_values[name] for name in model.feature_names_in_] == pytest.approx(model.p_values_)
+    assert content["fdr"] == 0.2
+    text = run("select", csv, "--target", "y", *options).out
+    assert text.splitlines()[1].split() == ["Column", "Strength", "p-value", "Certified"]
+    assert "nablasso, at most 20% of the selected columns" in " ".join(text.split())
+
+
+def test_classes_are_counted_and_cautions_are_told_once(run, csv, table):
+    table["y"] = np.where(table["straight"] > 0, "up", "down")
+    table.to_csv(csv, index=False)
+    options = ("select", csv, "--target", "y", "--kernel", "linear", "--cv", "3")
+    model = NablassoClassifier(Linear(), cv=3)
+    with pytest.warns(UserWarning, match="side of a threshold"):
+        model.fit(table.drop(columns="y"), table["y"])
+    content = json.loads(run(*options, "--json").out)
+    counts = table["y"].value_counts()
+    assert content["task"] == "classification"
+    assert content["classes"] == {"down": counts["down"], "up": counts["up"]}
+    assert (content["cautions"], content["warnings"]) == (model.cautions_, [])
+    assert content["validation_rmse"] is None
+    text = run(*options).out
+    classes = f"classification, 2 classes with their rows: down ({counts['down']}), up"
+    assert classes in " ".join(text.split())
+    assert "Status            doubtful: see the cautions below" in text
+    assert text.count("Caution: ") == 1
+    assert "Note: " not in text
+
+
+def test_numbers_that_may_be_classes_are_pointed_out(run, csv, table):
+    table.assign(y=(table["straight"] > 0).astype(int)).to_csv(csv, index=False)
+    text = run("select", csv, "--target", "y", "--kernel", "linear", "--cv", "3").out
+    assert "few distinct values: --classify if they are classes" in " ".join(text.split())
+
+
+def test_groups_and_kept_columns_are_selected(run, csv, write):
+    groups = write('{"pair": ["straight", "idle"]}', "groups.json")
+    options = (*QUICK, "--groups", groups, "--keep", "other", "--json")
+    content = json.loads(run("select", csv, "--target", "y", *options).out)
+    found = {v["name"]: v["group"] for v in content["selected"]}
+    assert found == {"curved": "curved", "straight": "pair", "idle": "pair", "other": "other"}
+    assert content["always_kept"] == ["other"]
+
+
+def test_where_nothing_is_to_be_decided_no_fold_is_told_of(run, csv, table):
+    table[["curved", "straight", "y"]].to_csv(csv, index=False)
+    options = (*QUICK, "--keep", "curved", "--keep", "straight")
+    content = json.loads(run("select", csv, "--target", "y", *options, "--json").out)
+    assert (content["n_folds"], content["validation_r2"]) == (None, None)
+    assert {v["selection_frequency"] for v in content["selected"]} == {None}
+    text = run("select", csv, "--target", "y", *options).out
+    assert text.splitlines()[1].split() == ["Column", "Strength", "Certified"]
+    assert "Validation error" not in text
+
+
+def test_nothing_found_has_no_certificate(run, csv, table):
+    pd.DataFrame({"k": 1.0, "m": 2.0, "y": table["y"]}).to_csv(csv, index=False)
+    content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
+    assert content["selection_status"] == "none found"
+    assert (content["dual_gap"], content["kernel"]) == (None, None)
+    assert run("select", csv, "--target", "y", *QUICK).out.startswith("No column was found")
+
+
+def test_an_interrupted_search_gives_a_provisional_answer_and_130(run, csv, monkeypatch):
+    done = selection._extend
+
+    def interrupted(sample, candidates, *rest):
+        if candidates[0].folds:
+            raise KeyboardInterrupt
+        return done(sample, candidates, *rest)
+
+    monkeypatch.setattr(selection, "_extend", interrupted)
+    outcome = run("select", csv, "--target", "y", *QUICK)
+    assert outcome.code == 130
+    assert outcome.out.startswith("Interrupted, so this is provisional: 2 of 4 columns matter for")
+    assert "Status            interrupted: only a part of the work was done" in outcome.out
+    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
+    assert outcome.code == 130
+    assert json.loads(outcome.out)["selection_status"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "answer"),
+    [
+        (
+            [1.0, 0.4],
+            "2 of 3 columns were selected for y: a, b. Not certain, since fewer than half of the "
+            "folds find them: b.",
+        ),
+        (
+            [0.9, 0.8],
+            "No reliable answer: 2 of 3 columns were selected (a, b), but the rows are too few to "
+            "be sure of them.",
+        ),
+        (
+            [0.3],
+            "No reliable answer: 1 of 3 columns was selected (a), but the rows are too few to be "
+            "sure of it.",
+        ),
+    ],
+)
+def test_doubt_is_in_the_first_sentences(frequencies, answer):
+    found = [
+        Variable(name, None, True, 1.0, (1.0, 1.0), True, False, frequency)
+        for name, frequency in zip("ab", frequencies, strict=False)
+    ]
+    rest = [Variable(name, None, False, 0.0, (0.0, 0.0), True, False) for name in "xyz"]
+    result = Result(
+        source="",
+        data=Data(pd.DataFrame(), pd.Series(name="y", dtype=float)),
+        settings=Settings(),
+        variables=tuple((found + rest)[:3]),
+        status="too few rows",
+        twins=(),
+        interactions=(),
+        cautions=(),
+        certificate=None,
+        validation=None,
+        loo_r2=0.0,
+        seconds=0.0,
+    )
+    assert result.answer() == answer
