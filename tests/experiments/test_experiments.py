@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from nablasso.experiments.denovas import MATCHED_TAU, figure_3
 from nablasso.experiments.nvsd import FRACTIONS, PUBLISHED, ROWS, _twin_table, protocol, twins
 
 
+@pytest.mark.slow
 def test_figure_3_has_a_row_per_nu_and_choice():
     rows = figure_3(repeats=1)
     assert {(row["nu"], row["choice"]) for row in rows} == {

@@ -61,7 +61,13 @@ def fit(seed, noise, n=100):
     y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise(X) * rng.normal(size=n + 200)
     weights = np.full(n, 1 / n)
     fitted = kernel_ridge(
-        Gaussian(), X[:n], y[:n], weights, np.arange(2), scales=np.full(2, 1 / 1.5), fit_intercept=True
+        Gaussian(),
+        X[:n],
+        y[:n],
+        weights,
+        np.arange(2),
+        scales=np.full(2, 1 / 1.5),
+        fit_intercept=True,
     )
     return fitted, np.abs(y[n:] - fitted.function.values(X[n:])), X[:n], X[n:], weights
 
@@ -80,7 +86,9 @@ def test_a_local_scale_covers_where_the_noise_is_large():
         fitted, errors, X, Z, weights = fit(seed, lambda X: 0.3 * np.exp(X[:, 0]))
         residuals, noisy = fitted.loo_residuals, Z[:, 0] > 0.6
         plain.append(np.mean(errors[noisy] <= interval_half_width(residuals, weights, 0.9)))
-        scale = local_scale(Gaussian(), X, residuals, weights, np.arange(2), scales=np.full(2, 1 / 1.5))
+        scale = local_scale(
+            Gaussian(), X, residuals, weights, np.arange(2), scales=np.full(2, 1 / 1.5)
+        )
         factor = interval_half_width(residuals / scale.left_out, weights, 0.9)
         local.append(np.mean((errors <= factor * scale.at(Z))[noisy]))
     assert np.mean(plain) < 0.8

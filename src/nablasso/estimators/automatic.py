@@ -118,6 +118,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 starts,
                 folds,
                 self._largest(sample),
+                max_groups=self.max_features,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 **errors,
@@ -261,9 +262,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             fits = self._certificate(chosen, sample, trail, fit)
         self.alpha_ = fits[0].problem.alpha if fits else 0.0
         self.ridge_ = fits[0].problem.ridge if fits else 0.0
-        self.dual_gap_ = sum(f.solution.gap for f in fits)
+        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
         self.objective_ = sum(f.solution.primal for f in fits)
-        self.relative_gap_ = max((f.solution.gap / f.problem.reference for f in fits), default=0.0)
+        self.relative_gap_ = max(
+            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
+        )
         self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)

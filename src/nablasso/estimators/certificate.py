@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 
 FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of alpha_scale
 ROOM = 0.1
+SMOOTH_RIDGE = (
+    1e-3  # of the trace, at least: separable classes would drive a logistic f to infinity
+)
 PATH_ROWS = 300
 PATH_TOL, TOL = 1e-3, 1e-5
 MAX_ITER = 2000
@@ -35,6 +38,8 @@ def certify_selection(
     """Solve (P) for each target on a table of the selected columns."""
     families = _families(table, formulation, metric, targets)
     ridge = max(family.best_ridge() for family in families)
+    if not families[0].is_squared:
+        ridge = max(ridge, SMOOTH_RIDGE * families[0].trace)
     n, d = table.X.shape
     if n > PATH_ROWS:
         small = slice(0, PATH_ROWS)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
 from nablasso.estimators.validation import feature_names
 from nablasso.metric import Fit, Sample, Selection
+from nablasso.metric.twins import COPY, group_correlations
 from nablasso.preparation import Table
 from nablasso.reading import (
     Evidence,
@@ -25,6 +26,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 UNSTABLE = 0.5  # selected in fewer folds than this: another draw of rows may tell otherwise
+NEGLIGIBLE = 0.05  # cross derivatives in deviations of the target that are not worth a sentence
 MAX_PAIRED = 15  # selected columns up to which pairs are looked at
 MAX_ROWS = 300  # rows at which cross derivatives are averaged
 
@@ -82,12 +84,16 @@ def _gain(sample: Sample, residuals: Array) -> tuple[float, float]:
 
 
 def _frequencies(sample: Sample, selection: Selection) -> Array:
-    """Share of folds in which a group is among the first of the ranking."""
+    """Share of folds in which a group, or a near copy of it, is among the first of the ranking."""
     size = selection.best.sizes[selection.size]
-    counts = np.zeros(sample.n_groups)
-    for fold in selection.best.folds:
-        counts[fold.order[:size]] += 1
-    return counts / len(selection.best.folds)
+    votes = np.zeros((len(selection.best.folds), sample.n_groups), dtype=bool)
+    for vote, fold in zip(votes, selection.best.folds, strict=True):
+        vote[fold.order[:size]] = True
+    copies = group_correlations(sample, selection.chosen) >= COPY
+    frequencies = votes.mean(axis=0)
+    for group, alike in zip(selection.chosen, copies, strict=True):
+        frequencies[group] = votes[:, alike].any(axis=1).mean()
+    return np.asarray(frequencies)
 
 
 def _tried(selection: Selection) -> list[dict[str, Any]]:
@@ -158,13 +164,16 @@ def describe(selector: Any) -> str:
     chosen = [a for a in order if selector.support_[a]]
     lines = [_headline(selector, names, chosen)]
     if chosen:
-        lines.append(
-            f"R2 on held-out rows {selector.held_out_r2_:.3f} with the metric learned anew, "
-            f"leave-one-out {selector.loo_r2_:.3f} after selection."
+        judged = (
+            f"R2 on held-out rows {selector.held_out_r2_:.3f} with the metric learned anew, l"
+            if selector.tried_
+            else "L"
         )
+        lines.append(f"{judged}eave-one-out R2 {selector.loo_r2_:.3f} on the selected variables.")
         pairs = [
             f"{names[a]} x {names[b]} ({strength:.2f})"
             for a, b, strength in selector.interactions_[:3]
+            if strength >= NEGLIGIBLE
         ]
         if pairs:
             lines.append(f"Strongest interactions: {', '.join(pairs)}.")
@@ -210,7 +219,7 @@ def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
         detail = f"{selector.feature_importances_[a]:.2f}"
         if selector.p_values_ is not None:
             detail += f", p = {selector.p_values_[a]:.2g}"
-        else:
+        elif selector.tried_:
             detail += f", in {selector.selection_frequencies_[a]:.0%} of the folds"
         parts.append(f"{names[a]} ({detail})")
     return f"{len(chosen)} of {d} variables matter: {', '.join(parts)}."

@@ -91,10 +91,13 @@ def select(
     largest: int,
     *,
     errors: Errors = absolute_errors,
+    max_groups: int | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Selection:
-    """Search, cross-fit and decide; at most ``largest`` groups apart from twins.
+    """Search, cross-fit and decide.
+
+    Nested models go up to ``largest`` groups; with their twins no more than ``max_groups``.
 
     An interrupt ends the work as soon as one fold of every candidate is done, with what is known
     by then; before that it is passed on.
@@ -120,7 +123,7 @@ def select(
     metric = best.trail.metric
     ranked = ranking(sample, metric)[: best.sizes[size]]
     ranked = needed(sample, best.trail.starts[-1], ranked, metric.scales)
-    chosen = with_twins(sample, plain(starts), ranked, metric.scales)
+    chosen = with_twins(sample, plain(starts), ranked, metric.scales, max_groups)
     judged = [best, *_others(candidates, best), *given_up]
     return Selection(chosen, ranked, best, size, judged, interrupted)
 

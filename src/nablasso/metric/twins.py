@@ -24,6 +24,7 @@ Index = NDArray[np.intp]
 COPY = 0.95
 THRESHOLDS = (COPY, 0.85, 0.7)  # correlations that make a pair, tried in turn
 CLEARLY = 1.0  # standard errors of the paired difference
+ROUNDING = 1e-9  # relative difference between the errors of a fit with and without an exact copy
 
 
 def group_correlations(sample: Sample, chosen: Index) -> Array:
@@ -38,8 +39,14 @@ def group_correlations(sample: Sample, chosen: Index) -> Array:
     return out
 
 
-def with_twins(sample: Sample, starts: Sequence[Start], chosen: Index, scales: Array) -> Index:
-    """The chosen groups, with their twins where these clearly reduce the leave-one-out error.
+def with_twins(
+    sample: Sample,
+    starts: Sequence[Start],
+    chosen: Index,
+    scales: Array,
+    largest: int | None = None,
+) -> Index:
+    """The chosen groups, with their twins where these are to join, at most ``largest`` in all.
 
     Either side is fitted with whichever of ``starts`` suits it best.
     """
@@ -48,7 +55,11 @@ def with_twins(sample: Sample, starts: Sequence[Start], chosen: Index, scales: A
         fits = (fit_groups(sample, start, groups, scales) for start in starts)
         return np.asarray(np.sum(min(fits, key=lambda fit: fit.error).residuals ** 2, axis=1))
 
-    closures = list(_closures(sample, chosen, scales)) if len(chosen) else []
+    closures = [
+        closure
+        for closure in (_closures(sample, chosen, scales) if len(chosen) else ())
+        if largest is None or len(closure[1]) <= largest
+    ]
     if not closures:
         return chosen
     alone = errors(chosen, scales)
@@ -57,6 +68,7 @@ def with_twins(sample: Sample, starts: Sequence[Start], chosen: Index, scales: A
         delta = alone - errors(groups, shared)
         mean = float(sample.weights @ delta)
         clear = CLEARLY * float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
+        clear += ROUNDING * float(sample.weights @ alone)
         if mean >= (-clear if threshold == COPY else clear) and mean > gain:
             best, gain = groups, mean
     return best
