@@ -25,6 +25,7 @@ from nablasso.reading import (
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+STABLE = 0.9  # selected in so many folds: that all columns are in is no accident
 UNSTABLE = 0.5  # selected in fewer folds than this: another draw of rows may tell otherwise
 NEGLIGIBLE = 0.05  # cross derivatives in deviations of the target that are not worth a sentence
 MAX_PAIRED = 15  # selected columns up to which pairs are looked at
@@ -152,7 +153,8 @@ def _cautions(selector: Any, sample: Sample, table: Table, fit: Fit) -> list[str
         evidence = Evidence(kernel, sample.X, y, sample.weights, nothing, np.empty(0))
     if evidence is not None:
         found = [support_gap(evidence, names), sign_only(evidence, names)]
-    if selector.always_keep is None:
+    stable = selector.selection_frequencies_[selector.support_] >= STABLE
+    if selector.always_keep is None and not stable.all():
         found.append(all_relevant(selector.feature_importances_, selector.support_))
     return [sentence for sentence in found if sentence]
 
@@ -187,7 +189,7 @@ def describe(selector: Any) -> str:
             f"{selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, duality gap "
             f"{selector.dual_gap_:.1e} ({selector.relative_gap_:.1e} of the objective at zero)."
         )
-    if selector.tried_:
+    if selector.tried_ and chosen:
         best = selector.tried_[0]
         lines.append(
             f"Found by the best of {len(selector.tried_)} metrics judged out of sample: "
@@ -213,7 +215,10 @@ def _doubt(selector: Any, names: list[str], chosen: list[int]) -> str:
 def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
     d = len(names)
     if not chosen:
-        return f"None of the {d} variables was found to matter."
+        return (
+            f"None of the {d} variables was found to matter: no set of them predicts held-out rows "
+            "clearly better than the mean. Either they do not matter, or the rows are too few."
+        )
     parts = []
     for a in chosen:
         detail = f"{selector.feature_importances_[a]:.2f}"
