@@ -123,6 +123,14 @@ def prepare(
     )
 
 
+def absolute_correlations(X: Array, weights: Array, chosen: Index) -> Array:
+    """Sizes of the correlations of chosen columns with all columns; constant ones have none."""
+    Z = X - weights @ X
+    size = np.sqrt(weights @ Z**2)
+    Z = Z / np.where(size > 0, size, 1.0)
+    return np.asarray(np.abs((Z[:, chosen] * weights[:, None]).T @ Z))
+
+
 def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     """Orders of the rows and of the columns that do not depend on how they came."""
     ranks = np.column_stack([_ranks(column) for column in X.T])

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.kernels import Gaussian, Linear, Polynomial
 from nablasso.metric import Start, Trail, Walk, search
-from nablasso.metric.passes import DROP, Metric
+from nablasso.metric.passes import DROP, KEPT_SCALE, Metric
 from nablasso.metric.search import (
     LAST,
     N_PASSES,
@@ -125,4 +125,4 @@ def test_families_are_represented_by_their_best():
 def test_scales_are_handed_on_as_relative_norms():
     sample = draw_sample(kept=[3])
     metric = metric_of([2.0, 0.5, 2.0 * 0.9 * DROP, 0.0])
-    np.testing.assert_allclose(handed_on(sample, metric), [1.0, 0.25, 0.0, DROP])
+    np.testing.assert_allclose(handed_on(sample, metric), [1.0, 0.25, 0.0, KEPT_SCALE])

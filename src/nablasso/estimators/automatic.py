@@ -25,7 +25,7 @@ from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import scored_errors
 from nablasso.estimators.stratified import stratified_folds
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.exceptions import InvalidParameterError
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.inference import (
     HeldOut,
     LinearConditional,
@@ -51,14 +51,15 @@ from nablasso.metric import (
 from nablasso.metric.nested import ridge_fit
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import Table
+from nablasso.preparation import MIN_ROWS, Table
+from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 SEARCH_ROWS = 1000  # rows that metric, support and certificate are found on: O(n^3) each
 REFIT_ROWS = 4000  # rows that the predictor is fitted on
-LARGEST = 30  # groups that nested models go up to, unless max_features says otherwise
+LARGEST = 100  # groups that nested models go up to, unless max_features says otherwise
 
 
 @dataclass(eq=False, repr=False)
@@ -129,9 +130,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         trail, fit = self._refit(sample, starts, chosen)
         self._unpack(X, searched, sample, trail, fit)
         read_outcome(self, searched, sample, selection, chosen, fit)
-        if fit.space is not None and len(everything.X) > len(sample.X):
-            more = everything.first(REFIT_ROWS)
-            fit, sample = ridge_fit(more, fit.space.kernel, fit.columns, fit.space.scales), more
+        if len(everything.X) > len(sample.X):
+            sample = everything if fit.space is None else everything.first(REFIT_ROWS)
+            fit = _on_more_rows(sample, fit)
         self._keep_functions(fit, sample, table)
         self._warn(selection is not None and selection.interrupted)
 
@@ -177,13 +178,16 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         return starts_of(clone(as_kernel(self.kernel)))
 
     def _largest(self, sample: Sample) -> int:
-        most = LARGEST if self.max_features is None else int(self.max_features)
-        return min(sample.n_groups, max(most, int(sample.kept.sum())))
+        n_kept = int(sample.kept.sum())
+        most = LARGEST + n_kept if self.max_features is None else int(self.max_features)
+        return min(sample.n_groups, max(most, n_kept))
 
     def _folds(self, X: Array, y: Any, groups: Any, table: Table, sample: Sample) -> list[Fold]:
         """Folds as rows of the table."""
         if groups is None and (self.cv is None or isinstance(self.cv, int | np.integer)):
             n_folds = None if self.cv is None else int(self.cv)
+            if n_folds is None and self.scoring is not None:  # a score needs several rows
+                n_folds = max(2, min(5, len(sample.X) // 4))
             return stratified_folds(sample.Y, n_folds, self.random_state)
         drawn = draw_folds(self.cv, X, y, groups, table, self.random_state)
         rows = table.rows
@@ -191,7 +195,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         parts = [[np.unique(inside[part][inside[part] >= 0]) for part in fold] for fold in drawn]
         # copies of a row that a splitter tears apart are tested, not trained on
         parts = [[np.setdiff1d(train, test), test] for train, test in parts]
-        return [(train, test) for train, test in parts if len(train) and len(test)]
+        if any(len(train) < MIN_ROWS or not len(test) for train, test in parts):
+            raise InvalidDataError(
+                f"Every fold needs at least {MIN_ROWS} training rows and one test row among the "
+                f"{len(sample.X)} rows that are searched. Use a number for cv, or folds that mix "
+                "the rows."
+            )
+        return [(train, test) for train, test in parts]
 
     def _discoveries(
         self, sample: Sample, selection: Selection, table: Table, d: int
@@ -215,6 +225,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             sample.X,
             LinearConditional(sample.X, sample.weights),
             groups=members,
+            ranks=np.array([columns.min() for columns in members]),
             seed=_seed(self.random_state),
             n_draws=enough_draws(sample.n_groups, self.fdr),
             n_jobs=self.n_jobs,
@@ -223,8 +234,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.p_values_ = np.ones(d)
         self.p_values_[table.columns] = p_values[sample.labels]
         found = adjusted_p_values(p_values) <= self.fdr
-        most = self._largest(sample)
-        order = np.lexsort((p_values, ~sample.kept))[:most]
+        order = np.lexsort((p_values, ~sample.kept))
+        if self.max_features is not None:
+            order = order[: self._largest(sample)]
         return np.sort(order[found[order] | sample.kept[order]])
 
     def _refit(
@@ -260,6 +272,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         if trail is not None and fit.space is not None:
             self.scales_[chosen.columns] = fit.space.scales
             fits = self._certificate(chosen, sample, trail, fit)
+        if any(f.solution.status is Status.INTERRUPTED for f in fits):
+            raise KeyboardInterrupt
         self.alpha_ = fits[0].problem.alpha if fits else 0.0
         self.ridge_ = fits[0].problem.ridge if fits else 0.0
         self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
@@ -295,6 +309,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             loss=self._loss(),
         )
         return certify_selection(table, formulation, fit.space.scales, list(sample.Y.T))
+
+
+def _on_more_rows(sample: Sample, fit: MetricFit) -> MetricFit:
+    """The same kernel, metric and columns on other rows; the mean where there are no columns."""
+    if fit.space is None:
+        return mean_fit(sample)
+    return ridge_fit(sample, fit.space.kernel, fit.columns, fit.space.scales)
 
 
 def _first(table: Table, n_rows: int) -> Table:

@@ -145,11 +145,13 @@ _SECTIONS = {
         always_keep : columns, optional
             Columns that stay in, by name or number.
         max_features : int, optional
-            Largest number of variables or groups.
+            Largest number of variables or groups. Without it up to 100 besides those always kept;
+            ``fdr`` has no limit of its own.
         fdr : float, optional
             Select by p-values instead: the expected share of false discoveries among the selected.
         cv : int, splitter or iterable, optional
-            Folds that decide how many variables; 10, or 5 from 400 rows on.
+            Folds that decide how many variables; 10, or 5 from 400 rows on, with ``groups`` or
+            with ``scoring``.
         scoring : str or callable, optional
             What held-out predictions are judged by, instead of absolute errors.
         n_jobs : int, optional
@@ -164,13 +166,16 @@ _SECTIONS = {
             The selected variables.
         feature_importances_ : array, shape (n_features,)
             Norms of the partial derivatives (difference quotients for discrete columns) of the
-            penalised function, in deviations of the target per deviation of the column.
+            penalised function, in deviations of the target (for classes: in log-odds) per deviation
+            of the column.
         importance_bounds_ : array, shape (n_features, 2)
-            The duality gap proves that the exact minimiser's norms lie between these.
+            The duality gap proves that the exact minimiser's derivative norms lie between these;
+            the difference quotients of a discrete column need not.
         support_certified_ : array of bool, shape (n_features,)
             Where the gap proves what the exact minimiser of (P) in the learned metric does.
         selection_frequencies_ : array, shape (n_features,)
-            Share of the folds in which the variable is among the first of the ranking.
+            Share of the folds in which the variable, or for a selected one a near copy of it, is
+            among the first of the ranking.
         p_values_ : array, shape (n_features,), or None
             With ``fdr``: by conditional randomisation on held-out rows.
         selection_status_ : str
@@ -194,7 +199,8 @@ _SECTIONS = {
         dual_gap_, relative_gap_, objective_, n_iter_
             The certificate of (P).
         held_out_r2_, loo_r2_ : float
-            R2 on held-out rows, everything learned without them; leave-one-out R2 after selection.
+            R2 on held-out rows with metric and ranking learned without them (which walk and how
+            many variables was chosen on them); leave-one-out R2 on the selected variables.
         feature_kinds_ : array of str, shape (n_features,)
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_

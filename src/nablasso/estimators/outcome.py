@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
 from nablasso.estimators.validation import feature_names
 from nablasso.metric import Fit, Sample, Selection
+from nablasso.metric.paired import paired
 from nablasso.metric.twins import COPY, group_correlations
 from nablasso.preparation import Table
 from nablasso.reading import (
@@ -79,8 +80,8 @@ def _gain(sample: Sample, residuals: Array) -> tuple[float, float]:
     weights = sample.weights
     baseline = np.sum((sample.Y - weights @ sample.Y) ** 2, axis=1)
     gain = baseline - np.sum(residuals**2, axis=1)
-    mean, size = float(weights @ gain), float(weights @ baseline)
-    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
+    mean, error = paired(gain, weights)
+    size = float(weights @ baseline)
     return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
 
 

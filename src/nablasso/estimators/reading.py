@@ -8,20 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.estimators.validation import feature_names
-from nablasso.preparation import Table
+from nablasso.preparation import Table, absolute_correlations
+from nablasso.reading import discrete_columns
 
 Array = NDArray[np.float64]
 
-DISCRETE_LEVELS = 10
 TWIN_CORRELATION = 0.95
 CLEAR_GAIN = 2.0  # standard errors
 
 
 def feature_kinds(X: Array) -> NDArray[np.str_]:
     """``"constant"``, ``"discrete"`` (at most 10 values) or ``"continuous"`` per column."""
-    levels = np.array([len(np.unique(column)) for column in X.T])
-    kinds = np.where(levels <= DISCRETE_LEVELS, "discrete", "continuous")
-    return np.where(levels == 1, "constant", kinds)
+    kinds = np.where(discrete_columns(X), "discrete", "continuous")
+    return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
 
 
 def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
@@ -44,9 +43,7 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
 
 def correlated_pairs(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
-    Z = table.X - table.weights @ table.X
-    Z = Z / np.sqrt(table.weights @ Z**2)
-    correlation = np.abs((Z[:, chosen] * table.weights[:, None]).T @ Z)
+    correlation = absolute_correlations(table.X, table.weights, chosen)
     pairs = []
     for row, a in enumerate(chosen):
         for b in np.flatnonzero(correlation[row] >= TWIN_CORRELATION):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
+from nablasso.exceptions import InvalidDataError
 from nablasso.metric.cross_fit import FoldFits
 from nablasso.metric.sample import Sample
 from nablasso.preparation import Table
@@ -73,7 +75,9 @@ def scored_errors(
     classes = getattr(selector, "classes_", None)
     unit = 1.0 if classes is not None else table.y_scale
     errors = np.empty((len(folds[0].fits), len(folds)))
-    weights = np.array([sample.weights[fold.test].sum() for fold in folds])
+    rows = [sample.weights[fold.test] for fold in folds]
+    weights = np.array([weights.sum() for weights in rows])
+    inputs = _inputs(sample, table)
     for j, fold in enumerate(folds):
         if classes is None:
             y: NDArray[Any] = table.y_mean + table.y[fold.test]
@@ -86,5 +90,25 @@ def scored_errors(
             else:
                 model = HeldOutClassifier(outputs, classes)
             scorer = check_scoring(model, scoring=selector.scoring)
-            errors[k, j] = -scorer(model, sample.X[fold.test], y)
+            errors[k, j] = -scorer(model, inputs[fold.test], y, **_weights(scorer, rows[j]))
+    if not np.isfinite(errors).all():
+        raise InvalidDataError(
+            f"scoring={selector.scoring!r} gave a score that is not a number on a fold of "
+            f"{min(len(fold.test) for fold in folds)} rows. Use fewer folds (cv) or another score."
+        )
     return errors, weights
+
+
+def _inputs(sample: Sample, table: Table) -> Array:
+    """The rows as the user gave them: all columns, in their order and units."""
+    centre, scale, columns = table.scaler.centre, table.scaler.scale, table.columns
+    X = np.tile(centre, (len(sample.X), 1))
+    X[:, columns] += sample.X * scale[columns]
+    return X
+
+
+def _weights(scorer: Any, weights: Array) -> dict[str, Array]:
+    """``sample_weight`` for a scorer that takes it, where the weights differ."""
+    takes = inspect.signature(scorer).parameters
+    known = "sample_weight" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
+    return {"sample_weight": weights} if known and np.ptp(weights) > 0 else {}

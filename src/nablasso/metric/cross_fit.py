@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.metric.nested import Fit, fit_groups, ranking, sizes
+from nablasso.metric.paired import paired
 from nablasso.metric.sample import Sample
 from nablasso.metric.search import follow
 from nablasso.metric.start import Start
@@ -90,11 +91,9 @@ def absolute_errors(sample: Sample, folds: Sequence[FoldFits]) -> tuple[Array, A
 
 def fewest(errors: Array, weights: Array, clearly: float = CLEARLY) -> tuple[int, int]:
     """Index of the smallest model not clearly worse than the best, and of the best."""
-    weights = weights / weights.sum()
     best = int(np.argmin(errors @ weights))
     for k in range(best):
-        delta = errors[k] - errors[best]
-        mean = float(weights @ delta)
-        if mean <= clearly * float(np.sqrt(weights**2 @ (delta - mean) ** 2)):
+        loss = paired(errors[k] - errors[best], weights)
+        if loss.mean <= clearly * loss.error:
             return k, best
     return best, best

@@ -2,7 +2,7 @@
 
 A ranking that failed in some folds lets the curve of nested models fall late, and then carries
 groups that do nothing. So groups are taken away, the least useful first, as long as the
-leave-one-out absolute errors do not clearly grow.
+leave-one-out absolute errors do not clearly exceed those of all chosen groups together.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nablasso.metric.cross_fit import CLEARLY
 from nablasso.metric.nested import fit_groups
+from nablasso.metric.paired import paired
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
 
@@ -26,19 +27,16 @@ def needed(sample: Sample, start: Start, chosen: Index, scales: Array) -> Index:
         residuals = fit_groups(sample, start, groups, scales).residuals
         return np.asarray(np.abs(residuals).sum(axis=1))
 
-    current = errors(chosen)
+    together = errors(chosen)  # the yardstick for all steps: small losses must not add up
     while True:
         without = []
         for group in chosen[~sample.kept[chosen]]:
             rest = chosen[chosen != group]
-            errors_rest = errors(rest)
-            delta = errors_rest - current
-            mean = float(sample.weights @ delta)
-            spread = float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
-            without.append((mean - CLEARLY * spread, rest, errors_rest))
+            loss = paired(errors(rest) - together, sample.weights)
+            without.append((loss.mean - CLEARLY * loss.error, rest))
         if not without:
             return chosen
-        worst, rest, errors_rest = min(without, key=lambda entry: entry[0])
-        if worst > 0:
+        excess, rest = min(without, key=lambda entry: entry[0])
+        if excess > 0:
             return chosen
-        chosen, current = rest, errors_rest
+        chosen = rest

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.metric.passes import DROP, Metric, Walk
+from nablasso.metric.passes import DROP, KEPT_SCALE, Metric, Walk
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
 
@@ -81,7 +81,7 @@ def halve(walks: Sequence[Walk], n_passes: int) -> None:
     """Advance all walks by ``ROUND`` passes, the better half by as many again, and so on."""
     running, done = list(walks), 0
     while running and done < n_passes:
-        step = ROUND if len(running) > LAST else n_passes - done
+        step = min(ROUND, n_passes - done) if len(running) > LAST else n_passes - done
         for walk in running:
             walk.advance(step)
         done += step
@@ -101,4 +101,4 @@ def handed_on(sample: Sample, metric: Metric) -> Array:
     """Initial scales for another kernel: the derivative norms of this one's fit."""
     ratios = metric.ratios(sample)
     scales = np.where(ratios < DROP, 0.0, ratios)
-    return np.where(sample.kept, np.maximum(scales, DROP), scales)
+    return np.where(sample.kept, np.maximum(scales, KEPT_SCALE), scales)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nablasso.metric.cross_fit import FoldFits, absolute_errors, fewest, fit_fold
 from nablasso.metric.needed import needed
 from nablasso.metric.nested import ranking
+from nablasso.metric.paired import paired
 from nablasso.metric.sample import Sample
 from nablasso.metric.search import Trail, best_of_families, plain, search
 from nablasso.metric.start import Start
@@ -155,14 +156,12 @@ def _survivors(candidates: list[Candidate]) -> tuple[list[Candidate], list[Candi
     """Candidates not clearly worse than the best, and the others."""
     best = min(candidates, key=lambda candidate: float(candidate.curve.min()))
     reference = best.errors[int(np.argmin(best.curve))]
-    weights = best.weights / best.weights.sum()
     alive: list[Candidate] = []
     worse: list[Candidate] = []
     for candidate in candidates:
-        delta = candidate.errors[int(np.argmin(candidate.curve))] - reference
-        mean = float(weights @ delta)
-        spread = float(np.sqrt(weights**2 @ (delta - mean) ** 2))
-        (worse if mean > WORSE * spread else alive).append(candidate)
+        own = candidate.errors[int(np.argmin(candidate.curve))]
+        loss = paired(own - reference, best.weights)
+        (worse if loss.mean > WORSE * loss.error else alive).append(candidate)
     return alive, worse
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.metric.nested import fit_groups
+from nablasso.metric.paired import paired
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
+from nablasso.preparation import absolute_correlations
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -29,13 +31,11 @@ ROUNDING = 1e-9  # relative difference between the errors of a fit with and with
 
 def group_correlations(sample: Sample, chosen: Index) -> Array:
     """Largest absolute correlation between columns of two groups, (chosen, all groups)."""
-    Z = sample.X - sample.weights @ sample.X
-    size = np.sqrt(sample.weights @ Z**2)
-    Z = Z / np.where(size > 0, size, 1.0)
     out = np.zeros((len(chosen), sample.n_groups))
     for row, group in enumerate(chosen):
-        own = Z[:, sample.labels == group] * sample.weights[:, None]
-        np.maximum.at(out[row], sample.labels, np.abs(own.T @ Z).max(axis=0))
+        own = np.flatnonzero(sample.labels == group)
+        sizes = absolute_correlations(sample.X, sample.weights, own)
+        np.maximum.at(out[row], sample.labels, sizes.max(axis=0))
     return out
 
 
@@ -65,10 +65,8 @@ def with_twins(
     alone = errors(chosen, scales)
     best, gain = chosen, -np.inf
     for threshold, groups, shared in closures:
-        delta = alone - errors(groups, shared)
-        mean = float(sample.weights @ delta)
-        clear = CLEARLY * float(np.sqrt(sample.weights**2 @ (delta - mean) ** 2))
-        clear += ROUNDING * float(sample.weights @ alone)
+        mean, error = paired(alone - errors(groups, shared), sample.weights)
+        clear = CLEARLY * error + ROUNDING * float(sample.weights @ alone)
         if mean >= (-clear if threshold == COPY else clear) and mean > gain:
             best, gain = groups, mean
     return best
@@ -76,8 +74,11 @@ def with_twins(
 
 def _closures(sample: Sample, chosen: Index, scales: Array) -> Iterator[tuple[float, Index, Array]]:
     """Closures that differ: correlation needed, groups, and the scales of all groups."""
-    correlations = group_correlations(sample, chosen)
-    partner = chosen[np.argmax(correlations, axis=0)]
+    decided = chosen[~sample.kept[chosen]]  # what is kept by decree draws nothing in
+    if not len(decided):
+        return
+    correlations = group_correlations(sample, decided)
+    partner = decided[np.argmax(correlations, axis=0)]
     strongest = correlations.max(axis=0)
     strongest[chosen] = 0.0
     n_before = 0

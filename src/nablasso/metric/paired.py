@@ -1,0 +1,24 @@
+"""Paired comparison: what rows have in common is taken out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Difference(NamedTuple):
+    """Weighted mean of a difference between rows, and its standard error."""
+
+    mean: float
+    error: float
+
+
+def paired(differences: Array, weights: Array) -> Difference:
+    """Mean and standard error of ``differences`` (n,); ``weights`` need not add up to one."""
+    weights = weights / weights.sum()
+    mean = float(weights @ differences)
+    return Difference(mean, float(np.sqrt(weights**2 @ (differences - mean) ** 2)))
