@@ -51,7 +51,7 @@ from nablasso.metric import (
 from nablasso.metric.nested import ridge_fit
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import MIN_ROWS, Table
+from nablasso.preparation import Table
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
@@ -195,9 +195,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         parts = [[np.unique(inside[part][inside[part] >= 0]) for part in fold] for fold in drawn]
         # copies of a row that a splitter tears apart are tested, not trained on
         parts = [[np.setdiff1d(train, test), test] for train, test in parts]
-        if any(len(train) < MIN_ROWS or not len(test) for train, test in parts):
+        if any(len(train) < 2 or not len(test) for train, test in parts):
             raise InvalidDataError(
-                f"Every fold needs at least {MIN_ROWS} training rows and one test row among the "
+                "Every fold needs at least 2 distinct training rows and one test row among the "
                 f"{len(sample.X)} rows that are searched. Use a number for cv, or folds that mix "
                 "the rows."
             )
