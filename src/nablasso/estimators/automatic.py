@@ -195,13 +195,14 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         parts = [[np.unique(inside[part][inside[part] >= 0]) for part in fold] for fold in drawn]
         # copies of a row that a splitter tears apart are tested, not trained on
         parts = [[np.setdiff1d(train, test), test] for train, test in parts]
-        if any(len(train) < 2 or not len(test) for train, test in parts):
+        folds = [(train, test) for train, test in parts if len(train) > 1 and len(test)]
+        if not folds:
             raise InvalidDataError(
-                "Every fold needs at least 2 distinct training rows and one test row among the "
-                f"{len(sample.X)} rows that are searched. Use a number for cv, or folds that mix "
-                "the rows."
+                "A fold needs at least 2 distinct training rows and one test row among the "
+                f"{len(sample.X)} rows that are searched; cv gives none. Use a number for cv, or "
+                "folds that mix the rows."
             )
-        return [(train, test) for train, test in parts]
+        return folds
 
     def _discoveries(
         self, sample: Sample, selection: Selection, table: Table, d: int
