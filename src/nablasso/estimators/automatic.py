@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.fitting import Fit, all_certified, spread
@@ -59,6 +60,7 @@ Index = NDArray[np.intp]
 
 SEARCH_ROWS = 1000  # rows that metric, support and certificate are found on: O(n^3) each
 REFIT_ROWS = 4000  # rows that the predictor is fitted on
+FEW_ROWS = 500  # up to which one BLAS thread is faster than several
 LARGEST = 100  # groups that nested models go up to, unless max_features says otherwise
 
 
@@ -100,8 +102,16 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         return np.asarray(self.support_)
 
     def _fit_automatically(self, X: Array, y: Any, table: Table, groups: Any) -> None:
-        """Everything between a prepared table and fitted attributes."""
+        """Everything between a prepared table and fitted attributes.
+
+        Thousands of small matrices: several BLAS threads on each would wait for one another.
+        """
         self._check_parameters()
+        with threadpool_limits(1 if len(table.X) <= FEW_ROWS else None, user_api="blas"):
+            self._learn(X, y, table, groups)
+
+    def _learn(self, X: Array, y: Any, table: Table, groups: Any) -> None:
+        """Search, decide, refit, certify, read."""
         d, everything = X.shape[1], self._sample(table)
         sample, searched = everything.first(SEARCH_ROWS), _first(table, SEARCH_ROWS)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -143,10 +153,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 f"Interrupted: the selection of {type(self).__name__} rests on "
                 f"{self.tried_[0]['n_folds']} folds only. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=5)
+            warnings.warn(caution, UserWarning, stacklevel=6)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
