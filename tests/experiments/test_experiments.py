@@ -40,8 +40,8 @@ def test_protocol_has_a_row_per_way_and_beats_the_mean():
         ("E1", 30, False),
         ("E1", 30, True),
     ]
-    spread = np.sqrt(40)  # variance of the six cubic terms is above that
-    assert all(0 < row["rmse"] < 2 * spread and 0 <= row["tanimoto"] <= 1 for row in rows)
+    deviation = 14.5  # of y, from 100000 rows
+    assert all(0 < row["rmse"] < deviation and 0 <= row["tanimoto"] <= 1 for row in rows)
     assert rows[1]["n_selected"] % 3 == 0
 
 

@@ -25,7 +25,7 @@ from nablasso.estimators.outcome import describe, read_outcome
 from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import scored_errors
 from nablasso.estimators.stratified import stratified_folds
-from nablasso.estimators.validation import column_indices, group_labels
+from nablasso.estimators.taught import sample_of
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.inference import (
     HeldOut,
@@ -171,16 +171,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             )
 
     def _sample(self, table: Table) -> Sample:
-        labels = group_labels(self, self.feature_groups)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        inside, numbers = np.unique(labels[table.columns], return_inverse=True)
-        return Sample(
-            X=table.X,
-            Y=self._targets(table),
-            weights=table.weights,
-            labels=numbers.astype(np.intp),
-            kept=np.isin(inside, labels[kept]),
-        )
+        return sample_of(self, table, self._targets(table))
 
     def _starts(self, n_samples: int, n_groups: int) -> list[Start]:
         if isinstance(self.kernel, str) and self.kernel == "auto":

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
+from nablasso.estimators.taught import sample_of
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
@@ -27,7 +28,7 @@ from nablasso.estimators.validation import (
 from nablasso.exceptions import DegenerateFitWarning, InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
-from nablasso.metric import Sample, Start, Walk, next_scales
+from nablasso.metric import Start, Walk, next_scales
 from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
 from nablasso.penalties import Partition, Penalty
 from nablasso.preparation import Table, check_weights, prepare
@@ -150,16 +151,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         check_non_negative(self.power, "power")
         if self.n_passes == 1 or not table.X.shape[1]:
             return None
-        labels = group_labels(self, self.feature_groups)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        inside, numbers = np.unique(labels[table.columns], return_inverse=True)
-        sample = Sample(
-            table.X / table.deviations,
-            targets,
-            table.weights,
-            numbers.astype(np.intp),
-            np.isin(inside, labels[kept]),
-        )
+        sample = sample_of(self, table, targets)
         start = Start(clone(as_kernel(self.kernel)), power=float(self.power))
         best = Walk(sample, start).advance(int(self.n_passes) - 1).best
         scales = next_scales(sample, best, start.power)

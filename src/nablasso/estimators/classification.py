@@ -43,8 +43,7 @@ class DerivativeClassifierBase(LogOddsClassifier, DerivativeEstimator, ABC):
     def _families(
         self, table: Table, multiplier: float, points: PenaltyPoints | None
     ) -> list[Family]:
-        codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        targets = np.column_stack([np.where(table.y == code, 1.0, -1.0) for code in codes])
+        targets = self._signed_targets(table.y)
         metric = self._metric(table, targets)
         shared = Family(table, self._formulation(), multiplier, points, metric)
         return [shared.with_target(target) for target in targets.T]

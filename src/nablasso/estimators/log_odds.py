@@ -116,6 +116,11 @@ class LogOddsClassifier(ClassifierMixin):
         codes[counted] = np.searchsorted(self.classes_, y[counted])
         return X, codes, weights
 
+    def _signed_targets(self, codes: Array) -> Array:
+        """Plus or minus one per function, (n, q): one for two classes, else one per class."""
+        ours = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return np.column_stack([np.where(codes == code, 1.0, -1.0) for code in ours])
+
     def _class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
         k = len(self.classes_)

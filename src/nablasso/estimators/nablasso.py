@@ -184,8 +184,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         return self
 
     def _targets(self, table: Table) -> Array:
-        codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return np.column_stack([np.where(table.y == code, 1.0, -1.0) for code in codes])
+        return self._signed_targets(table.y)
 
     def _loss(self) -> Loss:
         return Logistic()
