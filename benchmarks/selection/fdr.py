@@ -21,11 +21,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import nablasso
+from benchmarks.provenance import record_run
 from benchmarks.selection.contestants.nablasso_default import Default
 from benchmarks.selection.judge import judge_support, wilson
 from benchmarks.selection.problems import PROBLEMS
-from benchmarks.selection.run import record_run, seed_range
-from benchmarks.selection.store import Row, RowStore
+from benchmarks.selection.run import seed_range
+from benchmarks.store import Row, RowStore
 
 Q = 0.1
 LEVEL = 0.9
@@ -169,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"skipped: {reason}\n")
         return
     store = RowStore(options.out, COLUMNS, KEY)
-    record_run(store, arguments)
+    record_run(store.path, arguments)
     work = [
         (part, name, options.n, seed)
         for part in options.parts

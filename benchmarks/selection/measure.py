@@ -16,7 +16,7 @@ from benchmarks.selection.contest import Answer, Contestant, Question
 from benchmarks.selection.contestants import CONTESTANTS
 from benchmarks.selection.judge import judge_support, rmse
 from benchmarks.selection.problems import PROBLEMS, Problem
-from benchmarks.selection.store import Row
+from benchmarks.store import Row
 from nablasso.datasets import KnownSupport
 
 KEY = ("contestant", "version", "problem", "n", "seed")

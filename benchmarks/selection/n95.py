@@ -18,11 +18,12 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.provenance import record_run
 from benchmarks.selection.judge import wilson
 from benchmarks.selection.measure import COLUMNS, KEY, Task, measure
 from benchmarks.selection.problems import TARGETED
-from benchmarks.selection.run import able, record_run
-from benchmarks.selection.store import RowStore
+from benchmarks.selection.run import able, seed_range
+from benchmarks.store import RowStore
 
 LEVEL = 0.95
 STORE = Path(__file__).parent / "results" / "n95_rows.csv"
@@ -109,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contestant", nargs="+", default=["nablasso", "gaussian_process"])
     parser.add_argument("--problems", nargs="+", default=[p for p in TARGETED if p != "E3"])
-    parser.add_argument("--seeds", type=int, default=40, help="seeds per probe")
+    parser.add_argument("--seeds", type=seed_range, default=range(1000, 1040), help="per probe")
     parser.add_argument("--first", type=int, default=80)
     parser.add_argument("--smallest", type=int, default=20)
     parser.add_argument("--largest", type=int, default=640)
@@ -120,20 +121,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder = options.out.parent
     curves = RowStore(folder / "n95_curve.csv", CURVE, CURVE[:3])
     answers = RowStore(folder / "n95.csv", ANSWER, ANSWER[:2])
-    record_run(store, arguments)
+    record_run(store.path, arguments)
     for name in able(options.contestant):
         for problem in options.problems:
             bounds = (options.first, options.smallest, options.largest)
-            seeds = range(options.seeds)
             found, short, curve = needed_rows(
-                name, problem, store, seeds, bounds, full=options.full
+                name, problem, store, options.seeds, bounds, full=options.full
             )
             curves.forget({(name, problem, str(n)) for n in curve})
             for n, point in curve.items():
                 curves.append(dict(zip(CURVE, (name, problem, n, *point), strict=True)))
             answers.forget({(name, problem)})
             text = f"over {options.largest}" if found is None else found
-            values = (name, problem, text, short, options.seeds, LEVEL)
+            values = (name, problem, text, short, len(options.seeds), LEVEL)
             answers.append(dict(zip(ANSWER, values, strict=True)))
             sys.stdout.write(f"{name} {problem}: n95 = {text}, {short} is not enough\n")
 

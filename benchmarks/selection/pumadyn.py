@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.provenance import record_run
 from benchmarks.selection.contest import Array, Question
 from benchmarks.selection.contestants import CONTESTANTS
 from benchmarks.selection.judge import rmse
-from benchmarks.selection.run import able, record_run
-from benchmarks.selection.store import RowStore
+from benchmarks.selection.run import able
+from benchmarks.store import RowStore
 
 FILE = "pumadyn_32nh.csv.gz"
 TRAIN = 1024
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     table = np.loadtxt(path, delimiter=",", skiprows=1)
     store = RowStore(options.out, COLUMNS, KEY)
-    record_run(store, arguments)
+    record_run(store.path, arguments)
     for number in range(options.splits):
         X, y, X_test, y_test = split(table, number, options.n)
         for name in able(options.contestants):

@@ -9,7 +9,6 @@ Each process uses one BLAS thread; ``--jobs`` processes share the tasks. ``--con
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +17,11 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.provenance import record_run
 from benchmarks.selection.contestants import CONTESTANTS
 from benchmarks.selection.measure import COLUMNS, KEY, Task, measure
 from benchmarks.selection.problems import PROBLEMS, TARGETED
-from benchmarks.selection.provenance import environment
-from benchmarks.selection.store import Row, RowStore
+from benchmarks.store import Row, RowStore
 
 ROWS = Path(__file__).parent / "results" / "rows.csv"
 
@@ -99,13 +98,6 @@ def seed_range(text: str) -> range:
     return range(int(first or 0), int(last))
 
 
-def record_run(store: RowStore, arguments: Sequence[str]) -> None:
-    """Append versions, machine and date of this run next to the rows."""
-    line = json.dumps({"arguments": list(arguments), **environment()})
-    with store.path.with_suffix(".runs.jsonl").open("a") as file:
-        file.write(line + "\n")
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure what is missing."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -126,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     work = to_do(wanted, store, fresh=options.fresh)
     sys.stderr.write(f"{len(wanted)} wanted, {len(work)} to do\n")
     if work:
-        record_run(store, arguments)
+        record_run(store.path, arguments)
         fill(store, work, options.jobs)
 
 

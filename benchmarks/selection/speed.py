@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
+from benchmarks.provenance import record_run
 from benchmarks.selection.contest import Question
 from benchmarks.selection.contestants import CONTESTANTS
-from benchmarks.selection.run import able, record_run
-from benchmarks.selection.store import RowStore
+from benchmarks.selection.run import able
+from benchmarks.store import RowStore
+from benchmarks.unit import SIZE, timed
 from nablasso.datasets import KnownSupport, make_additive, make_friedman1, make_two_way
 
-SIZE = 2000
 CASES = ((100, 40, 10.0), (1000, 30, 90.0))  # rows, columns, budget in E
 MAKERS: dict[str, Callable[..., KnownSupport]] = {
     "two_way": make_two_way,
@@ -34,15 +34,6 @@ MAKERS: dict[str, Callable[..., KnownSupport]] = {
 KEY = ("contestant", "n", "d", "problem", "repeat")
 COLUMNS = (*KEY, "source", "threads", "seconds", "eigh_seconds", "in_E", "budget")
 OUT = Path(__file__).parent / "results" / "speed.csv"
-
-
-def eigh_seconds(size: int = SIZE) -> float:
-    """One E."""
-    G = np.random.default_rng(0).standard_normal((size, size))
-    A = (G + G.T) / 2
-    start = time.perf_counter()
-    eigh(A)
-    return time.perf_counter() - start
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -58,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args(arguments)
     store = RowStore(options.out, COLUMNS, KEY)
-    record_run(store, arguments)
+    record_run(store.path, arguments)
     cases, repeats = (CASES[:1], 1) if options.smoke else (CASES, options.repeats)
     for name in able(options.contestants):
         for n, d, budget in cases:
@@ -67,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 for repeat in range(repeats):
                     question = _question(problem, n, d, repeat)
                     with threadpool_limits(options.threads):
-                        seconds, unit = timed(name, question, options.size)
+                        fit = partial(CONTESTANTS[name].fit, question)
+                        seconds, unit = timed(fit, options.size)
                     times.append(seconds / unit)
                     values = (name, n, d, problem, repeat, CONTESTANTS[name].source())
                     figures = (options.threads, f"{seconds:.4g}", f"{unit:.4g}", f"{times[-1]:.3f}")
@@ -84,15 +76,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _question(problem: str, n: int, d: int, seed: int) -> Question:
     data = MAKERS[problem](n, d, random_state=seed)
     return Question(data.X, data.y, seed=seed)
-
-
-def timed(name: str, question: Question, size: int) -> tuple[float, float]:
-    """Seconds of the fit, and of E around it."""
-    before = eigh_seconds(size)
-    start = time.perf_counter()
-    CONTESTANTS[name].fit(question)
-    seconds = time.perf_counter() - start
-    return seconds, (before + eigh_seconds(size)) / 2
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.memory import peak_gib
 from benchmarks.solvers.objective import TARGET, elimination_time, median_of, time_to_gap
 from benchmarks.solvers.problems import RIDGE, family, problem
 from nablasso.paths import alpha_grid, walk_path
@@ -19,13 +18,11 @@ Row = dict[str, float | int | str]
 MOST = 400  # outer iterations of the references
 
 MEMORY_SCRIPT = """
-import resource
 from nablasso import DerivativeLasso
 from nablasso.datasets import make_two_way
 data = make_two_way({n}, {d}, random_state=0)
 model = DerivativeLasso().fit(data.X, data.y)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(peak, model.n_iter_, model.relative_gap_)
+print(model.n_iter_, model.relative_gap_)
 """
 
 
@@ -94,18 +91,15 @@ def linear_fit(rows: list[Row], n: int) -> tuple[float, float, float]:
 
 def memory(n: int, d: int) -> Row:
     """Peak resident memory of a whole default fit in a process of its own."""
-    script = MEMORY_SCRIPT.format(n=n, d=d)
-    out = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True
-    ).stdout.split()
+    peak, (iterations, gap) = peak_gib(MEMORY_SCRIPT.format(n=n, d=d))
     dense = 8 * (n * d) ** 2 / 2**30
     return {
         "n": n,
         "d": d,
-        "peak_gib": float(out[0]),
+        "peak_gib": peak,
         "dense_L_gib": dense,
-        "iterations": int(out[1]),
-        "relative_gap": float(out[2]),
+        "iterations": int(iterations),
+        "relative_gap": float(gap),
     }
 
 

@@ -29,7 +29,7 @@ from benchmarks.selection.permutation import importance
 from benchmarks.selection.problems import PROBLEMS, TARGETED, TEST_ROWS, Problem
 from benchmarks.selection.ranking import KERNELS, Ridge, answer_from_order, sizes
 from benchmarks.selection.report import report
-from benchmarks.selection.store import RowStore
+from benchmarks.store import RowStore
 
 CHEAP = ("oracle_refit", "dictionary_lasso", "dictionary_mcp", "greedy", "lasso")
 

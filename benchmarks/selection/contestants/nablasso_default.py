@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import nablasso
+from benchmarks.provenance import digest
 from benchmarks.selection.contest import Answer, Contestant, Question
-from benchmarks.selection.provenance import digest
 
 
 def automatic(question: Question, **options: Any) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -39,3 +41,10 @@ def environment() -> dict[str, str]:
     found["machine"] = f"{platform.system()} {platform.machine()}"
     found["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     return found
+
+
+def record_run(rows: Path, arguments: Sequence[str]) -> None:
+    """Append versions, machine and date of this run next to the file of rows."""
+    line = json.dumps({"arguments": list(arguments), **environment()})
+    with rows.with_suffix(".runs.jsonl").open("a") as file:
+        file.write(line + "\n")
