@@ -87,17 +87,26 @@ def check_weights(sample_weight: object, n_samples: int) -> Array:
 
 
 def prepare(
-    X: Array, y: Array, sample_weight: Array, *, standardize: bool, centre_y: bool
+    X: Array,
+    y: Array,
+    sample_weight: Array,
+    *,
+    standardize: bool,
+    centre_y: bool,
+    centre_x: bool = False,
 ) -> Table:
-    """Make the :class:`Table` of validated arrays."""
+    """Make the :class:`Table` of validated arrays.
+
+    Columns that are not standardised are left as they are, or only centred with ``centre_x``.
+    """
     kept = np.flatnonzero(sample_weight > 0)
     if len(kept) < MIN_ROWS:
         raise InvalidDataError(
             f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
             f"got n_samples={len(kept)}."
         )
-    merged, inverse = np.unique(np.column_stack([X[kept], y[kept]]), axis=0, return_inverse=True)
-    weights = _sums(sample_weight[kept], inverse.ravel())
+    merged, inverse = _distinct(np.column_stack([X[kept], y[kept]]))
+    weights = _sums(sample_weight[kept], inverse)
     X_merged, y_merged = merged[:, :-1], merged[:, -1]
     row_order, column_order = canonical_order(X_merged, y_merged, weights)
     X_merged, y_merged = X_merged[row_order][:, column_order], y_merged[row_order]
@@ -106,10 +115,10 @@ def prepare(
     centre, scale, varies = _moments(X_merged, weights)
     deviations = np.ones_like(scale) if standardize else scale
     if not standardize:
-        centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        centre, scale = centre if centre_x else np.zeros_like(centre), np.ones_like(scale)
     y_mean = float(weights @ y_merged) if centre_y else 0.0
     rows = np.full(len(X), -1, dtype=np.intp)
-    rows[kept] = np.argsort(row_order)[inverse.ravel()]
+    rows[kept] = np.argsort(row_order)[inverse]
     back = np.argsort(column_order)
     return Table(
         X=np.ascontiguousarray(((X_merged - centre) / scale)[:, varies]),
@@ -133,8 +142,8 @@ def absolute_correlations(X: Array, weights: Array, chosen: Index) -> Array:
 
 def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     """Orders of the rows and of the columns that do not depend on how they came."""
-    ranks = np.column_stack([_ranks(column) for column in X.T])
-    rows = _mix(_ranks(y), _ranks(weights))
+    ranks = _ranks(X)
+    rows = _mix(_ranks(y[:, None])[:, 0], _ranks(weights[:, None])[:, 0])
     columns = np.zeros(X.shape[1], dtype=np.uint64)
     n_colours = 0
     while (found := len(np.unique(rows)) + len(np.unique(columns))) > n_colours:
@@ -160,6 +169,14 @@ def _skewness(X: Array) -> Array:
     return np.asarray(np.mean((centred / np.where(size > 0, size, 1.0)) ** 3, axis=0))
 
 
+def _distinct(rows: Array) -> tuple[Array, Index]:
+    """Distinct rows, and which of them each row is; rows are compared as bytes, so wide is fast."""
+    rows = np.ascontiguousarray(rows + 0.0)  # -0.0 becomes 0.0
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    return rows[first], inverse
+
+
 def _sums(values: Array, labels: Index) -> Array:
     """Sum of the values of each label, added up in an order that does not depend on theirs."""
     order = np.lexsort((values, labels))
@@ -173,8 +190,14 @@ def _without_rounding(centred: Array, y: Array) -> Array:
 
 
 def _ranks(values: Array) -> Hash:
-    """Dense ranks."""
-    return np.unique(values, return_inverse=True)[1].astype(np.uint64)
+    """Dense ranks within each column."""
+    order = np.argsort(values, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    steps = np.zeros(values.shape, dtype=np.uint64)
+    steps[1:] = ordered[1:] != ordered[:-1]
+    ranks = np.empty_like(steps)
+    np.put_along_axis(ranks, order, np.cumsum(steps, axis=0, dtype=np.uint64), axis=0)
+    return ranks
 
 
 def _mix(a: Hash, b: Hash) -> Hash:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nablasso import DerivativeLassoCV, NablassoRegressor
-from nablasso.estimators import derivative_cv
+from nablasso.estimators import cross_validation
 from nablasso.kernels import Polynomial
 
 QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "5", "--cv", "3")
@@ -150,7 +150,7 @@ def test_an_interrupt_after_a_fold_gives_a_provisional_answer_and_130(run, csv, 
         yield next(iter(items))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(derivative_cv, "track", first_only)
+    monkeypatch.setattr(cross_validation, "track", first_only)
     outcome = run("select", csv, "--target", "y", *QUICK, "--json")
     assert outcome.code == 130
     content = json.loads(outcome.out)

@@ -1,4 +1,4 @@
-"""The three rules for the length scale, against loops over pairs and neighbours."""
+"""The rules for the length scale, against loops over pairs and neighbours."""
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ def brute_force(X, counts, rule, neighbours=20):
         near += nearest * int(counts[i])
     return {
         "median": np.median(pairs),
+        "half_median": np.median(pairs) / 2,
         "neighbour20": np.mean(last),
         "median20": np.median(near),
     }[rule]
@@ -54,9 +55,9 @@ def test_rules_with_integer_weights(rule, n, seed):
     assert width_by_rule(X, counts / counts.sum(), rule) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_three_rules_differ():
+def test_the_rules_differ():
     X = points(40)
-    assert len({round(width_by_rule(X, np.ones(40), rule), 6) for rule in WIDTH_RULES}) == 3
+    assert len({round(width_by_rule(X, np.ones(40), rule), 6) for rule in WIDTH_RULES}) == 4
 
 
 @pytest.mark.parametrize("rule", WIDTH_RULES)
@@ -72,6 +73,12 @@ def test_weights_matter(rule):
 @pytest.mark.parametrize("n", [1, 2, 25])
 def test_width_is_one_when_all_points_coincide(rule, n):
     assert width_by_rule(np.full((n, 3), 7.0), np.ones(n), rule) == 1.0
+
+
+def test_half_median_of_mostly_equal_points_is_that_of_the_positive_distances():
+    X = np.array([[0.0]] * 6 + [[4.0]])
+    assert width_by_rule(X, np.ones(7), "half_median") == 2.0
+    assert width_by_rule(X, np.ones(7), "median") == 1.0
 
 
 @pytest.mark.parametrize("rule", WIDTH_RULES)
@@ -100,7 +107,7 @@ def test_width_scales_with_the_points():
 
 @pytest.mark.parametrize("rule", ["mean", "", "Median", None])
 def test_an_unknown_rule_lists_the_known_ones(rule):
-    rules = "median, neighbour20, median20"
+    rules = "median, half_median, neighbour20, median20"
     message = f"length_scale must be a positive number or one of {rules}; got {rule!r}"
     with pytest.raises(InvalidParameterError, match=message):
         width_by_rule(points(5), np.ones(5), rule)

@@ -6,17 +6,21 @@ folds and the canonical order are fixed before any fold is fitted.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from nablasso.estimators.base import DerivativeEstimator, DerivativeSelector
+from nablasso.estimators.cross_validation import (
+    by_name,
+    check_rule,
+    choose,
+    on_folds,
+    positive_list,
+)
 from nablasso.estimators.docs import document
 from nablasso.estimators.fold_scores import Cell, Data, Outcome, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
@@ -24,7 +28,6 @@ from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
 from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, alpha_grid
 from nablasso.preparation import Table
-from nablasso.progress import track
 from nablasso.solvers import as_solver
 from nablasso.spaces import PenaltyPoints
 
@@ -76,10 +79,7 @@ class CrossValidated(DerivativeEstimator):
         -------
         self
         """
-        if self.selection_rule not in ("1se", "min"):
-            raise InvalidParameterError(
-                f'selection_rule must be "1se" or "min"; got {self.selection_rule!r}.'
-            )
+        check_rule(self.selection_rule)
         X, y, weights = self._validate(X, y, sample_weight)
         table = self._prepare(X, y, weights)
         data = Data(X, y, weights, self._check_unlabeled(X_unlabeled))
@@ -93,11 +93,12 @@ class CrossValidated(DerivativeEstimator):
 
     def _grid(self, table: Table, points: PenaltyPoints | None) -> list[Cell]:
         cells = []
-        for width in _positive_list(self.widths, (1.0,), "widths"):
+        ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
+        for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
             families = self._families(table, width, points)
             self.loss_ = families[0].loss
             unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
-            for ridge in _positive_list(self.ridges, DEFAULT_RIDGES, "ridges"):
+            for ridge in ridges:
                 alphas = self._alphas(families, unit * ridge)
                 null_first = self.debias and isinstance(self.alphas, int | np.integer)
                 cells.append(Cell(width, unit * ridge, alphas, null_first))
@@ -105,7 +106,7 @@ class CrossValidated(DerivativeEstimator):
 
     def _alphas(self, families: list[Family], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
-            return np.sort(_positive_list(self.alphas, (), "alphas"))[::-1]
+            return np.sort(positive_list(self.alphas, "alphas"))[::-1]
         if self.alphas < 1:
             raise InvalidParameterError(
                 f"alphas must be a positive number or a list; got {self.alphas!r}."
@@ -119,24 +120,7 @@ class CrossValidated(DerivativeEstimator):
         """What the folds say, each (n_folds, n_candidates)."""
         tol = max(self.tol, FOLD_TOL)
         solver = as_solver(self.solver, tol, self.max_iter, self._loss())
-        jobs = (delayed(score_fold)(self, solver, data, cells, fold) for fold in folds)
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        label = f"{type(self).__name__} folds"
-        done: list[list[Outcome]] = []
-        try:
-            for outcome in track(results, len(folds), label, verbose=self.verbose):
-                done.append(outcome)
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            warnings.warn(
-                f"{type(self).__name__} was interrupted after {len(done)} of {len(folds)} folds; "
-                "its parameters are chosen by these alone.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        arrays = np.array(done, dtype=float).transpose(2, 0, 1)
-        return dict(zip(Outcome._fields, arrays, strict=True))
+        return by_name(Outcome, on_folds(self, score_fold, folds, self, solver, data, cells))
 
     def _store(self, cells: list[Cell], outcomes: dict[str, Array]) -> None:
         params = [
@@ -144,54 +128,23 @@ class CrossValidated(DerivativeEstimator):
             for cell in cells
             for alpha in cell.alphas
         ]
-        scores = outcomes["score"]
-        mean, std = scores.mean(axis=0), scores.std(axis=0)
-        sizes, steepness = outcomes["size"].mean(axis=0), outcomes["steepness"].mean(axis=0)
-        if np.isnan(mean).all():
-            raise InvalidParameterError(
-                f"scoring={self.scoring!r} gave no number on any candidate; folds of one row have "
-                "no R2, for example. Use larger folds or another score."
-            )
-        mean = np.where(np.isnan(mean), -np.inf, mean)
-        honest = steepness <= STEEPNESS_LIMIT
-        allowed = np.where(honest, mean, -np.inf) if honest.any() else mean
-        best = int(np.argmax(allowed))
-        if self.selection_rule == "1se":
-            within = allowed >= mean[best] - std[best] / np.sqrt(len(scores))
-            fewest = np.where(within, sizes, np.inf)
-            alpha = np.array([p["alpha"] for p in params])  # the least shrunk among equals
-            best = int(np.lexsort((alpha, -mean, fewest))[0])
-        rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
-        self.cv_results_ = {
-            "params": params,
-            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
-            **{f"split{i}_test_score": row for i, row in enumerate(scores)},
-            "mean_test_score": mean,
-            "std_test_score": std,
-            "rank_test_score": rank.astype(np.int32),
-            **{f"mean_{key}": outcomes[key].mean(axis=0) for key in ("fit_time", "score_time")},
-            **{f"std_{key}": outcomes[key].std(axis=0) for key in ("fit_time", "score_time")},
-            "mean_n_selected": sizes,
-            "mean_steepness": steepness,
-        }
-        self.best_index_, self.best_params_ = best, params[best]
-        self.best_score_ = float(mean[best])
+        steepness = outcomes["steepness"].mean(axis=0)
+        choice = choose(
+            params,
+            outcomes,
+            rule=self.selection_rule,
+            scoring=self.scoring,
+            allowed=steepness <= STEEPNESS_LIMIT,
+            ties=np.array([p["alpha"] for p in params]),  # the least shrunk among equals
+            steepness=steepness,
+        )
+        self.cv_results_, self.best_index_ = choice
+        self.best_params_, self.best_score_ = choice.params, choice.score
 
 
 def _smallest_ridge(family: Family) -> float:
     """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
     return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
-
-
-def _positive_list(values: Any, default: tuple[float, ...], name: str) -> Array:
-    """A non-empty list of positive numbers."""
-    try:
-        array = np.asarray(default if values is None else values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
-        raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
-    return array
 
 
 @dataclass(eq=False, repr=False)

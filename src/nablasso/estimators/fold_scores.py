@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 from threadpoolctl import threadpool_limits
 
+from nablasso.estimators.cross_validation import held_out_scorer
 from nablasso.estimators.folds import Fold
-from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, support_of, walk_path
 from nablasso.preparation import Table
 from nablasso.problems import Problem
@@ -82,10 +81,8 @@ def score_fold(
     train, test = fold
     table = selector._prepare(X[train], y[train], weights[train])
     points = selector._points(table, weights[train], unlabelled)
-    scorer = get_scorer(selector.scoring) if selector.scoring else selector._default_score
     test = test[weights[test] > 0]
-    uniform = np.ptp(weights) == 0  # a scorer of the user's own may not take weights
-    weighted = {} if uniform else {"sample_weight": weights[test]}
+    scorer = held_out_scorer(selector, weights, test)
     held_out = table.scaler.transform(X[test])[:, table.columns], weights[test]
     targets = selector._targets(y[test])
     families: dict[float, list[tuple[Family, Refits]]] = {}
@@ -102,7 +99,7 @@ def score_fold(
             for parts in zip(*per_problem, strict=True):
                 start = perf_counter()
                 model = _model(selector, [part.function for part in parts], table)
-                score = _score(scorer, model, X[test], targets, weighted)
+                score = scorer(model, X[test], targets)
                 results.append(_outcome(parts, score, perf_counter() - start))
     return results
 
@@ -124,18 +121,6 @@ def _model(selector: Any, functions: list[Function], table: Table) -> Any:
     vars(model).pop("feature_names_in_", None)  # folds are arrays without names
     model._keep(functions, table)
     return model
-
-
-def _score(scorer: Any, model: Any, X: Array, y: Array, weighted: dict[str, Array]) -> float:
-    try:
-        return float(scorer(model, X, y, **weighted))
-    except TypeError as error:
-        if weighted and "sample_weight" in str(error):
-            raise InvalidParameterError(
-                f"scoring must take sample_weight when weights are given; {scorer!r} does not. "
-                "Choose another scorer, or leave the weights out."
-            ) from error
-        raise
 
 
 def _candidates(

@@ -1,6 +1,7 @@
 """Length scales from the data, by name.
 
 * ``"median"``: weighted median of the distances between pairs of points.
+* ``"half_median"``: half of it (Ye and Xie 2012); of the positive distances where it is zero.
 * ``"neighbour20"``: mean distance to the 20th nearest neighbour (Rosasco et al. 2013).
 * ``"median20"``: median distance to the 20 nearest neighbours (Gregorova et al. 2018).
 
@@ -18,7 +19,7 @@ from nablasso.exceptions import InvalidParameterError
 
 Array = NDArray[np.float64]
 
-WIDTH_RULES = ("median", "neighbour20", "median20")
+WIDTH_RULES = ("median", "half_median", "neighbour20", "median20")
 MAX_ROWS = 2000
 NEIGHBOURS = 20
 
@@ -34,9 +35,15 @@ def width_by_rule(X: Array, weights: Array, rule: str) -> float:
     if len(X) < 2:
         return 1.0
     distances = pdist(X)
-    if rule == "median":
+    if rule in ("median", "half_median"):
         i, j = np.triu_indices(len(X), k=1)
-        width = _weighted_median(distances, weights[i] * weights[j])
+        pairs = weights[i] * weights[j]
+        width = _weighted_median(distances, pairs)
+        if rule == "half_median":
+            apart = distances > 0
+            if width == 0 and apart.any():
+                width = _weighted_median(distances[apart], pairs[apart])
+            width /= 2
     else:
         k = min(NEIGHBOURS, len(X) - 1)
         nearest = np.sort(squareform(distances), axis=1)[:, 1 : k + 1]
