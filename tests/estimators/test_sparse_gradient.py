@@ -1,0 +1,358 @@
+"""The sparse gradient estimators: results, options and what they improve, contracts, bad input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
+from nablasso import SparseGradientClassifier, SparseGradientRegressor, sparse_gradient_path
+from nablasso.datasets import make_rings, make_turlach
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.gradients import ForwardBackward
+from nablasso.kernels import Polynomial
+from nablasso.solvers import Status
+
+TURLACH = make_turlach(100, 10, random_state=0)
+AFFINE = {"kernel": Polynomial(1), "n_neighbors": 10}
+
+
+def smooth_data(seed, n=40, p=4, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, p))
+    return X, X[:, 0] + X[:, 1] ** 2 + noise * rng.normal(size=n)
+
+
+# --- results
+
+
+def test_turlach_is_selected_where_the_lasso_cannot_see_x1():
+    path = sparse_gradient_path(
+        TURLACH.X, TURLACH.y, estimator=SparseGradientRegressor(tol=1e-4, **AFFINE), n_alphas=20
+    )
+    sizes = path.support.sum(axis=1)
+    assert sizes[0] == 0
+    assert path.alphas[0] == path.alpha_max
+    assert np.flatnonzero(path.support[sizes == 5][0]).tolist() == [0, 1, 2, 3, 4]
+    assert np.all(path.relative_gaps <= 1e-4)
+
+
+def test_path_points_are_single_fits():
+    path = sparse_gradient_path(
+        TURLACH.X, TURLACH.y, estimator=SparseGradientRegressor(tol=1e-8, **AFFINE), n_alphas=6
+    )
+    model = SparseGradientRegressor(path.alphas[4], tol=1e-8, **AFFINE).fit(TURLACH.X, TURLACH.y)
+    np.testing.assert_array_equal(model.support_, path.support[4])
+    np.testing.assert_allclose(model.feature_importances_, path.importances[4], atol=1e-4)
+    assert model.alpha_max_ == pytest.approx(path.alpha_max, rel=1e-12)
+    assert model.objective_ == pytest.approx(path.objectives[4], rel=1e-7)
+
+
+def test_attributes_agree_with_each_other():
+    X, y = TURLACH.X, TURLACH.y
+    model = SparseGradientRegressor(0.001, **AFFINE).fit(X, y)
+    s, C = model.support_, model.coef_
+    assert C.shape == (10, 100)
+    assert 0 < s.sum() < 10
+    np.testing.assert_array_equal(np.any(C != 0, axis=1), s)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    K = 1 + Z @ Z.T
+    np.testing.assert_allclose(model.gradients_, (C @ K).T / X.std(axis=0), atol=1e-7)
+    np.testing.assert_allclose(model.predict_gradient(X), model.gradients_, atol=1e-8)
+    xi = model.gradient_covariance_.toarray()
+    np.testing.assert_allclose(xi, C @ K @ C.T, atol=1e-8)
+    np.testing.assert_allclose(model.feature_importances_, np.sqrt(np.diag(xi)) / y.std())
+    np.testing.assert_allclose(model.transform(X), Z @ model.components_.T)
+    np.testing.assert_allclose(model.select(X), X[:, s])
+    assert model.get_support(indices=True).tolist() == np.flatnonzero(s).tolist()
+    assert model.spectrum_[: len(model.components_)].sum() >= 0.95 * np.trace(xi)
+    assert f"{s.sum()} of 10 variables matter" in model.summary()
+    assert model.selection_status_ == "clear"
+
+
+def test_prediction_by_directions_selected_variables_or_any_estimator():
+    X, y = TURLACH.X, TURLACH.y
+    new = make_turlach(200, 10, random_state=1)
+    for settings in ({}, {"predict_from": "selected"}):
+        model = SparseGradientRegressor(0.001, **AFFINE, **settings).fit(X, y)
+        assert model.score(new.X, new.y) > 0.6
+    model = SparseGradientRegressor(0.001, predictor=LinearRegression(), **AFFINE).fit(X, y)
+    features = model.transform(X)
+    expected = LinearRegression().fit(features, y).predict(features)
+    np.testing.assert_allclose(model.predict(X), expected)
+
+
+def test_classes_as_text_and_prediction_through_f0():
+    data = make_rings(60, 6, spread=0.5, random_state=0)
+    y = np.where(data.y > 0, "inner", "outer")
+    model = SparseGradientClassifier(standardize=False, tol=1e-3).fit(data.X, y)
+    assert model.classes_.tolist() == ["inner", "outer"]
+    assert model.support_[:2].all()
+    assert model.score(data.X, y) > 0.9
+    odds = model.decision_function(data.X)
+    np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], 1 / (1 + np.exp(-odds)))
+    assert model.gradients_.shape == (60, 6)
+
+
+def test_three_classes_are_one_against_the_rest():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = np.where(X[:, 0] > 0.4, "a", np.where(X[:, 1] > 0, "b", "c"))
+    model = SparseGradientClassifier().fit(X, y)
+    assert model.gradients_.shape == (60, 3, 4)
+    assert model.support_[:2].all()
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    one = SparseGradientClassifier(model.alpha_, ridge=model.ridge_).fit(X, y == "b")
+    np.testing.assert_allclose(one.gradients_, model.gradients_[:, 1], atol=1e-3)
+
+
+# --- options, and what each improves
+
+
+def gradient_error(model, X, truth):
+    return float(np.sqrt(np.mean((model.predict_gradient(X) - truth) ** 2)))
+
+
+def test_two_steps_bring_the_gradients_nearer_to_the_truth():
+    errors = []
+    for seed in range(4):
+        X, y = smooth_data(seed, n=60, p=8)
+        truth = np.column_stack([np.ones(60), 2 * X[:, 1], *np.zeros((6, 60))])
+        models = [SparseGradientRegressor(tol=1e-4, two_step=t).fit(X, y) for t in (False, True)]
+        np.testing.assert_array_equal(models[0].support_, models[1].support_)
+        assert models[0].dual_gap_ == models[1].dual_gap_
+        errors.append([gradient_error(model, X, truth) for model in models])
+    one, two = np.mean(errors, axis=0)
+    assert two < 0.95 * one
+
+
+def test_adaptive_weights_raise_the_relevant_variables_above_the_noise():
+    ratios = []
+    for seed in range(5):
+        rng = np.random.default_rng(40 + seed)
+        X = rng.uniform(-1, 1, size=(80, 20))
+        y = np.sin(2 * X[:, 0]) + 2 * X[:, 1] ** 2 + 0.1 * rng.normal(size=80)
+        models = [
+            SparseGradientRegressor(tol=1e-3, adaptive_weights=a).fit(X, y) for a in (False, True)
+        ]
+        ratios.append(
+            [m.feature_importances_[1] / m.feature_importances_[2:].max() for m in models]
+        )
+    plain, adaptive = np.mean(ratios, axis=0)
+    assert adaptive > 1.1 * plain
+
+
+def test_adaptive_weights_find_the_rings_behind_wide_noise():
+    data = make_rings(40, 200, spread=3.0, random_state=0)
+    shared = {"kernel": "linear", "standardize": False, "tol": 1e-4}
+    top = SparseGradientClassifier(1e3, **shared).fit(data.X, data.y).alpha_max_
+    plain, adaptive = (
+        SparseGradientClassifier(0.3 * top, adaptive_weights=a, **shared).fit(data.X, data.y)
+        for a in (False, True)
+    )
+    assert plain.support_.sum() > 10
+    np.testing.assert_array_equal(adaptive.support_, data.support)
+    # the last problem is the one on the selected columns, at the same fraction of its alpha_max
+    alone = SparseGradientClassifier(adaptive.alpha_, **shared).fit(data.X[:, :2], data.y)
+    assert alone.support_.all()
+    assert adaptive.alpha_ / alone.alpha_max_ == pytest.approx(0.3)
+    assert adaptive.objective_ == pytest.approx(alone.objective_, abs=1e-6)
+
+
+def test_smoothness_helps_and_unlabelled_rows_help_it():
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, U = rng.uniform(-1, 1, size=(20, 2)), rng.uniform(-1, 1, size=(80, 2))
+        y = X.sum(axis=1) + 0.3 * rng.normal(size=20)
+        alpha = 0.01 * SparseGradientRegressor(tol=1e-2).fit(X, y).alpha_max_
+        smooth = SparseGradientRegressor(alpha, tol=1e-4, smoothness=1.0)
+        models = [
+            SparseGradientRegressor(alpha, tol=1e-4).fit(X, y),
+            clone(smooth).fit(X, y),
+            clone(smooth).fit(X, y, X_unlabeled=U),
+        ]
+        errors.append([gradient_error(model, U, 1.0) for model in models])
+    none, labelled, unlabelled = np.mean(errors, axis=0)
+    assert unlabelled < 0.9 * labelled
+    assert labelled < 0.8 * none
+
+
+def test_the_squared_form_has_the_lassos_solutions():
+    X, y = smooth_data(0)
+    squared = SparseGradientRegressor(penalty="squared", tol=1e-10).fit(X, y)
+    total = np.sum(squared.feature_importances_) * y.std()
+    lasso = SparseGradientRegressor(2 * squared.alpha_ * total, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(
+        squared.feature_importances_, lasso.feature_importances_, rtol=1e-3, atol=1e-5
+    )
+    assert squared.alpha_max_ == np.inf
+
+
+def test_the_ridge_form_selects_everything_and_solves_wide_tables():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 200))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    model = SparseGradientRegressor(penalty="ridge", kernel="linear").fit(X, y)
+    assert model.support_.all()
+    assert model.relative_gap_ <= 1e-5
+    assert np.argmax(model.feature_importances_) == 0
+
+
+def test_groups_enter_as_a_whole_and_kept_columns_stay():
+    X, y = smooth_data(1)
+    grouped = SparseGradientRegressor(feature_groups=[[0, 3], [1], [2]]).fit(X, y)
+    assert grouped.support_[0] == grouped.support_[3]
+    kept = SparseGradientRegressor(alpha=10.0, always_keep=[2]).fit(X, y)
+    assert kept.get_support(indices=True).tolist() == [2]
+    assert kept.relative_gap_ <= 1e-6
+
+
+# --- contracts
+
+
+@pytest.mark.parametrize("kind", [SparseGradientRegressor, SparseGradientClassifier])
+def test_weights_are_copies_and_permutations_permute(kind):
+    X, y = smooth_data(2, n=25)
+    y = (y > np.median(y)).astype(int) if kind is SparseGradientClassifier else y
+    weights = np.arange(25) % 3
+    settings = {"n_neighbors": 5, "ridge": 0.01, "tol": 1e-4}
+    weighted = kind(**settings).fit(X, y, weights)
+    copied = kind(**settings).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.feature_importances_, copied.feature_importances_)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(25), rng.permutation(4)
+    moved = kind(**settings).fit(X[rows][:, columns], y[rows], weights[rows])
+    np.testing.assert_array_equal(
+        moved.feature_importances_, weighted.feature_importances_[columns]
+    )
+    np.testing.assert_allclose(moved.gradients_, weighted.gradients_[rows][:, columns], atol=1e-12)
+    assert weighted.gradients_.shape == (25, 4)  # rows of weight zero too
+    np.testing.assert_allclose(weighted.gradients_, weighted.predict_gradient(X), atol=1e-8)
+    np.testing.assert_allclose(moved.coef_, weighted.coef_[columns][:, rows], atol=1e-10)
+
+
+def test_column_names_are_used():
+    pd = pytest.importorskip("pandas")
+    X, y = smooth_data(3)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = SparseGradientRegressor(always_keep=["d"]).fit(frame, y)
+    assert model.support_[3]
+    assert list(model.select(frame).columns) == [
+        c for c in "abcd" if model.support_["abcd".index(c)]
+    ]
+    assert model.get_feature_names_out()[0] == "sparsegradientregressor0"
+
+
+# --- bad input
+
+
+def test_an_empty_support_transforms_to_zeros_with_a_warning():
+    X, y = smooth_data(0)
+    model = SparseGradientRegressor(alpha=1e6).fit(X, y)
+    with pytest.warns(UserWarning, match="Nothing was selected"):
+        projected = model.transform(X)
+    assert projected.tolist() == [[0.0]] * 40
+    np.testing.assert_allclose(model.predict(X), y.mean())
+    assert model.selection_status_ == "none found"
+    assert "None of the 4 variables" in model.summary()
+
+
+def test_one_class_is_refused():
+    X, _ = smooth_data(0)
+    with pytest.raises(InvalidDataError, match="at least two classes"):
+        SparseGradientClassifier().fit(X, np.ones(40))
+
+
+def test_identical_points_are_no_obstacle():
+    X, y = smooth_data(0)
+    X[:30] = X[0]  # most distances are zero, so is their median; y differs
+    model = SparseGradientRegressor().fit(X, y)
+    assert model.bandwidth_ > 0
+    assert np.isfinite(model.gradients_).all()
+
+
+def test_a_table_of_constants_selects_nothing():
+    model = SparseGradientRegressor().fit(np.ones((10, 3)), np.arange(10.0))
+    assert not model.support_.any()
+    np.testing.assert_allclose(model.predict(np.ones((2, 3))), 4.5)
+    flat = SparseGradientRegressor().fit(smooth_data(0)[0], np.ones(40))
+    assert not flat.support_.any()
+
+
+def test_rows_without_weights_are_named():
+    X, y = smooth_data(0)
+    X[17] = 1e4
+    with pytest.warns(UserWarning, match="Rows 17 are so far"):
+        SparseGradientRegressor(standardize=False).fit(X, y)
+    with pytest.raises(InvalidDataError, match=r"no gradient can be learned\. Rows 0, 1"):
+        SparseGradientRegressor(bandwidth=1e-4).fit(*smooth_data(0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_neighbors": 40}, "n_neighbors must be smaller than the number of distinct rows, 40"),
+        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1; got 0"),
+        ({"penalty": "l1"}, "penalty must be one of lasso, squared, ridge; got 'l1'"),
+        ({"bandwidth": -1}, "bandwidth must be a positive number or one of"),
+        ({"length_scale": "wide"}, "length_scale must be a positive number or one of"),
+        ({"alpha": 0}, "alpha must be positive; got 0"),
+        ({"alpha": -1}, "alpha must be zero or positive"),
+        ({"smoothness": -1}, "smoothness must be zero or positive"),
+        ({"ridge": 0}, "ridge must be a positive number; got 0"),
+        ({"n_components": 1.5}, "n_components must be a whole number"),
+        ({"predict_from": "all"}, "predict_from must be"),
+    ],
+)
+def test_bad_parameters_are_named(settings, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        SparseGradientRegressor(**settings).fit(*smooth_data(0))
+
+
+def test_unlabelled_rows_without_smoothness_are_refused():
+    X, y = smooth_data(0)
+    with pytest.raises(InvalidParameterError, match="set smoothness above 0"):
+        SparseGradientRegressor().fit(X, y, X_unlabeled=X)
+
+
+def test_a_second_step_that_ends_early_says_so():
+    X, y = smooth_data(0, n=40, p=6)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = SparseGradientRegressor(two_step=True, tol=1e-12, max_iter=60).fit(X, y)
+    assert model.solver_status_ != "converged"
+
+
+def test_a_predictor_without_weights_sees_copies():
+    X, y = smooth_data(0, n=40, p=4)
+    X, y = np.vstack([X, X[:3]]), np.r_[y, y[:3]]
+    shared = {"predictor": KNeighborsRegressor(2), "tol": 1e-3}
+    model = SparseGradientRegressor(**shared).fit(X, y)
+    features = model.transform(X)
+    expected = KNeighborsRegressor(2).fit(features, y).predict(features)
+    np.testing.assert_allclose(model.predict(X), expected)
+    with pytest.raises(InvalidParameterError, match="must take sample_weight"):
+        SparseGradientRegressor(**shared).fit(X, y, sample_weight=np.linspace(1, 2, len(X)))
+    with pytest.raises(InvalidParameterError, match="scikit-learn estimator"):
+        SparseGradientRegressor(predictor="ridge").fit(X, y)
+
+
+def test_an_interrupt_ends_the_adaptation(monkeypatch):
+    data = make_rings(40, 30, spread=1.0, random_state=0)
+    model = SparseGradientClassifier(kernel="linear", standardize=False, adaptive_weights=True)
+    calls = []
+
+    def once(self, problem, start=None):
+        calls.append(problem.X.shape[1])
+        found = solve(self, problem, start)
+        return replace(found, status=Status.INTERRUPTED) if len(calls) == 1 else found
+
+    solve = ForwardBackward.solve
+    monkeypatch.setattr(ForwardBackward, "solve", once)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(data.X, data.y)
+    assert calls == [30]
+    assert model.solver_status_ == "interrupted"

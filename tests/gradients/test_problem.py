@@ -1,0 +1,119 @@
+"""Objective, gradient, dual and ``alpha_max``, against loops and finite differences."""
+
+import numpy as np
+import pytest
+
+from nablasso.gradients import Point, null_point
+from tests.gradients.problems import literal_objective, setting
+
+CASES = {
+    "dense": {},
+    "neighbours": {"n_neighbors": 4},
+    "weights": {"weights": np.linspace(1, 3, 14)},
+    "classes": {"classes": True},
+    "classes, neighbours": {"classes": True, "n_neighbors": 4},
+}
+OTHERS = {
+    "smooth": {"smoothness": 0.5},
+    "unlabelled": {"smoothness": 0.5, "unlabelled": 6},
+    "unlabelled, neighbours": {"smoothness": 0.5, "unlabelled": 6, "n_neighbors": 4},
+    "kept": {"kept": (1,)},
+    "squared": {"form": "squared"},
+    "ridge": {"form": "ridge"},
+    "groups": {"labels": [0, 0, 1, 1, 2]},
+}
+
+
+def make(case, alpha=0.01):
+    ours, y = setting(**case)
+    offset = 0.02 if ours.recipe.classes else None
+    return ours, y, ours.problem(y, alpha, offset)
+
+
+def random_point(problem, columns, seed=0):
+    rng = np.random.default_rng(seed)
+    r = problem.phi.shape[1]
+    c = rng.normal(size=r) if problem.has_offset else np.zeros(r)
+    return Point(np.asarray(columns), rng.normal(size=(len(columns), r)) * 0.1, c)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_objective_is_that_of_the_paper(case):
+    ours, y, problem = make(case)
+    point = random_point(problem, [0, 3])
+    C = np.zeros((problem.X.shape[1], len(y)))
+    C[point.columns] = ours.factor.coefficients(point.B)
+    c0 = ours.factor.coefficients(point.c[None])[0] if problem.has_offset else None
+    expected = literal_objective(ours, y, C, 0.01, c0)
+    assert problem.certificate(point).primal == pytest.approx(expected, rel=1e-8)
+
+
+def test_smoothness_is_the_sum_over_all_points():
+    ours, _, problem = make(OTHERS["unlabelled"])
+    point = random_point(problem, [0, 2])
+    f = ours.factor.phi @ point.B.T
+    Z = np.vstack([ours.table.X, ours.points.extra])
+    q = ours.points.weights
+    assert len(q) == 20
+    expected = 0.0
+    for i in range(len(Z)):
+        for j in range(len(Z)):
+            w = np.exp(-np.sum((Z[i] - Z[j]) ** 2) / (2 * ours.bandwidth**2))
+            expected += 0.5 * q[i] * q[j] * w * np.sum((f[i] - f[j]) ** 2)
+    assert problem.roughness(point.B) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("case", [*CASES.values(), *OTHERS.values()], ids=[*CASES, *OTHERS])
+@pytest.mark.parametrize("columns", [[0, 3], [0, 1, 2, 3, 4]])
+def test_gradient_against_finite_differences(case, columns):
+    *_, problem = make(case)
+    point = random_point(problem, columns)
+    XA = problem.X[:, point.columns]
+
+    def value(B, c):
+        return problem.smooth_value(problem.predictions(XA, B, c), B, c)
+
+    gB, gc = problem.gradient(
+        problem.slopes(problem.predictions(XA, point.B, point.c)), XA, point.B
+    )
+    gc = gc + 2 * (problem.offset_ridge or 0.0) * point.c
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        dB = rng.normal(size=point.B.shape)
+        dc = rng.normal(size=point.c.shape) if problem.has_offset else np.zeros_like(point.c)
+        h = 1e-6
+        ahead = value(point.B + h * dB, point.c + h * dc)
+        behind = value(point.B - h * dB, point.c - h * dc)
+        expected = (ahead - behind) / (2 * h)
+        assert np.sum(gB * dB) + gc @ dc == pytest.approx(expected, rel=1e-6)
+
+
+def test_narrow_and_wide_products_agree():
+    *_, problem = make({"n": 14, "p": 30, "n_neighbors": 4})
+    many = random_point(problem, np.arange(20))  # more rows than features
+    few = Point(many.columns[:5], many.B[:5], many.c)
+    XA = problem.X[:, many.columns]
+    z = problem.predictions(XA, many.B, many.c)
+    parts = problem.predictions(XA[:, :5], few.B, few.c)
+    parts = parts + sum(
+        problem.predictions(XA[:, a : a + 5], many.B[a : a + 5], many.c) for a in (5, 10, 15)
+    )
+    np.testing.assert_allclose(z, parts, atol=1e-12)
+    theta = problem.slopes(z)
+    wide = problem.gradient(theta, XA, many.B)[0]
+    np.testing.assert_allclose(wide[:5], problem.gradient(theta, XA[:, :5], few.B)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 4])
+def test_alpha_max_is_formula_55(n_neighbors):
+    _, y, problem = make({"n_neighbors": n_neighbors})
+    X, m, phi = problem.X, np.zeros((14, 14)), problem.phi
+    if n_neighbors:
+        m[problem.pairs.first, problem.pairs.second] = problem.pairs.weights
+    else:
+        m = problem.pairs.weights
+    norms = [
+        2 * np.linalg.norm(((m * (y[:, None] - y) * (x[:, None] - x)).sum(axis=1)) @ phi)
+        for x in X.T
+    ]
+    assert null_point(problem)[1] == pytest.approx(max(norms), rel=1e-12)
