@@ -15,6 +15,10 @@ class InvalidParameterError(NablassoError, ValueError):
     """A parameter has a value that the mathematics does not allow."""
 
 
+class CyclicGraphError(InvalidParameterError):
+    """A graph of kernels that was to be acyclic has a cycle; the message names its nodes."""
+
+
 class NotTwiceDifferentiableError(InvalidParameterError):
     """The kernel has no second derivative, so derivatives of f are not in its space."""
 

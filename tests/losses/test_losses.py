@@ -13,12 +13,25 @@ from nablasso.losses import (
     Huber,
     Logistic,
     Poisson,
+    SmoothedEpsilonInsensitive,
+    SmoothedHinge,
     Squared,
     SquaredEpsilonInsensitive,
+    SquaredHinge,
     as_loss,
 )
 
-ALL_LOSSES = (Squared(), Logistic(), Huber(0.7), SquaredEpsilonInsensitive(0.4), Poisson())
+LABELS = (Logistic, SquaredHinge, SmoothedHinge)
+ALL_LOSSES = (
+    Squared(),
+    Logistic(),
+    Huber(0.7),
+    SquaredEpsilonInsensitive(0.4),
+    Poisson(),
+    SquaredHinge(),
+    SmoothedHinge(0.3),
+    SmoothedEpsilonInsensitive(0.4, 0.2),
+)
 each_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -28,15 +41,19 @@ steps = st.floats(1e-3, 1e3)
 
 def target(loss, y):
     """A target that the loss allows."""
-    if isinstance(loss, Logistic):
+    if isinstance(loss, LABELS):
         return 1.0 if y >= 0 else -1.0
     return abs(y) if isinstance(loss, Poisson) else y
 
 
 def dual_domain(loss, y):
     """Where the conjugate is finite, written down from the definition."""
-    if isinstance(loss, Logistic):
+    if isinstance(loss, Logistic | SmoothedHinge):
         return sorted((0.0, -y))
+    if isinstance(loss, SquaredHinge):
+        return [-np.inf, 0.0] if y > 0 else [0.0, np.inf]
+    if isinstance(loss, SmoothedEpsilonInsensitive):
+        return [-1.0, 1.0]
     if isinstance(loss, Huber):
         return [-2 * loss.delta, 2 * loss.delta]
     return [-y if isinstance(loss, Poisson) else -np.inf, np.inf]

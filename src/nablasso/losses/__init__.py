@@ -6,7 +6,11 @@ from sklearn.base import clone
 
 from nablasso.exceptions import InvalidParameterError
 from nablasso.losses.base import Loss
-from nablasso.losses.epsilon_insensitive import SquaredEpsilonInsensitive
+from nablasso.losses.epsilon_insensitive import (
+    SmoothedEpsilonInsensitive,
+    SquaredEpsilonInsensitive,
+)
+from nablasso.losses.hinge import SmoothedHinge, SquaredHinge
 from nablasso.losses.huber import Huber
 from nablasso.losses.logistic import Logistic
 from nablasso.losses.poisson import Poisson
@@ -39,7 +43,10 @@ __all__ = [
     "Logistic",
     "Loss",
     "Poisson",
+    "SmoothedEpsilonInsensitive",
+    "SmoothedHinge",
     "Squared",
     "SquaredEpsilonInsensitive",
+    "SquaredHinge",
     "as_loss",
 ]

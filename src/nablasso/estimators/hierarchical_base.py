@@ -1,0 +1,318 @@
+r"""The common face of the estimators that select kernels: validate, build, search, unpack.
+
+All solve, on standardised ``X`` and, where the loss allows it, centred ``y``,
+
+.. math::
+    \min_{f, b} \sum_i p_i\, l\big(y_i, b + \textstyle\sum_v f_v(x_i)\big)
+    + \frac{\alpha}{2} \Big(\sum_v d_v \|f_{D(v)}\|\Big)^2
+
+over all kernels of a hierarchy (:mod:`nablasso.hierarchy`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.estimators.hierarchical_reading import (
+    read_finds,
+    summary_of,
+    table_node,
+)
+from nablasso.estimators.validation import (
+    check_new_data,
+    check_non_negative,
+    column_indices,
+    group_labels,
+)
+from nablasso.exceptions import InvalidParameterError
+from nablasso.hierarchy import (
+    Found,
+    Hierarchy,
+    Node,
+    Refitter,
+    Sample,
+    Search,
+    Settings,
+    as_decomposition,
+    as_reduced_solver,
+    function_of,
+    largest_alpha,
+    penalised,
+)
+from nablasso.losses import Loss
+from nablasso.paths import DEFAULT_FRACTION
+from nablasso.preparation import Table
+from nablasso.progress import track
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+STEP = 3.0  # ratio of the alphas on the way down to the one asked for
+FEW_KERNELS = 32  # that a fit of a cross-validation may always look into
+
+
+def _steps(top: float, alpha: float) -> Array:
+    """Alphas from near the top down to the one asked for."""
+    count = int(np.ceil(np.log(max(top / alpha, 1.0)) / np.log(STEP)))
+    return np.asarray(alpha * STEP ** np.arange(count, -1, -1.0))
+
+
+@dataclass(eq=False, repr=False)
+class KernelSelector(SelectorMixin, BaseEstimator, ABC):
+    """Shared by all estimators over a hierarchy of kernels."""
+
+    _: KW_ONLY
+    decomposition: Any = "hermite"
+    degree: int = 3
+    max_kernels: int = 256
+    rank: int | None = None
+    debias: bool = True
+    solver: Any = "newton"
+    standardize: bool = True
+    fit_intercept: bool = True
+    feature_groups: Any = None
+    always_keep: Any = None
+    tol: float = 1e-3
+    max_iter: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @abstractmethod
+    def _hierarchy(self, table: Table, beta: float | None = None) -> Hierarchy:
+        """The kernels on the table's rows; ``beta`` overrides the parameter."""
+
+    @abstractmethod
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Inputs, numbers that stand for the target, and weights."""
+
+    @abstractmethod
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        """The table of validated data."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss, thresholds in units of a robust deviation of the target."""
+
+    @abstractmethod
+    def _problem_targets(self, table: Table) -> list[Array]:
+        """One target per function to be fitted."""
+
+    @abstractmethod
+    def _keep(self, functions: list[Any], table: Table) -> None:
+        """Remember what predicts."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        return summary_of(self)
+
+    def partial(self, X: Any, node: Any) -> Array:
+        """Component function of one node of the penalised function.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        node : tuple of (column, level) pairs
+            As in ``active_set_``. Nodes that were not selected give zeros.
+
+        Returns
+        -------
+        array, shape (n_samples,); (n_samples, n_classes) for more than two classes
+            The components of all nodes and the intercept add up to the penalised function.
+        """
+        check_is_fitted(self)
+        Z = self._scaler.transform(check_new_data(self, X))
+        inner = table_node(self, node)
+        parts = [function.part(inner, Z) for function in self._penalised]
+        return parts[0] if len(parts) == 1 else np.column_stack(parts)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def _settings(self, *, certify: bool = True) -> Settings:
+        if not isinstance(self.max_kernels, int | np.integer) or self.max_kernels < 2:
+            raise InvalidParameterError(
+                f"max_kernels must be a whole number of at least 2; got {self.max_kernels!r}."
+            )
+        if not 0 < float(self.tol) < np.inf:
+            raise InvalidParameterError(f"tol must be positive; got {self.tol!r}.")
+        solver = as_reduced_solver(self.solver, self.max_iter)
+        return Settings(solver, float(self.tol), int(self.max_kernels), certify)
+
+    def _sample(self, table: Table, target: Array) -> Sample:
+        loss = self._loss().fitted(target, table.weights)
+        return Sample(target, table.weights, loss, self.fit_intercept)
+
+    def _labels(self, table: Table) -> Index:
+        """Group of each table column, numbered as they appear."""
+        labels = group_labels(self, self.feature_groups)[table.columns]
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.intp)
+
+    def _kept_nodes(self, hierarchy: Hierarchy, table: Table) -> list[Node]:
+        """Nodes of the columns in ``always_keep``, in the search from the start."""
+        kept = column_indices(self, self.always_keep, "always_keep")
+        members = getattr(hierarchy, "members", None)
+        if not len(kept) or members is None:
+            return []
+        wanted = np.isin(table.columns, kept)
+        return [((g, 1),) for g, columns in enumerate(members) if wanted[list(columns)].any()]
+
+    def _fit_table(
+        self,
+        X: Array,
+        table: Table,
+        alpha: float | None,
+        beta: float | None,
+        way: Array | None = None,
+    ) -> Self:
+        """Search at one ``alpha`` and unpack what was found.
+
+        ``way`` are the alphas of a cross-validation down to ``alpha``, walked as in the folds.
+        """
+        check_non_negative(alpha, "alpha")
+        if alpha == 0:
+            raise InvalidParameterError(
+                "alpha must be positive: without the penalty every kernel is selected. alpha=None "
+                "chooses a tenth of alpha_max."
+            )
+        hierarchy = self._hierarchy(table, beta)
+        settings = self._settings() if way is None else self._fold_settings(table, certify=True)
+        searches = [
+            Search(hierarchy, self._sample(table, target), settings)
+            for target in self._problem_targets(table)
+        ]
+        self.alpha_max_ = max(largest_alpha(search) for search in searches)
+        alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
+        kept = self._kept_nodes(hierarchy, table)
+        steps = _steps(self.alpha_max_, alpha) if way is None else way
+        finds = [
+            self._descend(search, steps, kept, as_folds=way is not None) for search in searches
+        ]
+        for found in finds:
+            self._warn_unless_solved(found, settings)
+        self._unpack(X, table, hierarchy, searches, finds)
+        return self
+
+    def _descend(self, search: Search, alphas: Array, kept: list[Node], *, as_folds: bool) -> Found:
+        """Walk down to the last alpha with warm starts, and certify there.
+
+        From a cold start a search near its limit of kernels takes in what is large at ``f = 0``.
+        ``as_folds`` stops where the limit is reached, as the folds do.
+        """
+        found: Found | None = None
+        last = len(alphas) - 1
+        for k in track(range(len(alphas)), len(alphas), "alphas", verbose=self.verbose):
+            alpha = float(alphas[k])
+            found = search.run(alpha, found, kept, certify=k == last)
+            if k < last and as_folds and found.reason == "max_kernels":
+                return search.run(alpha, found, kept)
+        assert found is not None
+        return found
+
+    def _fold_settings(self, table: Table, *, certify: bool) -> Settings:
+        """Settings of a cross-validation's fits: beyond half a node per row they predict badly."""
+        most = max(FEW_KERNELS, len(table.y) // 2)
+        settings = self._settings(certify=certify)
+        return replace(settings, max_kernels=min(settings.max_kernels, most))
+
+    def _support(self, table: Table, hierarchy: Hierarchy, found: Found, d: int) -> Mask:
+        """Selected columns of the input."""
+        support = np.zeros(d, dtype=bool)
+        origin = self._origin(table, d)
+        for node in found.hull:
+            support[origin[list(hierarchy.columns(node))]] = True
+        return self._with_kept(support, table)
+
+    def _with_kept(self, support: Mask, table: Table) -> Mask:
+        """Columns always kept, with their group, unless they are constant."""
+        kept = column_indices(self, self.always_keep, "always_keep")
+        labels = group_labels(self, self.feature_groups)
+        forced = np.isin(labels, labels[kept]) & np.isin(np.arange(len(support)), table.columns)
+        return np.asarray(support | forced)
+
+    def _origin(self, table: Table, d: int) -> Index:
+        """Input column of each column that the hierarchy sees."""
+        return table.columns
+
+    def _refitter(self, table: Table, search: Search, d: int) -> Refitter:
+        hierarchy: Any = search.hierarchy
+        kept, origin = self._kept_nodes(hierarchy, table), self._origin(table, d)
+        free = not self._is_limited()
+        return Refitter(hierarchy, search.sample, hierarchy.X, origin, kept, gaussian=free)
+
+    def _is_limited(self) -> bool:
+        """Whether the decomposition treats rows outside the range of the data apart."""
+        return as_decomposition(self.decomposition, self.degree).is_limited()
+
+    def _unpack(
+        self,
+        X: Array,
+        table: Table,
+        hierarchy: Hierarchy,
+        searches: list[Search],
+        finds: list[Found],
+    ) -> None:
+        d = X.shape[1]
+        origin = self._origin(table, d)
+        supports = [self._support(table, hierarchy, found, d) for found in finds]
+        self._penalised = [function_of(hierarchy, found, origin) for found in finds]
+        refits = [
+            self._refitter(table, search, d).fit(found.hull, support[origin])
+            if self.debias
+            else penalised(search.sample, found, function)
+            for search, found, support, function in zip(
+                searches, finds, supports, self._penalised, strict=True
+            )
+        ]
+        self._scaler = table.scaler
+        self._keep([made.function for made in refits], table)
+        self.loss_ = searches[0].sample.loss
+        self.refit_kind_ = refits[0].kind
+        read_finds(self, X, table, hierarchy, searches, finds, supports, refits)
+
+    def _warn_unless_solved(self, found: Found, settings: Settings) -> None:
+        if found.certified:
+            return
+        grid = "Raise alpha or beta" if hasattr(self, "root_weight") else "Raise alpha"
+        most = f"{grid}, or max_kernels."
+        if settings.max_kernels < self.max_kernels:
+            most = (
+                f"The limit is that of a cross-validation: half as many as rows, at least "
+                f"{FEW_KERNELS}, here {settings.max_kernels}. Use more rows, or fit at "
+                "best_params_ without cross-validation."
+            )
+        cures = {
+            "max_kernels": f"{len(found.nodes)} kernels were reached before the certificate. "
+            + most,
+            "max_iter": "The solver of the reduced problem stopped early. Raise max_iter or "
+            "loosen tol.",
+            "stalled": "Rounding ends the solver of the reduced problem: some kernels are too "
+            "large, as products of heavy-tailed columns are. Transform those columns (ranks, "
+            "logarithms), lower degree, or loosen tol.",
+            "violators": f"Kernels that violate the optimality conditions remain. {grid}, or "
+            "loosen tol.",
+            "bound": "No kernel is known to be missing, but the bound on those not looked at is "
+            f"not sharp enough. {grid}, or loosen tol.",
+        }
+        gap = found.gap / found.problem.sample.reference
+        warnings.warn(
+            f"{type(self).__name__} stopped with duality gap {found.gap:.1e} over all kernels "
+            f"({gap:.1e} of the objective at zero) at alpha={found.alpha:.3g}. "
+            f"{cures[found.reason]}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,283 @@
+r"""The largest kernel outside a hull: a certificate for exponentially many nodes.
+
+The dual norm of what lies outside a hull ``W`` is bounded by letting every kernel pay for itself
+(``kappa_ww = 1``; the bound of section 5.2 of Bach, 2009),
+
+.. math:: \Omega^*_{W^c}(g)^2 \le \max_{w \notin W} \frac{\alpha^\top K_w \alpha}{d_w^2} ,
+
+so ``max_{w outside} a_w / d_w^2 <= Omega(f)^2 + 2 eps / lambda`` is another sufficient condition.
+At the sources of the complement it is the necessary condition (20) itself. Unlike (21) it does not
+add up exponentially many small terms: with many variables it is by far the sharper one.
+
+The maximum is found by branch and bound. Nodes are enumerated by order: one variable more, behind
+the last, at one level. With ``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that
+follows it in the enumeration satisfy, by Cauchy-Schwarz,
+
+.. math::
+    \frac{\sqrt{a_w}}{d_w} \le \sum_k |\alpha_k| \prod_{(i,l) \in v} s_{i,l}(k)
+    \prod_{i > \mathrm{last}(v)} \max\big(1, \max_l s_{i,l}(k)\big) ,
+
+which is one matrix product for all nodes with one variable more. What is below the threshold is
+dropped with all that follows; the rest is looked at exactly and expanded. The result is a valid
+bound whenever the work ends: what is not expanded keeps the bound of all that follows it. Products
+that overflow are infinite, and so is what zero times them may be.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.hierarchy.dag import Hierarchy, Node, Outside
+
+if TYPE_CHECKING:
+    from nablasso.hierarchy.grid import Grid
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+WORK = 2e9  # multiplications after which the bound is taken as it is
+ENOUGH_KNOWN = 0.05  # of the work, where as many violators are known as are reported
+PER_NODE = 50.0  # multiplications that sorting a node in costs
+PER_LOOK = 2e4  # and that a look at a single node costs besides its features
+CHUNK = 512
+CHUNK_ENTRIES = 2**22  # of the bounds held at a time
+MAX_EXACT = 5_000  # nodes looked at one by one
+MAX_WHITENED = 50  # where each costs a projection
+MAX_ROWS = 2**20  # waiting to be expanded
+KEPT = 64  # violators reported
+
+
+class Tables(NamedTuple):
+    """Columns are (variable, level) pairs; ``signed`` is NaN where the level has no rank one."""
+
+    sizes: Array  # s_{i,l}(k), (n, m)
+    ahead: Array  # product over all later variables of max(1, s), (n, m)
+    others: Array  # product over all other variables of max(1, s), (n, m)
+    signed: Array  # phi_{i,l}(k) / beta^l, (n, m)
+    variable: Index
+    level: Index
+
+
+def tables(grid: Grid) -> Tables:
+    """What the bound needs, from the levels' features."""
+    n, p, q = len(grid.X), grid.n_variables, grid.q
+    sizes, signed = np.empty((n, p, q)), np.full((n, p, q), np.nan)
+    for g, levels in enumerate(grid.levels):
+        for k, block in enumerate(levels):
+            scale = grid.beta ** (k + 1)
+            sizes[:, g, k] = np.sqrt(np.einsum("ij,ij->i", block.train, block.train)) / scale
+            if block.train.shape[1] == 1:
+                signed[:, g, k] = block.train[:, 0] / scale
+    most = np.maximum(sizes.max(axis=2), 1.0)
+    before, behind = np.ones((n, p + 1)), np.ones((n, p + 1))
+    with np.errstate(over="ignore"):
+        before[:, 1:] = np.cumprod(most, axis=1)
+        behind[:, :p] = np.cumprod(most[:, ::-1], axis=1)[:, ::-1]
+        others = before[:, :p] * behind[:, 1:]
+    variable, level = np.divmod(np.arange(p * q), q)
+    return Tables(
+        sizes.reshape(n, p * q),
+        np.repeat(behind[:, 1:], q, axis=1),
+        np.repeat(others, q, axis=1),
+        signed.reshape(n, p * q),
+        variable,
+        level + 1,
+    )
+
+
+def largest_outside(
+    grid: Grid,
+    hull: set[Node],
+    dual: Array,
+    enough: float,
+    work: float = WORK,
+    whitened: Hierarchy | None = None,
+) -> Outside:
+    """Bound ``max_{w outside} a_w / d_w^2``; violators exceed ``enough``.
+
+    For a ``whitened`` grid bounds are those of :mod:`nablasso.hierarchy.whitened`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        search = _Search(grid, hull, dual, enough, work, whitened)
+        rows, bounds = np.empty((1, 0), dtype=np.intp), np.array([np.inf])
+        while len(rows):
+            rows, bounds = search.expand(rows, bounds)
+    return Outside(search.bound, [node for _, node in search.violators], "largest")
+
+
+class _Search:
+    """Breadth first by order, the most promising first within an order."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        hull: set[Node],
+        dual: Array,
+        limit: float,
+        allowed: float,
+        whitened: Hierarchy | None,
+    ) -> None:
+        self.hierarchy: Hierarchy = grid if whitened is None else whitened
+        self.dual, self.limit = dual, limit
+        self.allowed, self.work, self.exact = allowed, 0.0, 0
+        self.most_exact = MAX_EXACT if whitened is None else MAX_WHITENED
+        base, t = grid.base.train[:, 0], grid.tables
+        self.power, self.moved = 2, dual * base  # bounds are squares of sums
+        if whitened is not None:  # sums of squares
+            p = grid.weights
+            self.power, self.moved = 1, float(np.sum(dual**2 / p)) * p * base**2
+            squares = (t.sizes**2, t.ahead**2, t.others**2)
+            t = Tables(*squares, np.full_like(t.signed, np.nan), t.variable, t.level)
+        elif not dual.all():  # rows that nothing depends on
+            used = dual != 0
+            self.moved = self.moved[used]
+            sizes, ahead, others, signed = (part[used] for part in t[:4])
+            t = Tables(sizes, ahead, others, signed, t.variable, t.level)
+        self.tables, self.bound = self._hopeful(t)
+        self.reach = self.tables.sizes * self.tables.ahead
+        self.inside = self._columns_inside(hull)
+        self.violators: list[tuple[float, Node]] = []
+
+    def _hopeful(self, t: Tables) -> tuple[Tables, float]:
+        """Leave out levels no node with which can reach the limit; the largest of those bounds."""
+        bounds = _safe(np.abs(self.moved) @ (t.sizes * t.others)) ** self.power
+        keep = bounds > self.limit
+        sizes, ahead, others, signed = (part[:, keep] for part in t[:4])
+        kept = Tables(sizes, ahead, others, signed, t.variable[keep], t.level[keep])
+        return kept, float(np.max(bounds[~keep], initial=0.0))
+
+    def _columns_inside(self, hull: set[Node]) -> dict[tuple[int, ...], list[int]]:
+        """Nodes of the hull in columns of the tables: those behind each beginning."""
+        t = self.tables
+        place = {
+            (int(g), int(j)): c for c, (g, j) in enumerate(zip(t.variable, t.level, strict=True))
+        }
+        inside: dict[tuple[int, ...], list[int]] = {}
+        for node in hull:
+            pairs: tuple[tuple[int, int], ...] = node  # type: ignore[assignment]
+            if pairs and all(pair in place for pair in pairs):
+                columns = [place[pair] for pair in pairs]
+                inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])
+        return inside
+
+    def node(self, row: Index) -> Node:
+        """The node of a row of columns of the tables."""
+        t = self.tables
+        return tuple((int(t.variable[c]), int(t.level[c])) for c in row)
+
+    def expand(self, rows: Index, follows: Array) -> tuple[Index, Array]:
+        """Look at all nodes with one variable more; return those to be expanded in turn.
+
+        ``follows`` bounds each row with all that follows it, largest first.
+        """
+        n, m = self.reach.shape
+        t, found = self.tables, _Open(rows.shape[1] + 1)
+        step = max(1, min(CHUNK, CHUNK_ENTRIES // max(m, 1)))
+        for start in range(0, len(rows), step):
+            chunk = rows[start : start + step]
+            if self._spent():
+                self._raise(follows[start:])
+                break
+            self.work += 2.0 * len(chunk) * n * m
+            sizes = np.abs(self.moved) * np.prod(t.sizes[:, chunk], axis=2).T
+            bounds = _safe(sizes @ self.reach)  # (rows, m)
+            last = t.variable[chunk[:, -1]] if chunk.shape[1] else np.array([-1])
+            bounds[t.variable <= last[:, None]] = 0.0
+            bounds = bounds**self.power
+            high = bounds > self.limit
+            self._raise(bounds[~high])
+            row, column = np.nonzero(high)
+            if not len(row):
+                continue
+            self._look(chunk, sizes, high)
+            self.work += PER_NODE * len(row)
+            found.add(np.column_stack([chunk[row], column]), bounds[row, column])
+            self._raise(found.trim(self._affordable()))
+        self._raise(found.trim(self._affordable(), last=True))
+        return found.rows, found.bounds
+
+    def _spent(self) -> bool:
+        known = len(self.violators) >= KEPT
+        return self.work > self.allowed * (ENOUGH_KNOWN if known else 1.0)
+
+    def _affordable(self) -> int:
+        """Rows that the rest of the work can expand."""
+        n, m = self.reach.shape
+        left = max(self.allowed - self.work, 0.0)
+        return CHUNK + int(min(left / max(2.0 * n * m, 1.0), MAX_ROWS))
+
+    def _raise(self, bounds: Array) -> None:
+        self.bound = max(self.bound, float(np.max(bounds, initial=0.0)))
+
+    def _look(self, chunk: Index, sizes: Array, high: NDArray[np.bool_]) -> None:
+        """The nodes themselves: by their own bound, and exactly where that is too large."""
+        some = np.flatnonzero(high.any(axis=1))
+        chunk, sizes, high = chunk[some], sizes[some], high[some]
+        self.work += 4.0 * high.size * sizes.shape[1]
+        own = np.where(high, _safe(sizes @ self.tables.sizes) ** self.power, 0.0)
+        for k, beginning in enumerate(chunk.tolist() if self.inside else []):
+            own[k, self.inside.get(tuple(beginning), [])] = 0.0
+        doubtful = own > self.limit
+        self._raise(own[~doubtful])
+        row, column = np.nonzero(doubtful)
+        if not len(row):
+            return
+        signed = self.moved * np.prod(self.tables.signed[:, chunk], axis=2).T
+        values = ((signed @ self.tables.signed) ** 2)[row, column]
+        values = self._one_by_one(values, own[row, column], np.column_stack([chunk[row], column]))
+        self._raise(values)
+        best = np.argsort(-values, kind="stable")[:KEPT]
+        best = best[values[best] > self.limit]
+        self.violators += [
+            (float(values[k]), self.node(np.append(chunk[row[k]], column[k]))) for k in best
+        ]
+        self.violators.sort(key=lambda pair: -pair[0])
+        del self.violators[KEPT:]
+
+    def _one_by_one(self, values: Array, own: Array, rows: Index) -> Array:
+        """Replace what is not finite, as where a level has no rank one: exactly, or by ``own``."""
+        unknown = np.flatnonzero(~np.isfinite(values))
+        values[unknown] = own[unknown]
+        for k in unknown[np.argsort(-own[unknown], kind="stable")]:
+            if self.exact >= self.most_exact or self._spent():
+                break
+            self.exact += 1
+            node = self.node(rows[k])
+            size = self.hierarchy.size(node, self.dual) / self.hierarchy.weight(node) ** 2
+            values[k] = min(size, own[k]) if np.isfinite(size) else own[k]
+            n, r = self.hierarchy.block(node).train.shape
+            self.work += PER_LOOK + n * r * (r + n if r > 1 else 1.0)
+        return values
+
+
+class _Open:
+    """Rows still to be expanded, with the bounds of all that follows them."""
+
+    def __init__(self, order: int) -> None:
+        self.rows, self.bounds = np.empty((0, order), dtype=np.intp), np.empty(0)
+        self._parts: list[tuple[Index, Array]] = []
+        self._waiting = 0
+
+    def add(self, rows: Index, bounds: Array) -> None:
+        """More rows."""
+        self._parts.append((rows, bounds))
+        self._waiting += len(rows)
+
+    def trim(self, most: int, *, last: bool = False) -> Array:
+        """Keep the rows of largest bounds in order; return the bounds of those let go."""
+        if not last and self._waiting <= max(most, len(self.rows)):
+            return np.empty(0)
+        rows = np.concatenate([self.rows, *(part for part, _ in self._parts)])
+        bounds = np.concatenate([self.bounds, *(part for _, part in self._parts)])
+        order = np.argsort(-bounds, kind="stable")
+        self.rows, self.bounds = rows[order[:most]], bounds[order[:most]]
+        self._parts, self._waiting = [], 0
+        return np.asarray(bounds[order[most:]])
+
+
+def _safe(bounds: Array) -> Array:
+    """Upper bounds in which an unknown sum is infinite."""
+    return np.nan_to_num(bounds, nan=np.inf, posinf=np.inf)

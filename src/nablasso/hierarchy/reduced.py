@@ -1,0 +1,272 @@
+r"""The problem on a hull of listed nodes: primal, dual, gap and derivatives in the weights.
+
+.. math::
+    \min_{f, b}\ \sum_i p_i\, l\big(y_i, b + \textstyle\sum_{w \in W} f_w(x_i)\big)
+    + \frac{\lambda}{2}\, \Omega(f)^2 \qquad (19)
+
+For fixed ``x`` (:mod:`nablasso.hierarchy.norm`) it is one kernel machine with the kernel
+``K = sum_w zeta_w K_w``; its optimal value ``J(x)`` is convex in ``x``. With the dual variable
+``alpha = -p l'(y, z) / lambda``, ``a_w = alpha' K_w alpha``, ``f_w = zeta_w Phi_w' alpha`` and
+``P`` the operator of the (re)weighted kernel ridge regression at the solution
+
+.. math::
+    x_v \partial_v J = -\tfrac{\lambda}{2}\, t_v, \qquad t = \kappa (\zeta a), \qquad
+    x_u x_v \partial_{uv} J = \lambda \big[\mathrm{diag}(t) - \kappa\, \mathrm{diag}(\zeta a)\,
+    \kappa^\top + (\kappa Z)\, G^\top P G\, (\kappa Z)^\top \big]_{uv}, \qquad
+    Z = \mathrm{diag}(\zeta), \qquad G_w = K_w \alpha .
+
+Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
+``1'alpha = 0`` for the intercept. The gap (18) is that of the kernel machine plus ``lambda / 2``
+times that of the weights, ``max_v t_v / x_v - sum_w zeta_w a_w``.
+
+Cost per ``x`` with D features in all. Up to D = n the problem is solved in feature space: O(D^3)
+for the squared loss, whose moments are computed once, and O(n D^2) a Newton step for others.
+Beyond, with n x n kernels: O(n^2 D + n^3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+
+from nablasso.hierarchy.machine import feature_machine
+from nablasso.hierarchy.moments import centred_moments
+from nablasso.hierarchy.norm import Weights, dual_bound, norm, weights_of
+from nablasso.losses import Loss, Squared
+from nablasso.spaces.kernel_machine import kernel_machine, quadratic_model
+from nablasso.spaces.weighted_ridge import WeightedRidge
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Targets, weights (adding up to one), loss, and whether there is an intercept."""
+
+    y: Array
+    weights: Array
+    loss: Loss
+    fit_intercept: bool
+
+    @cached_property
+    def reference(self) -> float:
+        """Objective at ``f = 0``: the unit of tolerances."""
+        nothing = np.zeros_like(self.y)
+        b = self.loss.best_intercept(self.y, nothing, self.weights) if self.fit_intercept else 0.0
+        value = float(self.weights @ self.loss.value(self.y, nothing + b))
+        return value if value > 0 else 1.0
+
+    def conjugate(self, dual: Array, alpha: float) -> float:
+        """``sum_i p_i l*(y_i, -lambda alpha_i / p_i)``."""
+        slopes = -alpha * dual / self.weights
+        return float(self.weights @ self.loss.conjugate(self.y, slopes))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The kernel machine at one ``x``; ``h = Phi' alpha``, coefficients are ``zeta h``.
+
+    Where the problem is solved in feature space the coefficients come from there: ``Phi' alpha``
+    loses the digits by which large features exceed the residuals.
+    """
+
+    weights: Weights
+    dual: Array
+    h: Array
+    coef: Array
+    intercept: float
+    predictions: Array
+    sizes: Array  # a_w
+    value: float  # J(x)
+    solved: Any  # what the Hessian needs
+
+
+class ReducedProblem:
+    """Problem (19) at one ``alpha`` (the paper's lambda)."""
+
+    def __init__(
+        self, sample: Sample, alpha: float, features: list[Array], ancestors: Mask, d: Array
+    ) -> None:
+        self.sample, self.alpha = sample, float(alpha)
+        self.ancestors, self.d = ancestors, d
+        self.owner = np.repeat(np.arange(len(features)), [F.shape[1] for F in features])
+        self.Phi = np.column_stack(features)
+        self.in_features = 0 < self.Phi.shape[1] <= len(sample.y)
+
+    @property
+    def n_nodes(self) -> int:
+        """Size of the hull."""
+        return len(self.d)
+
+    def per_node(self, values: Array) -> Array:
+        """Sums over the features of each node."""
+        sums = np.bincount(self.owner, values, minlength=self.n_nodes)
+        return np.asarray(sums, dtype=float)
+
+    def evaluate(self, x: Array, start: Array | None = None) -> Point:
+        """Solve the kernel machine at ``x``; ``start`` is a dual variable to start from."""
+        sample, ridge = self.sample, self.alpha / 2
+        weights = weights_of(x, self.ancestors, self.d)
+        zeta = weights.zeta[self.owner]
+        data = (sample.y, sample.weights, ridge)
+        options: Any = {"fit_intercept": sample.fit_intercept}
+        if self.in_features:
+            if self._is_squared:
+                return self._point(weights, *self._least_squares(zeta), None)
+            root = np.sqrt(zeta)
+            dual, u = feature_machine(sample.loss, self.Phi * root, *data, start=start, **options)
+            return self._point(weights, dual, root * u, None)
+        K = (self.Phi * zeta) @ self.Phi.T
+        if self._is_squared:
+            solved = WeightedRidge(K, sample.weights, ridge, **options)
+            return self._point(weights, solved.solve(sample.y), None, solved)
+        machine = kernel_machine(sample.loss, K, *data, start=start, **options)
+        return self._point(weights, machine.u, None, K)
+
+    @property
+    def _is_squared(self) -> bool:
+        return isinstance(self.sample.loss, Squared)
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        """Products of the features with each other and with ``y``: all the squared loss needs."""
+        sample = self.sample
+        return centred_moments(self.Phi, sample.y, sample.weights, centre=sample.fit_intercept)
+
+    def _least_squares(self, zeta: Array) -> tuple[Array, Array]:
+        """Dual variable and ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``.
+
+        Safe for ``zeta`` near zero.
+        """
+        C, target = self._moments
+        root = np.sqrt(zeta)
+        A = root[:, None] * C * root
+        A[np.diag_indices_from(A)] += self.alpha / 2
+        coef = root * dposv(A, root * target, lower=1, overwrite_a=1)[1]
+        p, rest = self.sample.weights, self.sample.y - self.Phi @ coef
+        if self.sample.fit_intercept:
+            rest = rest - p @ rest
+        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef)
+
+    def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> Point:
+        """All that belongs to a dual variable; coefficients of large features are given."""
+        sample = self.sample
+        h = self.Phi.T @ dual
+        zeta = weights.zeta[self.owner]
+        coef = zeta * h if coef is None else coef
+        values = self.Phi @ coef
+        b = (
+            sample.loss.best_intercept(sample.y, values, sample.weights)
+            if sample.fit_intercept
+            else 0.0
+        )
+        loss = float(sample.weights @ sample.loss.value(sample.y, values + b))
+        sizes = self.per_node(h**2)
+        value = loss + self.alpha / 2 * float(coef @ (coef / zeta))
+        return Point(weights, dual, h, coef, b, values + b, sizes, value, solved)
+
+    def hessian(self, point: Point) -> tuple[Array, Array]:
+        """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
+        zeta, kappa = point.weights.zeta, point.weights.kappa
+        za = zeta * point.sizes
+        t = kappa @ za
+        # columns: how the function's coefficients move with each x_v
+        reach = (point.h * zeta[self.owner])[:, None] * kappa.T[self.owner]
+        curved = self._curvature(point, reach)
+        matrix = self.alpha * (np.diag(t) - (kappa * za) @ kappa.T + curved)
+        return t, matrix
+
+    def _curvature(self, point: Point, reach: Array) -> Array:
+        """``reach' Phi' P Phi reach``."""
+        sample = self.sample
+        if self.in_features:
+            C = self._moments[0] if self._is_squared else self._reweighted(point)
+            root = np.sqrt(point.weights.zeta[self.owner])
+            A = root[:, None] * C * root
+            A[np.diag_indices_from(A)] += self.alpha / 2
+            L = dpotrf(A, lower=1, overwrite_a=1)[0]
+            moved = C @ reach
+            T = dtrtrs(L, root[:, None] * moved, lower=1)[0]
+            return np.asarray((2 / self.alpha) * (reach.T @ moved - T.T @ T))
+        ridge = point.solved
+        if not isinstance(ridge, WeightedRidge):
+            model = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions)
+            ridge = WeightedRidge(
+                point.solved, model.weights, self.alpha / 2, fit_intercept=sample.fit_intercept
+            )
+        G = self.Phi @ reach
+        scaled = ridge.root[:, None] * G
+        X = cho_solve(ridge.factor, scaled, check_finite=False)
+        if ridge.fit_intercept:
+            X -= np.outer(ridge.Be, ridge.Be @ scaled / ridge.eBe)
+        return np.asarray(scaled.T @ X)
+
+    def _reweighted(self, point: Point) -> Array:
+        """Moments of the features at the curvature of the loss."""
+        sample = self.sample
+        q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
+        return centred_moments(self.Phi, sample.y, q, centre=sample.fit_intercept)[0]
+
+    def primal(self, point: Point) -> float:
+        """Objective of the point's function, with the norm itself."""
+        sample = self.sample
+        loss = float(sample.weights @ sample.loss.value(sample.y, point.predictions))
+        omega = norm(self.per_node(point.coef**2), self.ancestors, self.d)
+        return loss + self.alpha / 2 * omega**2
+
+    def gap_parts(self, point: Point, outside: float = 0.0) -> tuple[float, float]:
+        """The two parts of (18): kernel machine, and ``lambda / 2`` times the weights.
+
+        ``outside`` bounds the dual norm's square of what is not in the hull.
+        """
+        bound, value, _ = dual_bound(point.weights, point.sizes)
+        conjugate = self.sample.conjugate(point.dual, self.alpha)
+        kernel = point.value + conjugate + self.alpha / 2 * value
+        return max(kernel, 0.0), self.alpha / 2 * (max(bound, outside) - value)
+
+    def dual_value(self, point: Point, outside: float = 0.0) -> float:
+        """Dual objective of the best multiple of the point's dual variable.
+
+        With ``c alpha`` the last term grows by ``c^2``: where the bound exceeds the value at the
+        optimum a shorter dual variable is the better certificate.
+        """
+        bound = max(dual_bound(point.weights, point.sizes)[0], outside)
+        quadratic = self.alpha / 2 * bound
+
+        def value(c: float) -> float:
+            return -self.sample.conjugate(c * point.dual, self.alpha) - c**2 * quadratic
+
+        if not np.isfinite(bound):
+            return -self.sample.conjugate(0 * point.dual, self.alpha)
+        return _best_multiple(value)
+
+    def gap(self, point: Point, outside: float = 0.0) -> float:
+        """Primal minus dual: a bound on the suboptimality of the point's function."""
+        return max(self.primal(point) - self.dual_value(point, outside), 0.0)
+
+
+def _best_multiple(value: Any) -> float:
+    """Largest value of a concave function on [0, 1], by golden sections."""
+    low, high = 0.0, 1.0
+    best = max(value(1.0), value(0.0))
+    golden = (np.sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = value(left), value(right)
+    for _ in range(40):
+        best = max(best, at_left, at_right)
+        if at_left > at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = value(right)
+    return float(best)

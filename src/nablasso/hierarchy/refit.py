@@ -1,0 +1,153 @@
+r"""Debiasing: a kernel machine without sparsity on what was selected.
+
+Two candidates, the one of smaller leave-one-out loss is taken: the kernel of the hull,
+``sum_{w in hull} K_w`` (ridge regression on the selected products where nodes have rank one), and a
+Gaussian kernel on the selected columns, for functions that are smooth in a few variables but not
+short in the decomposition. The ridge is chosen by leave-one-out in both. Nodes that are always
+kept are in the hull's kernel whatever the search found. A decomposition that treats rows outside
+the range of the data apart has no Gaussian candidate, which could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.hierarchy.dag import Hierarchy, Node, hull_of, ordered
+from nablasso.hierarchy.function import HullFunction, assemble
+from nablasso.hierarchy.reduced import Sample
+from nablasso.hierarchy.search import Found
+from nablasso.hierarchy.thin_ridge import ThinRidge
+from nablasso.kernels import as_kernel
+from nablasso.losses import Squared
+from nablasso.spaces import (
+    Function,
+    RidgeInverse,
+    kernel_ridge,
+    length_scale,
+    machine_on_grid,
+    machine_refit,
+)
+from nablasso.spaces.kernel_machine import left_out_predictions
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+MARGIN = 1e-3  # the Gaussian kernel must be better by this share
+MOST = 20  # columns beyond which an isotropic kernel sees little
+THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
+
+
+class HullRefit(NamedTuple):
+    """A fitted function, its kind, and its predictions of left-out rows."""
+
+    function: HullFunction | Function
+    kind: str
+    left_out: Array
+
+
+def penalised(sample: Sample, found: Found, function: HullFunction) -> HullRefit:
+    """The penalised function itself, with its left-out predictions at fixed weights."""
+    problem, point = found.problem, found.point
+    gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
+    left_out = left_out_predictions(
+        sample.loss,
+        gram,
+        sample.y,
+        sample.weights,
+        found.alpha / 2,
+        point.predictions,
+        fit_intercept=sample.fit_intercept,
+    )
+    return HullRefit(function, "none", left_out)
+
+
+class Refitter:
+    """Refits on one sample; those of the same hull or columns are made once.
+
+    ``X`` are the rows that the hierarchy sees, ``columns`` the input columns of its columns;
+    ``kept`` are nodes of every hull, and ``gaussian`` offers the Gaussian kernel.
+    """
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        sample: Sample,
+        X: Array,
+        columns: Index,
+        kept: list[Node] | None = None,
+        *,
+        gaussian: bool = True,
+    ) -> None:
+        self.hierarchy, self.sample = hierarchy, sample
+        self.X, self.columns = X, columns
+        self.kept, self.gaussian = ordered(hull_of(hierarchy, kept or [])), gaussian
+        self._known: dict[object, HullRefit] = {}
+
+    def fit(self, hull: list[Node], support: Mask) -> HullRefit:
+        """The better candidate; no selected column gives the null model.
+
+        ``support`` is a mask of the columns of ``X``.
+        """
+        used = np.flatnonzero(support)
+        if not len(used):
+            return self._cached("null", lambda: self._gaussian(used))
+        hull = [*hull, *(node for node in self.kept if node not in set(hull))]
+        ours = self._cached(frozenset(hull), lambda: self._hull(hull))
+        if len(used) > MOST or not self.gaussian:
+            return ours
+        other = self._cached(used.tobytes(), lambda: self._gaussian(used))
+        better = self._score(other) < (1 - MARGIN) * self._score(ours)
+        return other if better else ours
+
+    def _cached(self, key: object, make: Callable[[], HullRefit]) -> HullRefit:
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+    def _score(self, made: HullRefit) -> float:
+        sample = self.sample
+        return float(sample.weights @ sample.loss.value(sample.y, made.left_out))
+
+    def _gaussian(self, used: Index) -> HullRefit:
+        sample, X, kernel = self.sample, self.X[:, used], as_kernel("gaussian")
+        width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
+        data = (kernel, X, sample.y, sample.weights, self.columns[used])
+        scales, intercept = np.full(X.shape[1], 1 / width), sample.fit_intercept
+        if isinstance(sample.loss, Squared):
+            made = kernel_ridge(*data, scales=scales, fit_intercept=intercept)
+        else:
+            made = machine_refit(sample.loss, *data, scales=scales, fit_intercept=intercept)
+        return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
+
+    def _hull(self, hull: list[Node]) -> HullRefit:
+        blocks = {node: self.hierarchy.block(node) for node in hull}
+        Phi = np.column_stack([block.train for block in blocks.values()])
+        coef, b, left_out = self._solve(Phi)
+        ends = np.cumsum([block.train.shape[1] for block in blocks.values()])[:-1]
+        parts = dict(
+            zip(blocks, zip(blocks.values(), np.split(coef, ends), strict=True), strict=True)
+        )
+        function = assemble(self.hierarchy, parts, b, self.columns)
+        return HullRefit(function, "hull", left_out)
+
+    def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
+        """Coefficients, intercept and predictions of left-out rows."""
+        sample, intercept = self.sample, self.sample.fit_intercept
+        y, p = sample.y, sample.weights
+        if isinstance(sample.loss, Squared) and Phi.shape[1] <= THIN * len(y):
+            thin = ThinRidge(Phi, y, p, fit_intercept=intercept)
+            return *thin.coefficients(), y - thin.left_out(thin.ridge)
+        gram = Phi @ Phi.T
+        if isinstance(sample.loss, Squared):
+            inverse = RidgeInverse(gram, p, fit_intercept=intercept)
+            ridge = inverse.best_ridge(y)
+            u = inverse.coefficients(y, ridge)
+            b = float(p @ (y - gram @ u)) if intercept else 0.0
+            return Phi.T @ u, b, y - inverse.loo_residuals(y, ridge)
+        best = machine_on_grid(sample.loss, gram, y, p, fit_intercept=intercept)
+        return Phi.T @ best.machine.u, best.machine.intercept, best.left_out

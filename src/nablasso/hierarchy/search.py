@@ -1,0 +1,311 @@
+r"""The search of figure 6: grow a hull until a gap certifies the full problem.
+
+1. Solve the reduced problem (19) on the hull.
+2. While a source ``t`` of the complement violates the necessary condition (20),
+   ``a_t / d_t^2 <= Omega(f)^2``, or a node beyond its stronger form (27)
+   (:mod:`nablasso.hierarchy.missing`), add the worst ones with their ancestors and solve again.
+3. Bound the dual norm of everything outside: by (21), and by the largest kernel
+   (:mod:`nablasso.hierarchy.largest`). If the gap of the full problem is within the tolerance, it
+   is certified; otherwise add the violators that were found, with their ancestors, and go on.
+
+It ends certified, with ``max_kernels`` nodes, or where the bound cannot be made sharper. In each
+case the gap returned is that of the *full* problem.
+
+Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum;
+they are taken out of the function and the rest is solved again, so that the pattern returned is
+exactly a hull. They stay in the certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, ordered
+from nablasso.hierarchy.largest import WORK
+from nablasso.hierarchy.newton import Solved
+from nablasso.hierarchy.norm import dual_bound
+from nablasso.hierarchy.reduced import Point, ReducedProblem, Sample
+from nablasso.hierarchy.solvers import ReducedSolver
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SHARE = 0.01  # of the tolerance goes to the reduced problem
+AT_ONCE = 0.25  # nodes added at a time, relative to the size of the hull
+LEAST = 8  # but at least so many
+NEW = 1e-2  # share of the weights that new nodes start with
+ROUNDS = 200
+LEAST_WORK = 1e8
+SHARPER = 4  # attempts to tell zero from small
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``tol`` is a gap relative to the objective at ``f = 0``."""
+
+    solver: ReducedSolver
+    tol: float = 1e-3
+    max_kernels: int = 256
+    certify: bool = True  # without it the gap is that of the listed nodes alone
+
+
+@dataclass
+class Found:
+    """A solution of the full problem, with its certificate.
+
+    ``nodes`` is the hull that was looked at, ``active`` which of them are not zero;
+    ``gap`` bounds the suboptimality over *all* kernels, ``parts`` are the two parts of (18).
+    """
+
+    alpha: float
+    nodes: list[Node]
+    active: Mask
+    point: Point
+    problem: ReducedProblem
+    x: Array  # weights of all nodes, to start from
+    gap: float
+    parts: tuple[float, float]
+    primal: float
+    certified: bool
+    rule: str
+    reason: str
+    n_iter: int
+    violators: list[Node] = field(default_factory=list)
+
+    @property
+    def hull(self) -> list[Node]:
+        """Nodes whose function is not zero, with their ancestors."""
+        return [node for node, active in zip(self.nodes, self.active, strict=True) if active]
+
+    @property
+    def zeta(self) -> dict[Node, float]:
+        """Weight of each active node's kernel."""
+        return dict(zip(self.hull, self.point.weights.zeta.tolist(), strict=True))
+
+
+class Search:
+    """Searches on one hierarchy and sample; warm starts between alphas."""
+
+    def __init__(self, hierarchy: Hierarchy, sample: Sample, settings: Settings) -> None:
+        self.hierarchy, self.sample, self.settings = hierarchy, sample, settings
+        self.work = WORK
+
+    def problem(self, nodes: list[Node], alpha: float) -> ReducedProblem:
+        """The reduced problem on some nodes."""
+        features = [self.hierarchy.block(node).train for node in nodes]
+        d = np.array([self.hierarchy.weight(node) for node in nodes])
+        ancestors = ancestor_matrix(self.hierarchy, nodes)
+        return ReducedProblem(self.sample, alpha, features, ancestors, d)
+
+    def run(
+        self,
+        alpha: float,
+        start: Found | None = None,
+        keep: list[Node] | None = None,
+        *,
+        certify: bool = True,
+    ) -> Found:
+        """Search at one ``alpha``; ``keep`` are nodes that are in from the start.
+
+        Without ``certify`` (here or in the settings) the gap is that of the listed nodes alone.
+        """
+        certify = certify and self.settings.certify
+        weights = self._begin(start, keep or [])
+        n_iter, rounds = 0, 0
+        while True:
+            rounds += 1
+            nodes = list(weights)
+            problem = self.problem(nodes, alpha)
+            solved = self._solve(problem, weights)
+            n_iter += solved.n_iter
+            weights = dict(zip(nodes, solved.point.weights.x.tolist(), strict=True))
+            room = self.settings.max_kernels - len(nodes)
+            new = self._missing(problem, solved.point, set(nodes))
+            if new and room > 0 and rounds < ROUNDS:
+                self._add(weights, new[:room])
+                continue
+            found = self._finish(
+                problem, nodes, solved, n_iter, full=room <= 0, missing=bool(new), certify=certify
+            )
+            if found.certified or not found.violators or room <= 0 or rounds >= ROUNDS:
+                return found
+            new = [v for v in found.violators if v not in weights]
+            wanted = hull_of(
+                self.hierarchy, new[: max(1, min(room, self._at_once(len(nodes))) // 2)]
+            )
+            added = [v for v in ordered(wanted) if v not in weights][:room]
+            if not added:
+                return found
+            self._add(weights, added)
+
+    def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
+        """Weights to start from, the kept nodes always among them."""
+        weights = self._carried(start)
+        if not weights:
+            first = hull_of(self.hierarchy, [self.best_source(), *keep])
+            return dict.fromkeys(ordered(first), 1.0)
+        kept = [node for node in ordered(hull_of(self.hierarchy, keep)) if node not in weights]
+        if kept:
+            self._add(weights, kept)
+        return weights
+
+    def _carried(self, start: Found | None) -> dict[Node, float]:
+        """Weights to start from; zero nodes are left behind where they would take the room."""
+        if start is None:
+            return {}
+        weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
+        if 2 * len(weights) > self.settings.max_kernels:
+            weights = {node: weights[node] for node in start.hull}
+        return weights
+
+    def null_dual(self) -> Array:
+        """``-p l'(y, b)``: alpha times the dual variable at ``f = 0``."""
+        sample = self.sample
+        nothing = np.zeros_like(sample.y)
+        if sample.fit_intercept:
+            nothing += sample.loss.best_intercept(sample.y, nothing, sample.weights)
+        return np.asarray(-sample.weights * sample.loss.gradient(sample.y, nothing))
+
+    def best_source(self) -> Node:
+        """The source with the largest kernel at ``f = 0``."""
+        return self.ranked(self.hierarchy.sources(), self.null_dual())[0]
+
+    def ranked(self, nodes: list[Node], dual: Array) -> list[Node]:
+        """Nodes by decreasing ``a_w / d_w^2``."""
+        sizes = {v: self.hierarchy.size(v, dual) / self.hierarchy.weight(v) ** 2 for v in nodes}
+        return sorted(nodes, key=lambda v: -sizes[v])
+
+    def _at_once(self, size: int) -> int:
+        return max(LEAST, int(AT_ONCE * size))
+
+    def _add(self, weights: dict[Node, float], new: list[Node]) -> None:
+        share = NEW / len(new)
+        for node in new:
+            weights[node] = share
+
+    def _target(self) -> float:
+        return self.settings.tol * self.sample.reference
+
+    def _solve(self, problem: ReducedProblem, weights: dict[Node, float]) -> Solved:
+        x = np.array(list(weights.values()))
+        return self.settings.solver.solve(problem, x / x.sum(), SHARE * self._target())
+
+    def _missing(self, problem: ReducedProblem, point: Point, hull: set[Node]) -> list[Node]:
+        """Nodes that a necessary condition asks for, with their ancestors, a few at a time.
+
+        Sources of the complement first; when (20) holds for them, (27) for what lies deeper.
+        """
+        bound, value, _ = dual_bound(point.weights, point.sizes)
+        limit = max(bound, value + self._target() / problem.alpha)  # half of the tolerance
+        at_once = self._at_once(len(hull))
+        sizes = {
+            node: self.hierarchy.size(node, point.dual) / self.hierarchy.weight(node) ** 2
+            for node in self.hierarchy.frontier(hull)
+        }
+        new = [node for node, size in sizes.items() if size > limit]
+        if new:
+            return sorted(new, key=lambda node: -sizes[node])[:at_once]
+        deeper = self.hierarchy.missing(hull, point.dual, limit)
+        added: set[Node] = set()
+        for node in deeper:
+            added |= hull_of(self.hierarchy, [node]) - hull
+            if len(added) >= at_once:
+                break
+        return ordered(added)
+
+    def _finish(
+        self,
+        problem: ReducedProblem,
+        nodes: list[Node],
+        solved: Solved,
+        n_iter: int,
+        *,
+        full: bool,
+        missing: bool,
+        certify: bool,
+    ) -> Found:
+        """Take zero nodes out, and certify what is left over all kernels."""
+        alpha, tol = problem.alpha, SHARE * self._target()
+        for _ in range(SHARPER):
+            active, inner, point = self._without_zeros(problem, nodes, solved, tol)
+            bound_in = self._bound_inside(problem, solved.point, point)
+            if sum(inner.gap_parts(point, bound_in)) <= self._target() / 2 or not solved.converged:
+                break
+            tol /= 10  # what is zero was not clear enough yet
+            solved = self.settings.solver.solve(problem, solved.point.weights.x, tol)
+        _, value, _ = dual_bound(point.weights, point.sizes)
+        enough = value + 2 * self._target() / alpha * (1 - SHARE)
+        outside, most = Outside(np.inf, [], "none"), bound_in
+        if certify:
+            enough = max(enough, bound_in)
+            outside = self.hierarchy.outside(set(nodes), point.dual, enough, self.work)
+            most = max(bound_in, outside.bound)
+        gap = inner.gap(point, most) if certify else sum(inner.gap_parts(point, most))
+        certified = gap <= self._target()
+        # where the certificate is lost, further effort at smaller alphas rarely brings it back
+        if certify:
+            self.work = WORK if certified else max(self.work / 4, LEAST_WORK)
+        return Found(
+            alpha=alpha,
+            nodes=nodes,
+            active=active,
+            point=point,
+            problem=inner,
+            x=solved.point.weights.x,
+            gap=gap,
+            parts=inner.gap_parts(point, most),
+            primal=inner.primal(point),
+            certified=certified,
+            rule=outside.rule,
+            reason=_reason(certified, full, missing, solved, outside),
+            n_iter=n_iter,
+            violators=outside.violators,
+        )
+
+    def _without_zeros(
+        self, problem: ReducedProblem, nodes: list[Node], solved: Solved, tol: float
+    ) -> tuple[Mask, ReducedProblem, Point]:
+        """Solve once more on the nodes that are not zero."""
+        active = _active(problem, solved.point)
+        if active.all():
+            return active, problem, solved.point
+        kept = [node for node, a in zip(nodes, active, strict=True) if a]
+        inner = self.problem(kept, problem.alpha)
+        x = solved.point.weights.x[active]
+        return active, inner, self.settings.solver.solve(inner, x / x.sum(), tol).point
+
+    def _bound_inside(self, problem: ReducedProblem, full: Point, point: Point) -> float:
+        """Dual bound of the listed nodes at the final dual variable."""
+        if point is full:
+            return dual_bound(full.weights, full.sizes)[0]
+        h = problem.Phi.T @ point.dual
+        return dual_bound(full.weights, problem.per_node(h**2))[0]
+
+
+def _active(problem: ReducedProblem, point: Point) -> Mask:
+    """Nodes whose weight exceeds their slack, and all of whose ancestors' do."""
+    bound, _, ratios = dual_bound(point.weights, point.sizes)
+    slack = 1 - ratios / bound if bound > 0 else np.zeros(problem.n_nodes)
+    positive = point.weights.x > np.maximum(slack, 0.0)
+    positive[np.argmax(point.weights.x)] = True
+    in_hull = ~((~positive).astype(float) @ problem.ancestors > 0)
+    if not in_hull.any():  # nothing but the sources
+        in_hull = problem.ancestors.sum(axis=0) == 1
+    return np.asarray(in_hull)
+
+
+def _reason(certified: bool, full: bool, missing: bool, solved: Solved, outside: Outside) -> str:
+    """How a search ended; ``full`` is at the limit of kernels, ``missing`` that (27) asks for more.
+
+    Nodes known to be missing while there was room are called violators, too.
+    """
+    if certified:
+        return "certified"
+    if full and (missing or outside.violators):
+        return "max_kernels"
+    if not solved.converged:
+        return "stalled" if solved.stalled else "max_iter"
+    return "violators" if missing or outside.violators else "bound"

@@ -1,0 +1,136 @@
+"""Figures 8 and 9 in miniature: tidy rows, rivals that do what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from nablasso.experiments import hkl, hkl_pruning, hkl_rivals
+
+
+@pytest.fixture(scope="module")
+def product():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(80, 3))
+    return Z, Z[:, 0] + Z[:, 0] * Z[:, 1] + 0.1 * rng.normal(size=80)
+
+
+def test_figure_8_has_a_row_per_setting_and_goes_on_where_it_stopped():
+    methods = {"mean": lambda Z, y, seed: hkl.Fitted(lambda new: np.full(len(new), y.mean()), ())}
+    settings = {"repeats": 2, "dimensions": (4, 8), "n_samples": (30,), "methods": methods}
+    rows = list(hkl.figure_8(**settings))
+    keys = [tuple(str(row[part]) for part in hkl.KEY_8) for row in rows]
+    assert keys == [("30", str(p), str(draw), "mean") for draw in (0, 1) for p in (4, 8)]
+    assert all(float(row["relative_error"]) == pytest.approx(1, abs=0.3) for row in rows)
+    assert not any(row["exact"] for row in rows)
+    assert list(hkl.figure_8(**settings, done=set(keys))) == []
+
+
+def test_hierarchical_kernels_beat_additive_ones_on_a_product(monkeypatch):
+    monkeypatch.setattr(hkl, "ALPHAS", 4)
+    methods = {
+        "HKL": hkl.hierarchical("hermite", debias=True, betas=(2.0,)),
+        "MKL": hkl.multiple("hermite"),
+    }
+    rows = hkl.figure_8(repeats=1, dimensions=(5,), n_samples=(60,), methods=methods)
+    errors = {row["method"]: float(row["relative_error"]) for row in rows}
+    assert errors["HKL"] < 0.3 < errors["MKL"]
+
+
+def test_figure_9_splits_a_table(tmp_path):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(60, 4))
+    np.savetxt(tmp_path / "pumadyn_8fh.csv.gz", table, delimiter=",", header="a,b,c,target")
+    methods = {"greedy": hkl_rivals.greedy}
+    (row,) = hkl.figure_9(tmp_path, splits=1, data=("8fh",), n_samples=30, methods=methods)
+    assert [row[part] for part in hkl.KEY_9] == ["8fh", 0, "greedy"]
+    split = hkl.pumadyn(tmp_path / "pumadyn_8fh.csv.gz", 0, 30)
+    assert (len(split.X), len(split.X_test)) == (30, 30)
+    both = np.vstack([np.column_stack(split[:2]), np.column_stack(split[2:4])])
+    assert np.allclose(np.sort(both, axis=0), np.sort(table, axis=0))
+
+
+def test_the_tables_name_every_rival():
+    names = set(hkl.methods_8())
+    rivals = ("HKL {}", "HKL {} + refit", "MKL {}", "L2 {}", "generalised lasso {}")
+    assert {r.format(k) for r in rivals for k in ("hermite", "spline")} < names
+    assert {"greedy hermite", "CART", "boosting", "Gaussian process"} < names
+
+
+def test_product_kernel_is_the_sum_over_all_nodes(product):
+    Z, _ = product
+    levels = hkl.level_kernels("spline")
+    kernel = hkl_rivals.ProductKernel(levels, Z)
+    parts = [levels(a, Z[:, a], Z[:, a]) for a in range(3)]
+    nodes = np.array(np.meshgrid(*[range(3)] * 3)).reshape(3, -1).T
+    listed = sum(np.prod([parts[a][j] for a, j in enumerate(node)], axis=0) for node in nodes)
+    assert np.allclose(kernel(Z), listed / np.prod(kernel.units))
+
+
+@pytest.mark.parametrize("fit", [hkl_rivals.single_kernel, hkl_rivals.generalised_lasso])
+def test_rivals_on_the_same_kernel_predict_a_product(product, fit):
+    Z, y = product
+    arguments = (Z[:60], y[:60]) if fit is hkl_rivals.single_kernel else (Z[:60], y[:60], 0)
+    predicted = fit(hkl.level_kernels("spline"), *arguments).predict(Z[60:])
+    assert np.mean((predicted - y[60:]) ** 2) < 0.3 * np.var(y[60:])
+
+
+def test_greedy_takes_a_product_after_its_parts(product):
+    Z, y = product
+    nodes = hkl_rivals.forward(Z, y + Z[:, 1], 2, 4)
+    assert nodes[0] == ()
+    assert ((0, 1), (1, 1)) in nodes
+    for place, node in enumerate(nodes):
+        assert set(hkl_rivals.parents(node)) <= set(nodes[:place])
+
+
+def test_log_evidence_is_that_of_scikit_learn(product):
+    Z, y = product
+    theta = np.array([0.2, 0.3, 0.5, 0.1, -1.0])
+    kernel = ConstantKernel(np.exp(0.2)) * RBF(np.exp(theta[1:-1])) + WhiteKernel(np.exp(-1.0))
+    model = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(Z, y)
+    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    ours, slope = hkl_rivals.log_evidence(theta, Z, y)
+    assert ours == pytest.approx(value)
+    assert np.allclose(slope, gradient)
+
+
+def test_the_process_finds_the_variables(product):
+    Z, y = product
+    fitted = hkl_rivals.gaussian_process(Z[:60], y[:60], 0)
+    assert fitted.columns == (0, 1)
+    assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.2 * np.var(y[60:])
+
+
+def test_pruning_takes_noise_away_and_keeps_the_product(product):
+    Z, y = product
+    noisy = frozenset({(), ((0, 1),), ((1, 1),), ((2, 1),), ((0, 1), (1, 1)), ((2, 2),)})
+    kept = hkl_pruning.pruned(Z, y, noisy)
+    assert kept.hull == {(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1))}
+    assert hkl_pruning.best_hull(Z, y, [noisy, frozenset({()})]) == kept.hull
+
+
+def test_the_rise_of_the_criterion_is_that_of_least_squares(product):
+    Z, y = product
+    hull = frozenset({(), ((0, 1),), ((1, 1),), ((2, 1),)})
+    model = hkl_pruning.LeastSquares(Z, y, hull)
+    smaller = hkl_pruning.LeastSquares(Z, y, hull - {((2, 1),)})
+    assert model.criterion(without=((2, 1),)) == pytest.approx(smaller.criterion())
+    features = np.column_stack([np.ones(len(Z)), Z])
+    residual = y - features @ np.linalg.lstsq(features, y, rcond=None)[0]
+    assert model.rss == pytest.approx(float(residual @ residual))
+
+
+def test_the_pruned_path_finds_the_product(product):
+    Z, y = product
+    fitted = hkl_pruning.pruned_path(Z[:60], y[:60], 0, betas=(2.0,))
+    assert fitted.columns == (0, 1)
+    assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.05 * np.var(y[60:])
+
+
+def test_the_pruned_refit_drops_noise_columns(product):
+    Z, y = product
+    assert hkl_pruning.pruned_refit(Z, y, (0, 1, 2)).columns == (0, 1)
+    assert hkl_pruning.pruned_refit(Z, y, ()).predict(Z[:2]) == pytest.approx([y.mean()] * 2)

@@ -1,0 +1,136 @@
+"""The reduced problem: derivatives, gaps and solvers."""
+
+import numpy as np
+import pytest
+
+from nablasso.hierarchy import ReducedProblem, ReducedSolver, Sample
+from nablasso.hierarchy.norm import best_x, dual_bound, norm, weights_of
+from nablasso.hierarchy.projected_gradient import project
+from nablasso.losses import (
+    Huber,
+    Logistic,
+    SmoothedEpsilonInsensitive,
+    SmoothedHinge,
+    Squared,
+    SquaredHinge,
+)
+
+NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
+ANCESTORS = np.array([[set(v) <= set(w) for w in NODES] for v in NODES])
+D = np.array([2.0 ** len(v) for v in NODES])
+
+
+def make(loss, rank=1, n=40, alpha=0.05, fit_intercept=True, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    features = [
+        np.prod(X[:, list(v)], axis=1, keepdims=True) * rng.normal(1, 0.3, size=(n, rank))
+        for v in NODES
+    ]
+    y = X[:, 0] + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n)
+    if not loss.translates:
+        y = np.where(y > 0, 1.0, -1.0)
+    weights = rng.random(n) + 0.5
+    sample = Sample(y, weights / weights.sum(), loss, fit_intercept)
+    return ReducedProblem(sample, alpha, features, ANCESTORS, D)
+
+
+SMOOTH = [Squared(), Logistic()]
+LOSSES = [
+    *SMOOTH,
+    Huber(0.5),
+    SquaredHinge(),
+    SmoothedHinge(0.3),
+    SmoothedEpsilonInsensitive(0.1, 0.2),
+]
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+@pytest.mark.parametrize("rank", [1, 9], ids=["in features", "with kernels"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_gradient_and_hessian_by_differences(loss, rank, fit_intercept):
+    problem = make(loss, rank, fit_intercept=fit_intercept)
+    assert problem.in_features == (rank == 1)
+    rng = np.random.default_rng(3)
+    x = rng.random(len(NODES)) + 0.1
+    t, H = problem.hessian(problem.evaluate(x))
+    direction, e = rng.normal(size=len(x)), 1e-3
+
+    def J(step):
+        return problem.evaluate(x * (1 + step * direction)).value
+
+    slope = (J(e) - J(-e)) / (2 * e)
+    bend = (J(e) - 2 * J(0) + J(-e)) / e**2
+    assert slope == pytest.approx(-problem.alpha / 2 * t @ direction, rel=1e-4)
+    assert bend == pytest.approx(direction @ H @ direction, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_features_and_kernels_give_the_same(loss):
+    problem = make(loss, rank=3)
+    other = make(loss, rank=3)
+    other.in_features = False
+    x = np.full(len(NODES), 1 / len(NODES))
+    one, two = problem.evaluate(x), other.evaluate(x)
+    assert one.value == pytest.approx(two.value, rel=1e-9)
+    np.testing.assert_allclose(one.predictions, two.predictions, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_newton_closes_the_gap(loss):
+    problem = make(loss)
+    solved = ReducedSolver().solve(problem, np.full(len(NODES), 1 / 6), 1e-9)
+    assert solved.converged
+    assert 0 <= problem.gap(solved.point) <= 1e-7
+    assert sum(problem.gap_parts(solved.point)) >= problem.gap(solved.point) - 1e-12
+    assert solved.point.dual.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_all_solvers_reach_the_same_objective():
+    problem = make(Squared())
+    x = np.full(len(NODES), 1 / 6)
+    exact = problem.primal(ReducedSolver("newton").solve(problem, x, 1e-10).point)
+    slow = ReducedSolver("alternating", 5000).solve(problem, x, 1e-7).point
+    assert problem.primal(slow) == pytest.approx(exact, abs=1e-6)
+    paper = ReducedSolver("projected_gradient").solve(problem, x, 1e-6).point
+    assert problem.primal(paper) == pytest.approx(exact, rel=2e-3)
+    assert problem.primal(paper) >= exact - 1e-9
+
+
+def test_the_gap_of_any_point_bounds_its_suboptimality():
+    problem = make(Squared())
+    best = problem.primal(ReducedSolver().solve(problem, np.full(6, 1 / 6), 1e-11).point)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        point = problem.evaluate(rng.dirichlet(np.full(6, 0.5)) + 1e-6)
+        assert problem.primal(point) - best <= problem.gap(point) + 1e-12
+
+
+def test_the_norm_is_the_smallest_of_its_variational_forms():
+    rng = np.random.default_rng(2)
+    norms2 = rng.random(6) * (rng.random(6) > 0.3)
+    value = norm(norms2, ANCESTORS, D) ** 2
+    x = np.maximum(best_x(norms2, ANCESTORS, D), 1e-14)
+    assert norms2 @ (1 / weights_of(x, ANCESTORS, D).zeta) == pytest.approx(value, rel=1e-6)
+    for _ in range(50):
+        other = rng.dirichlet(np.ones(6))
+        assert norms2 @ (1 / weights_of(other, ANCESTORS, D).zeta) >= value - 1e-12
+
+
+def test_kappa_bounds_the_dual_norm():
+    rng = np.random.default_rng(4)
+    sizes = rng.random(6)
+    values = [
+        dual_bound(weights_of(rng.dirichlet(np.ones(6)), ANCESTORS, D), sizes) for _ in range(200)
+    ]
+    assert max(value for _, value, _ in values) <= min(bound for bound, _, _ in values)
+
+
+def test_projection_on_the_simplex():
+    rng = np.random.default_rng(1)
+    point = rng.normal(size=5)
+    found = project(point)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    for other in rng.dirichlet(np.ones(5), size=100):
+        assert (point - found) @ (other - found) <= 1e-12
