@@ -1,0 +1,324 @@
+"""The common face of the estimators of functions that must stay non-negative.
+
+Validate, make a :class:`~nablasso.nonnegative.Task`, fit it by the chosen model, unpack.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.estimators.psd_metric import check_metric, learn
+from nablasso.estimators.validation import (
+    check_length_scale,
+    check_new_data,
+    check_training_data,
+    feature_names,
+)
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels import Gaussian
+from nablasso.nonnegative import Fit, Task, fit
+from nablasso.preparation import Table, check_weights, prepare
+from nablasso.solvers import Status
+from nablasso.spaces.kernel_ridge import length_scale
+
+Array = NDArray[np.float64]
+
+MODELS = ("psd", "pnm", "glm", "ncm")
+
+
+@dataclass(eq=False, repr=False)
+class NonnegativeEstimator(BaseEstimator, ABC):
+    """Parameters that densities and regressors share; each declares its own task."""
+
+    _: KW_ONLY
+    model: str = "psd"
+    length_scale: Any = "median"
+    l1_ratio: float = 0.1
+    rank: int | None = 200
+    standardize: bool = True
+    tol: float = 1e-5
+    max_iter: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @abstractmethod
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Inputs, targets and weights."""
+
+    @abstractmethod
+    def _task(self, table: Table, width: float, weight: float, linear_weight: float) -> Task:
+        """What is to be fitted on a table."""
+
+    @abstractmethod
+    def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
+        """Remember what predicts."""
+
+    @abstractmethod
+    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
+        """Score of rows not seen in fit: mean log-likelihood, or a negative mean loss."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        gap = f", within {self.dual_gap_:.1e} of the optimum" if self.dual_gap_ >= 0 else ""
+        return " ".join(
+            [
+                f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
+                f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
+                f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}.",
+                *self._words(),
+            ]
+        )
+
+    def _words(self) -> list[str]:
+        """Sentences of the summary that are the estimator's own."""
+        return []
+
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        table = prepare(X, y, weights, standardize=self.standardize, centre_y=False)
+        kept = y[weights > 0]
+        if np.ptp(table.y) == 0:  # where y is constant a table holds zeros
+            return replace(table, y=np.full(len(table.y), float(kept.mean())))
+        return table
+
+    def _check_parameters(self) -> None:
+        if self.model not in MODELS:
+            raise InvalidParameterError(
+                f"model must be one of {', '.join(MODELS)}; got {self.model!r}."
+            )
+        check_length_scale(self.length_scale)
+        check_positive(self.tol, "tol")
+        if not isinstance(self.l1_ratio, Real) or not 0 <= self.l1_ratio < 1:
+            raise InvalidParameterError(
+                f"l1_ratio must be at least 0 and less than 1; got {self.l1_ratio!r}."
+            )
+        for name in ("rank", "max_iter"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or value < 1):
+                raise InvalidParameterError(
+                    f"{name} must be a whole number of at least 1, or None; got {value!r}."
+                )
+
+    def _look_at(self, table: Table) -> None:
+        """What is done once, before the first fit."""
+
+    def _fit_at(self, table: Table, width: float, weight: float, linear_weight: float) -> Self:
+        """Fit on a table and unpack."""
+        task = self._task(table, width, weight, linear_weight)
+        fitted = fit(task, self.model, tol=self.tol, max_iter=self.max_iter)
+        self._finish(task, fitted, table)
+        return self
+
+    def _finish(self, task: Task, fitted: Fit, table: Table) -> None:
+        self._unpack(task, fitted, table)
+        self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
+        self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
+        largest = float(task.scales.max())
+        self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
+        self._warn_unless_converged(fitted)
+
+    def _width_of(self, table: Table, width: float) -> float:
+        """Length scale on the inputs of a table."""
+        X = inputs_of(table)
+        return length_scale(Gaussian(), X, table.weights, self.length_scale, width)
+
+    def _penalties(self, nonnegative: tuple[bool, ...], weight: float, linear_weight: float) -> Any:
+        """``l1`` and ``l2`` of each block."""
+        signs = np.array(nonnegative)
+        l1 = np.where(signs, weight * self.l1_ratio, 0.0)
+        return l1, np.where(signs, weight * (1 - self.l1_ratio), linear_weight)
+
+    def _seed(self) -> int:
+        """One number that fixes every random choice of a fit."""
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _inside(self, X: Array) -> Array:
+        """Rows in the units of the task."""
+        inside = self._scaler.transform(X)[:, self._columns]
+        return inside if self._columns.size else np.zeros((len(X), 1))
+
+    def _keep_units(self, table: Table) -> None:
+        self._scaler, self._columns = table.scaler, table.columns
+
+    def _warn_unless_converged(self, fitted: Fit) -> None:
+        if fitted.status is Status.CONVERGED:
+            return
+        bound = (
+            f" with duality gap {fitted.gap:.1e} (tolerance {self.tol:.1e}). The gap still bounds "
+            "the error."
+            if np.isfinite(fitted.gap)
+            else ". Nothing bounds the error of this model."
+        )
+        warnings.warn(
+            f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
+            f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Given(NonnegativeEstimator):
+    """Fit at one width and one weight."""
+
+    _: KW_ONLY
+    width: float = 1.0
+    weight: float = 0.01
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the functions.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y, weights = self._validate(X, y, sample_weight)
+        table = self._prepare(X, y, weights)
+        self._look_at(table)
+        linear = getattr(self, "linear_weight", None)
+        return self._fit_at(
+            table,
+            float(self.width),
+            float(self.weight),
+            float(self.weight if linear is None else linear),
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive(self.width, "width")
+        check_positive(self.weight, "weight")
+
+
+@dataclass(eq=False, repr=False)
+class GivenLinear(Given):
+    """Fit at one width, one weight and one weight of functions of any sign."""
+
+    _: KW_ONLY
+    linear_weight: float | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.linear_weight is not None:
+            check_positive(self.linear_weight, "linear_weight")
+
+
+@dataclass(eq=False, repr=False)
+class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
+    """What the regressors share."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    metric: str | None = None
+    feature_groups: Any = None
+    always_keep: Any = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_metric(self.metric)
+
+    def _look_at(self, table: Table) -> None:
+        """Relative scale of every column of the input for each function, zero when dropped."""
+        d = int(self.n_features_in_)
+        learned = np.ones((1, len(table.columns)))
+        if self.metric is not None and table.X.shape[1]:
+            learned = self._learned(table)
+        self._relative = np.zeros((len(learned), d))
+        self._relative[:, table.columns] = learned
+        self._keep_support()
+
+    def _learned(self, table: Table) -> Array:
+        """Scales of the table's columns, one row per function or one for all."""
+        return learn(self, table, table.y).scales[None, :]
+
+    def _words(self) -> list[str]:
+        """Which columns matter, where that was asked for."""
+        if self.metric is None:
+            return []
+        return [f"It depends on {named(self, self.support_)}."]
+
+    def _keep_support(self) -> None:
+        self.support_ = np.asarray((self._relative > 0).any(axis=0))
+
+    def _scales_of(self, table: Table, width: float, n_blocks: int) -> Array:
+        """Multipliers of the table's columns for each function, shape (m, d)."""
+        if not table.X.shape[1]:
+            return np.ones((n_blocks, 1))
+        relative = self._relative[:, table.columns]
+        made = [
+            scales
+            / length_scale(Gaussian(), table.X * scales, table.weights, self.length_scale, width)
+            for scales in relative
+        ]
+        return np.array([made[min(b, len(made) - 1)] for b in range(n_blocks)])
+
+    def _keep_scales(self, task: Task) -> None:
+        self.scales_ = np.zeros(int(self.n_features_in_))
+        self.scales_[self._columns] = task.scales.max(axis=0)[: self._columns.size]
+
+    def _finish(self, task: Task, fitted: Fit, table: Table) -> None:
+        super()._finish(task, fitted, table)
+        self._keep_scales(task)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X, y = check_training_data(self, X, y)
+        return X, y, check_weights(sample_weight, len(X))
+
+    def _block_values(self, X: Any) -> Array:
+        """Values of the block functions at new rows, shape (k, m)."""
+        inside = self._inside(check_new_data(self, X))
+        return np.column_stack([function.values(inside) for function in self.functions_])
+
+    def _block_gradients(self, X: Any) -> Array:
+        """Gradients of the block functions in the units of ``X``, shape (k, d, m)."""
+        X = check_new_data(self, X)
+        inside = self._inside(X)
+        out = np.zeros((*X.shape, len(self.functions_)))
+        if self._columns.size:
+            for b, function in enumerate(self.functions_):
+                slopes = function.gradients(inside) / self._scaler.scale[self._columns]
+                out[:, self._columns, b] = slopes
+        return out
+
+
+def named(estimator: BaseEstimator, mask: Any) -> str:
+    """Names of columns in a sentence."""
+    names = [name for name, kept in zip(feature_names(estimator), mask, strict=True) if kept]
+    return ", ".join(names) or "no column"
+
+
+def inputs_of(table: Table) -> Array:
+    """Standardised inputs; a column of zeros where none varies."""
+    return table.X if table.X.shape[1] else np.zeros((len(table.X), 1))
+
+
+def check_count(value: Any, name: str) -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise InvalidParameterError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse anything but a positive number."""
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")

@@ -1,0 +1,369 @@
+r"""Density estimation with a function that is non-negative and integrates to one."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nablasso.estimators.docs import document
+from nablasso.estimators.psd_base import Given, NonnegativeEstimator, check_count
+from nablasso.estimators.validation import (
+    check_finite_columns,
+    check_new_data,
+    column_indices,
+    feature_names,
+)
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.nonnegative import Base, Fit, LogLoss, PSDModel, Task, natural_height
+from nablasso.nonnegative.constraints import as_functionals
+from nablasso.nonnegative.model import check_box
+from nablasso.nonnegative.sampling import sample
+from nablasso.preparation import MIN_ROWS, Table, check_weights
+
+Array = NDArray[np.float64]
+
+MANY_FEATURES = 30
+WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel
+LARGEST_LOG = 700.0  # of a number
+BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
+
+
+@dataclass(eq=False, repr=False)
+class DensityEstimator(DensityMixin, NonnegativeEstimator):
+    """Shared by the density with given and with tuned parameters."""
+
+    _: KW_ONLY
+    base_measure: Any = None
+    constraints: Any = ()
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density with respect to Lebesgue measure.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._log_density(check_new_data(self, X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log density, the held-out log-likelihood per row."""
+        logs = self.score_samples(X)
+        return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
+
+    def density(self, X: Any) -> Array:
+        """Density with respect to Lebesgue measure; with ``model="pnm"`` it may be negative."""
+        check_is_fitted(self)
+        return self._density(check_new_data(self, X))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Independent draws from the density.
+
+        Coordinates are drawn in turn from their conditional distributions given those before, each
+        by inverting its distribution function, which is known in closed form up to rounding. With
+        ``model="glm"`` they are draws of a base measure, resampled by weight: approximate.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        array, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        check_count(n_samples, "n_samples")
+        source = check_random_state(random_state)
+        rng = np.random.default_rng(source.randint(2**31 - 1))
+        if self.model == "psd":
+            return sample(self.density_, int(n_samples), rng)
+        drawn = self.function_.sample(int(n_samples), rng)
+        out = np.empty((len(drawn), self.n_features_in_))
+        out[:, self._columns] = drawn
+        return np.asarray(out * self._scaler.scale + self._scaler.centre)
+
+    def integrate(self, box: Any = None) -> float:
+        """Probability of a box, in closed form.
+
+        Parameters
+        ----------
+        box : array-like, shape (n_features, 2), optional
+            Lower and upper end for each variable, infinite ones too; by default the whole space.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if self.model == "psd":
+            return self.density_.integral(box)
+        if box is None:
+            return float(self.function_.integral())
+        ends = check_box(box, self.n_features_in_) - self._scaler.centre[:, None]
+        return float(self.function_.integral((ends / self._scaler.scale[:, None])[self._columns]))
+
+    def marginal(self, columns: Any) -> PSDModel:
+        """Density of some variables: a model with ``values``, ``gradients``, ``integral``.
+
+        Parameters
+        ----------
+        columns : list of names or indices
+
+        Returns
+        -------
+        PSDModel
+            A function of these columns, in increasing order.
+        """
+        model = self._psd("marginal")
+        kept = np.unique(column_indices(self, columns, "columns"))
+        if not kept.size:
+            raise InvalidParameterError("marginal needs at least one column; got none.")
+        return model.marginal(kept)
+
+    def conditional(self, columns: Any, values: Any) -> PSDModel:
+        """Density of the other variables given that ``columns`` have these ``values``.
+
+        Parameters
+        ----------
+        columns : list of names or indices
+        values : array-like, one per column
+
+        Returns
+        -------
+        PSDModel
+            A function of the other columns, with integral one.
+        """
+        model = self._psd("conditional")
+        given = column_indices(self, columns, "columns")
+        values = np.asarray(values, dtype=float).ravel()
+        different = len(np.unique(given)) == len(given)
+        if len(values) != len(given) or not (0 < len(given) < self.n_features_in_ and different):
+            raise InvalidParameterError(
+                f"conditional needs one value per column, different ones, and one left over; got "
+                f"{len(given)} columns of {self.n_features_in_} and {len(values)} values."
+            )
+        model = model.given(given, values)
+        mass = model.integral()
+        if not mass > 0:
+            raise InvalidParameterError(
+                f"The density at {values.tolist()} is zero to machine precision, so nothing is "
+                "known given these values. Condition on values near the data."
+            )
+        return model * (1 / mass)
+
+    def _psd(self, wanted: str) -> PSDModel:
+        check_is_fitted(self)
+        if self.model != "psd":
+            raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
+        return self.density_
+
+    def _density(self, X: Array) -> Array:
+        if self.model == "psd":
+            return self.density_.values(X)
+        inside = self._inside(X)
+        return np.asarray(self.function_.values(inside) * np.exp(self._log_base(inside)))
+
+    def _log_density(self, X: Array) -> Array:
+        if self.model == "psd":
+            return self.density_.logs(X)
+        inside = self._inside(X)
+        return np.asarray(self.function_.logs(inside) + self._log_base(inside))
+
+    def _log_base(self, inside: Array) -> Array:
+        """Log of what turns the fitted function into a density with respect to ``X``."""
+        logs = np.full(len(inside), -float(np.sum(np.log(self._scaler.scale))))
+        if self._base is None:
+            return logs + float(np.sum(np.log(self._scales)))
+        variance = self._base.variance
+        logs -= 0.5 * np.sum((inside - self._base.mean) ** 2 / variance, axis=1)
+        return np.asarray(logs - 0.5 * np.sum(np.log(2 * np.pi * variance)))
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        check_finite_columns(self, X)
+        if len(X) < MIN_ROWS:
+            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        weights = check_weights(sample_weight, len(X))
+        return X, np.zeros(len(X)), weights
+
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        table = super()._prepare(X, y, weights)
+        if len(table.columns) < X.shape[1]:
+            names = np.array(feature_names(self))
+            flat = np.delete(names, table.columns)
+            raise InvalidDataError(
+                f"Columns {', '.join(flat[:10])} are constant, so there is no density in all "
+                f"{X.shape[1]} columns. Leave them out."
+            )
+        return table
+
+    def _task(self, table: Table, width: float, weight: float, linear_weight: float) -> Task:
+        n, d = table.X.shape
+        scales = np.full((1, d), 1 / self._width_of(table, width))
+        base = self._base_of(table)
+        l1, l2 = self._penalties((True,), weight, linear_weight)
+        return Task(
+            X=table.X,
+            weights=table.weights,
+            loss=LogLoss(n),
+            mixing=np.ones((1, 1)),
+            offset=np.zeros(1),
+            nonnegative=(True,),
+            l1=l1,
+            l2=l2,
+            scales=scales,
+            null=np.ones(1),
+            height=natural_height(table.X, scales[0], base),
+            normalise=True,
+            base=base,
+            functionals=as_functionals(self.constraints, table, scales[0], base),
+            rank=self.rank,
+            random_state=self._seed(),
+        )
+
+    def _width_of(self, table: Table, width: float) -> float:
+        """A rule measures distances, which grow with the root of the dimension; widths must not."""
+        d = table.X.shape[1] if isinstance(self.length_scale, str) else 1
+        return super()._width_of(table, width) / float(np.sqrt(d))
+
+    def _base_of(self, table: Table) -> Base | None:
+        """The base measure in the units of the task."""
+        if self.base_measure is None:
+            return None
+        d = table.X.shape[1]
+        if isinstance(self.base_measure, str):
+            if self.base_measure != "gaussian":
+                raise InvalidParameterError(
+                    'base_measure must be None, "gaussian" or a pair (mean, variance); got '
+                    f"{self.base_measure!r}."
+                )
+            centre = table.weights @ table.X
+            return Base(centre, BASE_SPREAD * (table.weights @ (table.X - centre) ** 2))
+        try:
+            mean, variance = (np.broadcast_to(np.asarray(v, float), d) for v in self.base_measure)
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                "base_measure must be a pair (mean, variance) of numbers or of one number per "
+                f"column; got {self.base_measure!r}."
+            ) from error
+        if not (np.isfinite(mean) & np.isfinite(variance) & (variance > 0)).all():
+            raise InvalidParameterError("The variances of base_measure must be positive.")
+        centre, scale = (v[table.columns] for v in (table.scaler.centre, table.scaler.scale))
+        return Base((mean[table.columns] - centre) / scale, variance[table.columns] / scale**2)
+
+    def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
+        self._keep_units(table)
+        self._base, self._scales = task.base, task.scales[0]
+        (self.function_,) = fitted.functions
+        if self.model == "psd":
+            self.density_ = _in_units(self.function_, task, table)
+
+    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
+        return float(np.average(self._log_density(X), weights=weights))
+
+    def _look_at(self, table: Table) -> None:
+        d = table.X.shape[1]
+        if d > MANY_FEATURES:
+            size = effective_size(table, self._width_of(table, getattr(self, "width", WIDTH)))
+            warnings.warn(
+                f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
+                "lie within one length scale of a row, so the estimate is mostly its penalty. "
+                "Use fewer columns, or a larger width.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+@document
+@dataclass(eq=False, repr=False)
+class PSDDensity(Given, DensityEstimator):
+    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
+
+    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
+    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
+    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
+    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
+    one, and integrals over boxes, marginals and conditionals are closed forms.
+
+    Parameters
+    ----------
+    {psd}
+    width : float, default=0.5
+        Multiplier of ``length_scale``.
+    weight : float, default=0.01
+        Weight of the penalty.
+    {psd_base}
+
+    Attributes
+    ----------
+    density_ : PSDModel
+        The density in the units of ``X``.
+    {psd_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import PSDDensity
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> density = PSDDensity().fit(X)
+    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
+    (1.0, 0.5)
+    """
+
+    _: KW_ONLY
+    width: float = WIDTH
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the density.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+
+def effective_size(table: Table, width: float, rows: int = 500) -> float:
+    """Mean number of rows that count at a row: kernel values instead of ones."""
+    X = table.X[:rows] / width
+    square = np.sum(X**2, axis=1)
+    K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
+    return float(K.mean()) * len(table.X)
+
+
+def _in_units(function: PSDModel, task: Task, table: Table) -> PSDModel:
+    """The density with respect to Lebesgue measure in the units and order of the input."""
+    centre, scale = (v[table.columns] for v in (table.scaler.centre, table.scaler.scale))
+    height = -float(np.sum(np.log(scale)))  # a logarithm
+    if task.base is None:
+        height += float(np.sum(np.log(task.scales[0])))
+    else:
+        function = function.times_gaussian(task.base.mean, task.base.variance)
+    model = function.composed(1 / scale, -centre / scale)
+    mass = model.integral() * np.exp(height) if abs(height) < LARGEST_LOG else 0.0
+    if not 0 < mass < np.inf:
+        raise InvalidDataError(
+            f"The density in {len(scale)} columns is too large or too small for floating-point "
+            "numbers. Use fewer columns, or other units."
+        )
+    model = (model * float(np.exp(height))).spread(table.columns, len(table.scaler.scale))
+    return model * (1 / model.integral())
