@@ -8,6 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nablasso
 from nablasso import (
+    ConeRegressor,
+    ConeRegressorCV,
     DerivativeElasticNet,
     DerivativeElasticNetClassifier,
     DerivativeElasticNetClassifierCV,
@@ -20,15 +22,44 @@ from nablasso import (
     DerivativeLassoClassifier,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
+    HeteroscedasticRegressor,
+    HeteroscedasticRegressorCV,
+    HierarchicalKernelClassifier,
+    HierarchicalKernelClassifierCV,
+    HierarchicalKernelRegressor,
+    HierarchicalKernelRegressorCV,
     KnockoffSelector,
+    MultipleKernelClassifier,
+    MultipleKernelClassifierCV,
+    MultipleKernelRegressor,
+    MultipleKernelRegressorCV,
+    MultiQuantileRegressor,
+    MultiQuantileRegressorCV,
     NablassoClassifier,
     NablassoRegressor,
+    PSDDensity,
+    PSDDensityCV,
+    PSDRegressor,
+    PSDRegressorCV,
     RandomizationTest,
+    SparseGradientClassifier,
+    SparseGradientClassifierCV,
+    SparseGradientRegressor,
+    SparseGradientRegressorCV,
     StabilitySelection,
 )
+from nablasso.kernels import Polynomial
 
 CHEAP_FIT = {"alpha": 1e-3, "ridge": 1e-2, "debias": False, "tol": 1e-2}
 CHEAP_FOLDS = {"alphas": (1e-3,), "ridges": (1e-2,), "cv": 2, "debias": False, "tol": 1e-2}
+CHEAP_GRADIENTS = {"kernel": Polynomial(1), "max_iter": 20}
+CHEAP_CLASSES = {**CHEAP_GRADIENTS, "n_neighbors": 2, "ridge": 1e-3}
+
+CHEAP_PSD = {"rank": 30, "tol": 0.1}
+CHEAP_PSD_FOLDS = {"widths": (1.0,), "weights": (0.001,), "cv": 2, **CHEAP_PSD}
+CHEAP_KERNELS = {"decomposition": "polynomial", "degree": 1, "debias": False, "tol": 0.3}
+CHEAP_HULL = {"alpha": 0.05, **CHEAP_KERNELS}
+CHEAP_HULL_FOLDS = {"alphas": (0.05,), "cv": 2, **CHEAP_KERNELS}
 
 INSTANCES = [
     DerivativeLasso(**CHEAP_FIT),
@@ -43,11 +74,33 @@ INSTANCES = [
     DerivativeLassoClassifierCV(**CHEAP_FOLDS),
     DerivativeGroupLassoClassifierCV(**CHEAP_FOLDS),
     DerivativeElasticNetClassifierCV(**CHEAP_FOLDS),
+    HierarchicalKernelRegressor(**CHEAP_HULL),
+    HierarchicalKernelClassifier(**CHEAP_HULL),
+    HierarchicalKernelRegressorCV(betas=(2.0,), **CHEAP_HULL_FOLDS),
+    HierarchicalKernelClassifierCV(betas=(2.0,), **CHEAP_HULL_FOLDS),
+    MultipleKernelRegressor(**CHEAP_HULL),
+    MultipleKernelClassifier(**CHEAP_HULL),
+    MultipleKernelRegressorCV(**CHEAP_HULL_FOLDS),
+    MultipleKernelClassifierCV(**CHEAP_HULL_FOLDS),
     NablassoClassifier("linear", cv=3),
     NablassoRegressor("linear", cv=3),
+    SparseGradientRegressor(**CHEAP_GRADIENTS),
+    SparseGradientClassifier(**CHEAP_CLASSES),
+    SparseGradientRegressorCV(**CHEAP_GRADIENTS, alphas=(1e-2,), cv=2),
+    SparseGradientClassifierCV(**CHEAP_CLASSES, alphas=1, cv=2),
     StabilitySelection(Lasso(0.01), n_pairs=3),
     RandomizationTest(Lasso(0.01), n_draws=19, cv=3),
     KnockoffSelector(Lasso(0.01), fdr=0.5, offset=0),
+    PSDDensity(**CHEAP_PSD),
+    PSDRegressor(weight=0.001, rank=30, tol=0.01),
+    HeteroscedasticRegressor(weight=0.001, **CHEAP_PSD),
+    MultiQuantileRegressor(0.5, **CHEAP_PSD),
+    ConeRegressor(**CHEAP_PSD),
+    PSDDensityCV(**CHEAP_PSD_FOLDS),
+    PSDRegressorCV(**CHEAP_PSD_FOLDS | {"tol": 0.01}),
+    HeteroscedasticRegressorCV(**CHEAP_PSD_FOLDS),
+    MultiQuantileRegressorCV(0.5, **CHEAP_PSD_FOLDS),
+    ConeRegressorCV(**CHEAP_PSD_FOLDS),
 ]
 
 

@@ -1,5 +1,6 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
+from nablasso.estimators.cone import ConeRegressor
 from nablasso.estimators.derivative import (
     DerivativeElasticNet,
     DerivativeGroupLasso,
@@ -18,13 +19,50 @@ from nablasso.estimators.derivative_cv import (
     DerivativeGroupLassoCV,
     DerivativeLassoCV,
 )
+from nablasso.estimators.heteroscedastic import HeteroscedasticRegressor
+from nablasso.estimators.hierarchical import (
+    HierarchicalKernelClassifier,
+    HierarchicalKernelRegressor,
+)
+from nablasso.estimators.hierarchical_cv import (
+    HierarchicalKernelClassifierCV,
+    HierarchicalKernelRegressorCV,
+)
+from nablasso.estimators.hierarchical_path import HierarchicalPath, hierarchical_path
 from nablasso.estimators.knockoffs import KnockoffSelector
+from nablasso.estimators.multiple_kernel import (
+    MultipleKernelClassifier,
+    MultipleKernelClassifierCV,
+    MultipleKernelRegressor,
+    MultipleKernelRegressorCV,
+)
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.path import DerivativePath, derivative_path
+from nablasso.estimators.psd_cv import (
+    ConeRegressorCV,
+    HeteroscedasticRegressorCV,
+    MultiQuantileRegressorCV,
+    PSDDensityCV,
+    PSDRegressorCV,
+)
+from nablasso.estimators.psd_density import PSDDensity
+from nablasso.estimators.psd_regressor import PSDRegressor
+from nablasso.estimators.quantile import MultiQuantileRegressor
 from nablasso.estimators.randomization import RandomizationTest
+from nablasso.estimators.sparse_gradient import (
+    SparseGradientClassifier,
+    SparseGradientRegressor,
+)
+from nablasso.estimators.sparse_gradient_cv import (
+    SparseGradientClassifierCV,
+    SparseGradientRegressorCV,
+)
+from nablasso.estimators.sparse_gradient_path import SparseGradientPath, sparse_gradient_path
 from nablasso.estimators.stability import StabilitySelection
 
 __all__ = [
+    "ConeRegressor",
+    "ConeRegressorCV",
     "DerivativeElasticNet",
     "DerivativeElasticNetCV",
     "DerivativeElasticNetClassifier",
@@ -38,10 +76,34 @@ __all__ = [
     "DerivativeLassoClassifier",
     "DerivativeLassoClassifierCV",
     "DerivativePath",
+    "HeteroscedasticRegressor",
+    "HeteroscedasticRegressorCV",
+    "HierarchicalKernelClassifier",
+    "HierarchicalKernelClassifierCV",
+    "HierarchicalKernelRegressor",
+    "HierarchicalKernelRegressorCV",
+    "HierarchicalPath",
     "KnockoffSelector",
+    "MultiQuantileRegressor",
+    "MultiQuantileRegressorCV",
+    "MultipleKernelClassifier",
+    "MultipleKernelClassifierCV",
+    "MultipleKernelRegressor",
+    "MultipleKernelRegressorCV",
     "NablassoClassifier",
     "NablassoRegressor",
+    "PSDDensity",
+    "PSDDensityCV",
+    "PSDRegressor",
+    "PSDRegressorCV",
     "RandomizationTest",
+    "SparseGradientClassifier",
+    "SparseGradientClassifierCV",
+    "SparseGradientPath",
+    "SparseGradientRegressor",
+    "SparseGradientRegressorCV",
     "StabilitySelection",
     "derivative_path",
+    "hierarchical_path",
+    "sparse_gradient_path",
 ]

@@ -5,9 +5,14 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import TypeVar
 
+from nablasso.estimators.hierarchical_docs import HIERARCHICAL
+from nablasso.estimators.sparse_gradient_docs import GRADIENTS
+
 Class = TypeVar("Class", bound=type)
 
 _SECTIONS = {
+    **HIERARCHICAL,
+    **GRADIENTS,
     "single": """
         kernel : str or Kernel, default="gaussian"
             ``"gaussian"``, ``"matern"``, ``"rational_quadratic"``, ``"linear"``, ``"polynomial"``,
@@ -61,7 +66,7 @@ _SECTIONS = {
             class, where there are two.
         """,
     "common": """
-        length_scale : float or {"median", "neighbour20", "median20"}, default="median"
+        length_scale : float or {"median","half_median","neighbour20","median20"}, default="median"
             Inputs are divided by it before the kernel sees them: a number, or a rule measured on
             the data. Kernels of the dot product have no distance; a rule means 1 for them.
         feature_groups : list of lists, mapping or labels, optional
@@ -205,6 +210,103 @@ _SECTIONS = {
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_
             As in scikit-learn.
+        """,
+    "psd": """
+        model : {"psd", "pnm", "glm", "ncm"}, default="psd"
+            How functions stay non-negative: by a positive semidefinite matrix; at the data only
+            (partially non-negative: elsewhere it may be negative, so the log-likelihood of such a
+            "density" is not one); as the exponential of a kernel function; by kernel functions with
+            non-negative coefficients. The last three are for comparison.
+        length_scale : float or {"median","half_median","neighbour20","median20"}, default="median"
+            Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the
+            data.
+        l1_ratio : float, default=0.1
+            Share of the trace in the penalty: larger gives matrices of lower rank. Less than 1.
+        rank : int or None, default=200
+            Largest number of anchor points, chosen by randomly pivoted Cholesky; None for as many
+            as the kernel matrix has rank.
+        standardize : bool, default=True
+            Centre the columns and divide them by their standard deviation.
+        tol : float, default=1e-5 (quantiles: 1e-3)
+            Duality gap to reach.
+        max_iter : int, optional
+            Newton steps for each weight on the way; 1000 by default.
+        random_state : int or RandomState, optional
+            Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
+            without it both are fixed by the data.
+        verbose : int, default=0
+            Log progress on the ``nablasso`` logger.
+        """,
+    "psd_width": """
+        width : float, default=1.0
+            Multiplier of ``length_scale``.
+        weight : float, default=0.01
+            Weight of the penalty of non-negative functions.
+        """,
+    "psd_linear": """
+        linear_weight : float, optional
+            Weight of the squared norm of functions of any sign; by default ``weight``.
+        """,
+    "psd_intercept": """
+        fit_intercept : bool, default=True
+            Let every function have a constant part, penalised like the rest: the kernel is
+            ``k + 1``.
+        """,
+    "psd_base": """
+        base_measure : None, "gaussian" or (mean, variance), default=None
+            Model the density with respect to Lebesgue measure, or with respect to a Gaussian with
+            independent coordinates (by default centred at the data with twice their variances): the
+            function then only says where the data differ from it, and tails are the Gaussian's.
+        constraints : sequence of Moment, BoxProbability or LinearConstraint, default=()
+            Equalities that the density meets, such as a known mean
+            (:mod:`nablasso.nonnegative.constraints`). Only with ``model="psd"``.
+        """,
+    "psd_metric": """
+        metric : None or "adaptive", default=None
+            ``"adaptive"`` first finds out which columns matter and how much
+            (:mod:`nablasso.metric`), and the kernel sees them in that metric.
+        feature_groups : lists of columns, mapping or labels, optional
+            With ``metric="adaptive"``: columns that are selected together.
+        always_keep : columns, optional
+            With ``metric="adaptive"``: columns that stay in.
+        """,
+    "psd_attributes": """
+        objective_ : float
+            Objective reached, in units of the scaled target.
+        dual_gap_ : float
+            Bound on its distance from the optimum (nan for models without one).
+        n_iter_, solver_status_
+            Steps of the solver, and how it ended.
+        length_scale_ : float
+            Width of the kernel on standardised inputs.
+        n_features_in_, feature_names_in_
+            As in scikit-learn.
+        """,
+    "psd_support": """
+        support_ : array of bool, shape (n_features,)
+            Columns that the functions depend on: all that vary, or those that
+            ``metric="adaptive"`` found.
+        scales_ : array, shape (n_features,)
+            Multiplier of each standardised column inside the kernel, zero outside the support.
+        """,
+    "psd_cv": """
+        widths : array-like, optional
+            Multipliers of the length scale to try.
+        weights : array-like, optional
+            Weights to try; pairs (weight, linear_weight) where functions of any sign have their
+            own.
+        cv : int, splitter or iterable, default=5
+            Folds. A number draws them in a canonical order of the rows.
+        n_jobs : int, optional
+            Folds fitted in parallel; each uses one thread of linear algebra.
+        """,
+    "psd_cv_attributes": """
+        cv_results_ : dict
+            Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
+        best_params_ : dict
+            ``width``, ``weight`` and, where there is one, ``linear_weight`` of the refit.
+        best_score_, best_index_
+            Score of the refit's parameters and their place in ``cv_results_``.
         """,
     "cv_attributes": """
         cv_results_ : dict
