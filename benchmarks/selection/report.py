@@ -202,7 +202,7 @@ def main() -> None:
     options = parser.parse_args()
     store = RowStore(options.rows, COLUMNS, KEY)
     text = report(store.rows, options.contestant, options.oracle)
-    options.rows.with_suffix(".md").write_text(text)
+    options.rows.with_name("results.md").write_text(text)
     sys.stdout.write(text)
 
 
