@@ -107,6 +107,11 @@ def left_out_gain(fits: list[Fit]) -> tuple[float, float]:
     """
     weights = fits[0].family.table.weights
     null, ours = np.sum([fit.left_out_losses() for fit in fits], axis=0)
+    return saving(null, ours, weights)
+
+
+def saving(null: Array, ours: Array, weights: Array) -> tuple[float, float]:
+    """Share of the losses ``null`` that ``ours`` save, and that in units of its standard error."""
     gain = null - ours
     mean = float(weights @ gain)
     error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.estimators.fitting import saving
 from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.validation import feature_names
 from nablasso.exceptions import InvalidParameterError
@@ -180,19 +181,15 @@ def _interactions(names: dict[int, str], strength: dict[Hashable, float]) -> lis
 
 def _left_out_gain(searches: list[Search], refits: list[HullRefit]) -> tuple[float, float]:
     """Share of the null model's loss that the refits save on left-out rows, and its z-score."""
-    gain, size = np.zeros_like(searches[0].sample.y), 0.0
+    null, ours = np.zeros((2, len(searches[0].sample.y)))
     for search, made in zip(searches, refits, strict=True):
         sample = search.sample
         nothing = np.zeros_like(sample.y)
         if sample.fit_intercept:
             nothing += sample.loss.best_intercept(sample.y, nothing, sample.weights)
-        null = sample.loss.value(sample.y, nothing)
-        gain = gain + null - sample.loss.value(sample.y, made.left_out)
-        size += float(sample.weights @ null)
-    weights = searches[0].sample.weights
-    mean = float(weights @ gain)
-    error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))
-    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+        null += sample.loss.value(sample.y, nothing)
+        ours += sample.loss.value(sample.y, made.left_out)
+    return saving(null, ours, searches[0].sample.weights)
 
 
 def summary_of(selector: Any) -> str:

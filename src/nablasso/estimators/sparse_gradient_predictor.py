@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from nablasso.estimators.fitting import saving
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian
 from nablasso.preparation import Table
@@ -68,7 +69,7 @@ def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float,
         weights = _normalised(table.weights[:n])
         null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
         ours[:n] += refit.loo_residuals**2
-    return _saving(null[:n], ours[:n], weights)
+    return saving(null[:n], ours[:n], weights)
 
 
 def _ridge(features: Array, table: Table) -> Refit:
@@ -87,10 +88,3 @@ def _width(X: Array, weights: Array) -> float:
 
 def _normalised(weights: Array) -> Array:
     return np.asarray(weights / weights.sum())
-
-
-def _saving(null: Array, ours: Array, weights: Array) -> tuple[float, float]:
-    gain = null - ours
-    mean, size = float(weights @ gain), float(weights @ null)
-    error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))
-    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
