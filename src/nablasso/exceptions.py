@@ -27,8 +27,20 @@ class DataTooLargeError(NablassoError, MemoryError):
     """The n x n matrices of the exact space would not fit in memory."""
 
 
+class DataUnavailableError(NablassoError, OSError):
+    """A data set is neither in the folder nor to be had from elsewhere."""
+
+
 class MissingExtraError(NablassoError, ImportError):
     """An optional dependency is needed; the message names the extra that installs it."""
+
+
+class ModelFileError(NablassoError, ValueError):
+    """A saved model cannot be loaded, or not safely."""
+
+
+class VersionMismatchWarning(UserWarning):
+    """A model was saved by another version of the library."""
 
 
 class DegenerateFitWarning(UserWarning):
