@@ -5,21 +5,28 @@ from __future__ import annotations
 from benchmarks.selection.contest import Contestant
 from benchmarks.selection.contestants import (
     boosting,
+    boruta,
     dictionary,
+    explainable_boosting,
     forest,
     gaussian_process,
     greedy,
+    hsic_lasso,
     lasso,
+    lasso_net,
     mars,
     mutual_information,
     nablasso_default,
     oracle,
+    papers,
+    sparse_additive,
     xrfm,
 )
 
 _FILES = (
     nablasso_default,
     oracle,
+    papers,
     gaussian_process,
     dictionary,
     forest,
@@ -27,6 +34,11 @@ _FILES = (
     xrfm,
     mars,
     greedy,
+    sparse_additive,
+    hsic_lasso,
+    lasso_net,
+    explainable_boosting,
+    boruta,
     lasso,
     mutual_information,
 )

@@ -1,0 +1,1 @@
+"""How well real tables are predicted, and with how many columns."""
