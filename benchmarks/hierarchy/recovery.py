@@ -6,22 +6,23 @@ kernels relative to the objective at f = 0, and whether it is a certificate (rel
 1e-3). Time is that of the whole path in units of E; memory is the peak of a process of its own.
 
 A path of convex problems takes in noise before the last true node is complete, as the lasso does.
-``pruned_*`` is the hull that :mod:`nablasso.experiments.hkl_pruning` makes of the path.
+``pruned_*`` is the best of the path's hulls after :mod:`nablasso.hierarchy.pruning`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.hierarchy.problem import problem
+from benchmarks.hierarchy.problem import Node, Problem, problem
 from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, HierarchicalPath, hierarchical_path
-from nablasso.experiments.hkl_pruning import best_hull
+from nablasso.hierarchy import Grid, Hermite, Pruner, Sample
+from nablasso.losses import Squared
 
 ALPHAS = 16
 SMALLEST = 1e-2
@@ -75,6 +76,17 @@ def walked(setting: Setting) -> HierarchicalPath:
     return hierarchical_path(posed.X, posed.y, estimator=estimator, n_alphas=ALPHAS, eps=SMALLEST)
 
 
+def best_pruned(posed: Problem, hulls: Iterable[list[Node]]) -> frozenset[Node]:
+    """The pruned hull of smallest criterion."""
+    n = len(posed.y)
+    Z = (posed.X - posed.X.mean(axis=0)) / posed.X.std(axis=0)
+    weights = np.full(n, 1 / n)
+    sample = Sample(posed.y - posed.y.mean(), weights, Squared(), fit_intercept=True)
+    pruner = Pruner(Grid(Z, weights, Hermite(3)), sample, n)
+    pruned = min(map(pruner.prune, hulls), key=lambda each: each.criterion)
+    return frozenset(pruned.hull)  # type: ignore[arg-type]
+
+
 def rows(setting: Setting, size: int) -> Iterator[Row]:
     """One row per alpha."""
     posed = problem(setting.n, setting.p, setting.seed, setting.design, product=setting.product)
@@ -82,8 +94,7 @@ def rows(setting: Setting, size: int) -> Iterator[Row]:
     seconds, unit = timed(lambda: paths.append(walked(setting)), size)
     (path,) = paths
     null = float(np.var(posed.y))
-    Z = (posed.X - posed.X.mean(axis=0)) / posed.X.std(axis=0)
-    kept = best_hull(Z, posed.y, map(frozenset, path.hulls))
+    kept = best_pruned(posed, path.hulls)
     for k, alpha in enumerate(path.alphas):
         hull = frozenset(path.hulls[k])
         yield {

@@ -14,7 +14,7 @@ exchangeable. The order is arbitrary but fixed, so taking its first rows is a fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,9 @@ class Scaler:
 class Table:
     """Data as the problems see them: merged, canonical, scaled.
 
-    ``X`` (n, d), ``y`` (n,), ``weights`` (n,) adding up to one. Column ``a`` of ``X`` is column
-    ``columns[a]`` of the input; row ``i`` of the input went to row ``rows[i]``, or was dropped
-    where that is -1. Constant columns are left out.
+    ``X`` (n, d), ``y`` (n,), ``weights`` (n,) adding up to one; ``total`` is what they added up
+    to as given. Column ``a`` of ``X`` is column ``columns[a]`` of the input; row ``i`` of the input
+    went to row ``rows[i]``, or was dropped where that is -1. Constant columns are left out.
     """
 
     X: Array
@@ -58,6 +58,7 @@ class Table:
     scaler: Scaler
     deviations: Array  # of the columns of X; ones when standardised
     y_mean: float
+    total: float
 
     @property
     def y_scale(self) -> float:
@@ -129,6 +130,23 @@ def prepare(
         scaler=Scaler(centre[back], scale[back]),
         deviations=deviations[varies],
         y_mean=y_mean,
+        total=float(sample_weight.sum()),
+    )
+
+
+def first_rows(table: Table, n: int) -> Table:
+    """The first rows of a table as a table: a fair sample, because the order is arbitrary."""
+    if n >= len(table.X):
+        return table
+    weights = table.weights[:n]
+    share = float(weights.sum())
+    return replace(
+        table,
+        X=table.X[:n],
+        y=table.y[:n],
+        weights=weights / share,
+        rows=np.where(table.rows < n, table.rows, -1),
+        total=table.total * share,
     )
 
 

@@ -22,7 +22,6 @@ from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline
 from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
 from nablasso.hierarchy.newton import Solved
-from nablasso.inspection import plot_hierarchy
 from nablasso.losses import Huber
 from nablasso.progress import reporting
 
@@ -241,36 +240,6 @@ def test_a_constant_target_selects_nothing():
     assert not fitted.support_.any()
     assert fitted.selection_status_ == "none found"
     np.testing.assert_allclose(fitted.predict(X), 1.0)
-
-
-def test_the_drawing_of_the_hull(model):
-    pytest.importorskip("matplotlib").use("Agg")
-    ax = plot_hierarchy(model)
-    texts = {text.get_text() for text in ax.texts}
-    assert texts == {"1", "x0", "x3", "x0 x3"}
-    assert len(ax.lines) == 4
-
-
-def test_a_drawing_of_a_dag_of_ones_own_uses_its_edges():
-    pytest.importorskip("matplotlib").use("Agg")
-
-    def kernel(node, A, B):
-        return np.outer(A[:, "abcd".index(node[-1])], B[:, "abcd".index(node[-1])])
-
-    dag = ExplicitDag({"a": ["ad"], "d": ["ad"]}, kernel)
-    fitted = HierarchicalKernelRegressor(alpha=0.02, dag=dag).fit(X, y)
-    ax = plot_hierarchy(fitted)
-    assert {text.get_text() for text in ax.texts} == set(fitted.hull_)
-    assert len(ax.lines) == (2 if "ad" in fitted.hull_ else 0)
-    with pytest.raises(InvalidParameterError, match="plot_hierarchy needs"):
-        plot_hierarchy(object())
-
-
-def test_labels_stand_beside_their_nodes(model):
-    pytest.importorskip("matplotlib").use("Agg")
-    for text in plot_hierarchy(model).texts:
-        assert text.get_ha() == "left"
-        assert text.get_position()[0] > 0
 
 
 def test_every_end_without_a_certificate_is_said(monkeypatch):

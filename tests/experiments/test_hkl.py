@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from nablasso.experiments import hkl, hkl_pruning, hkl_rivals
+from nablasso.experiments import hkl, hkl_elimination, hkl_rivals
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,14 @@ def test_figure_9_splits_a_table(tmp_path):
 
 def test_the_tables_name_every_rival():
     names = set(hkl.methods_8())
-    rivals = ("HKL {}", "HKL {} + refit", "MKL {}", "L2 {}", "generalised lasso {}")
+    rivals = (
+        "HKL {}",
+        "HKL {} + refit",
+        "HKL {} + pruning",
+        "MKL {}",
+        "L2 {}",
+        "generalised lasso {}",
+    )
     assert {r.format(k) for r in rivals for k in ("hermite", "spline")} < names
     assert {"greedy hermite", "CART", "boosting", "Gaussian process"} < names
 
@@ -104,33 +111,16 @@ def test_the_process_finds_the_variables(product):
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.2 * np.var(y[60:])
 
 
-def test_pruning_takes_noise_away_and_keeps_the_product(product):
+def test_pruning_finds_the_product(product, monkeypatch):
+    monkeypatch.setattr(hkl, "ALPHAS", 5)
     Z, y = product
-    noisy = frozenset({(), ((0, 1),), ((1, 1),), ((2, 1),), ((0, 1), (1, 1)), ((2, 2),)})
-    kept = hkl_pruning.pruned(Z, y, noisy)
-    assert kept.hull == {(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1))}
-    assert hkl_pruning.best_hull(Z, y, [noisy, frozenset({()})]) == kept.hull
-
-
-def test_the_rise_of_the_criterion_is_that_of_least_squares(product):
-    Z, y = product
-    hull = frozenset({(), ((0, 1),), ((1, 1),), ((2, 1),)})
-    model = hkl_pruning.LeastSquares(Z, y, hull)
-    smaller = hkl_pruning.LeastSquares(Z, y, hull - {((2, 1),)})
-    assert model.criterion(without=((2, 1),)) == pytest.approx(smaller.criterion())
-    features = np.column_stack([np.ones(len(Z)), Z])
-    residual = y - features @ np.linalg.lstsq(features, y, rcond=None)[0]
-    assert model.rss == pytest.approx(float(residual @ residual))
-
-
-def test_the_pruned_path_finds_the_product(product):
-    Z, y = product
-    fitted = hkl_pruning.pruned_path(Z[:60], y[:60], 0, betas=(2.0,))
+    fit = hkl.hierarchical("hermite", debias=True, betas=(2.0,), rule="ebic")
+    fitted = fit(Z[:60], y[:60], 0)
     assert fitted.columns == (0, 1)
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.05 * np.var(y[60:])
 
 
 def test_the_pruned_refit_drops_noise_columns(product):
     Z, y = product
-    assert hkl_pruning.pruned_refit(Z, y, (0, 1, 2)).columns == (0, 1)
-    assert hkl_pruning.pruned_refit(Z, y, ()).predict(Z[:2]) == pytest.approx([y.mean()] * 2)
+    assert hkl_elimination.pruned_refit(Z, y, (0, 1, 2)).columns == (0, 1)
+    assert hkl_elimination.pruned_refit(Z, y, ()).predict(Z[:2]) == pytest.approx([y.mean()] * 2)

@@ -24,6 +24,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.estimators.hierarchical_reading import (
+    read_certificate,
     read_finds,
     summary_of,
     table_node,
@@ -39,6 +40,7 @@ from nablasso.hierarchy import (
     Found,
     Hierarchy,
     Node,
+    Pruner,
     Refitter,
     Sample,
     Search,
@@ -63,6 +65,11 @@ STEP = 3.0  # ratio of the alphas on the way down to the one asked for
 FEW_KERNELS = 32  # that a fit of a cross-validation may always look into
 
 
+def selected(search: Search, found: Found, pruner: Pruner | None) -> Found:
+    """What a search found, or its function on the pruned hull."""
+    return found if pruner is None else search.on(pruner.prune(found.hull).hull, found)
+
+
 def _steps(top: float, alpha: float) -> Array:
     """Alphas from near the top down to the one asked for."""
     count = int(np.ceil(np.log(max(top / alpha, 1.0)) / np.log(STEP)))
@@ -78,6 +85,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
     degree: int = 3
     max_kernels: int = 256
     rank: int | None = None
+    prune: bool | None = None
     debias: bool = True
     solver: Any = "newton"
     standardize: bool = True
@@ -119,7 +127,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         return summary_of(self)
 
     def partial(self, X: Any, node: Any) -> Array:
-        """Component function of one node of the penalised function.
+        """Component function of one node of the penalised function on the selected nodes.
 
         Parameters
         ----------
@@ -198,13 +206,19 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         self.alpha_max_ = max(largest_alpha(search) for search in searches)
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
         kept = self._kept_nodes(hierarchy, table)
+        pruners = [self._pruner(table, search) for search in searches]
         steps = _steps(self.alpha_max_, alpha) if way is None else way
         finds = [
             self._descend(search, steps, kept, as_folds=way is not None) for search in searches
         ]
         for found in finds:
             self._warn_unless_solved(found, settings)
-        self._unpack(X, table, hierarchy, searches, finds)
+        chosen = [
+            selected(search, found, pruner)
+            for search, found, pruner in zip(searches, finds, pruners, strict=True)
+        ]
+        self._unpack(X, table, hierarchy, searches, chosen)
+        read_certificate(self, hierarchy, table, searches, finds)
         return self
 
     def _descend(self, search: Search, alphas: Array, kept: list[Node], *, as_folds: bool) -> Found:
@@ -253,6 +267,16 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         kept, origin = self._kept_nodes(hierarchy, table), self._origin(table, d)
         free = not self._is_limited()
         return Refitter(hierarchy, search.sample, hierarchy.X, origin, kept, gaussian=free)
+
+    def _pruner(self, table: Table, search: Search) -> Pruner | None:
+        """What prunes hulls on the table's rows; None where they stay as they are."""
+        if not self._prunes():
+            return None
+        kept = self._kept_nodes(search.hierarchy, table)
+        return Pruner(search.hierarchy, search.sample, table.total, kept)
+
+    def _prunes(self) -> bool:
+        return bool(self.prune)
 
     def _is_limited(self) -> bool:
         """Whether the decomposition treats rows outside the range of the data apart."""

@@ -3,6 +3,9 @@
 Along each fold's path of alphas, with warm starts, what is scored is what ``predict`` would return:
 the refit on what was selected inside the fold. Candidates with the same hull share their refit. The
 folds need no certificate; the final fit on all rows has one.
+
+The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes the one
+of smallest criterion (:mod:`nablasso.hierarchy.pruning`).
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from nablasso.estimators.cross_validation import (
+    RULES,
     by_name,
-    check_rule,
     choose,
     held_out_scorer,
     on_folds,
@@ -33,15 +37,25 @@ from nablasso.estimators.hierarchical import (
     KernelClassifierBase,
     KernelRegressorBase,
 )
-from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.hierarchical_base import KernelSelector, selected
 from nablasso.exceptions import InvalidParameterError
-from nablasso.hierarchy import Found, Search, function_of, largest_alpha
+from nablasso.hierarchy import (
+    Found,
+    Node,
+    Pruner,
+    Search,
+    function_of,
+    has_likelihood,
+    largest_alpha,
+)
 from nablasso.paths import alpha_grid
 from nablasso.preparation import Table
+from nablasso.progress import track
 
 Array = NDArray[np.float64]
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
+EQUAL = 1e-9  # criteria of the same hull, found on different paths
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 
 
@@ -88,28 +102,89 @@ class CrossValidatedAlpha(KernelSelector):
         -------
         self
         """
-        check_rule(self.selection_rule)
+        if self.selection_rule not in (*RULES, "ebic"):
+            raise InvalidParameterError(
+                f'selection_rule must be "1se", "min" or "ebic"; got {self.selection_rule!r}.'
+            )
         X, y, weights = self._validate(X, y, sample_weight)
         table = self._prepare(X, y, weights)
         cells = self._grid(table)
+        if self.selection_rule == "ebic":
+            self._choose_by_criterion(table, cells)
+        else:
+            self._choose_by_folds(X, y, weights, groups, table, cells)
+        alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
+        way = next(cell.alphas for cell in cells if cell.beta == beta)
+        return self._fit_table(X, table, alpha, beta, way[way >= alpha])
+
+    def _choose_by_folds(
+        self,
+        X: Array,
+        y: Array,
+        weights: Array,
+        groups: Any,
+        table: Table,
+        cells: list[Cell],
+    ) -> None:
+        """The candidate that predicts left-out rows best, or nearly so with fewer variables."""
         stratify = isinstance(self, ClassifierMixin)
         folds = draw_folds(self.cv, X, y, groups, table, self.random_state, stratify=stratify)
         done = on_folds(self, score_fold, folds, self, (X, y, weights), cells)
         choice = choose(
-            [
-                {"alpha": float(alpha), **({} if cell.beta is None else {"beta": float(cell.beta)})}
-                for cell in cells
-                for alpha in cell.alphas
-            ],
+            _parameters(cells),
             by_name(Outcome, done),
             rule=self.selection_rule,
             scoring=self.scoring,
         )
         self.cv_results_, self.best_index_ = choice
         self.best_params_, self.best_score_ = choice.params, choice.score
-        alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
-        way = next(cell.alphas for cell in cells if cell.beta == beta)
-        return self._fit_table(X, table, alpha, beta, way[way >= alpha])
+
+    def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
+        """The pruned hull of smallest criterion; among equals the largest beta, then alpha."""
+        values = np.array(list(self._criteria(table, cells)))
+        params = _parameters(cells)[: len(values)]
+        equal = values <= values.min() + EQUAL * np.abs(values).min()
+        betas = [each.get("beta", 0.0) for each in params]
+        alphas = [each["alpha"] for each in params]
+        best = int(np.lexsort((-np.array(alphas), -np.array(betas), ~equal))[0])
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
+            "ebic": values,
+            "rank_ebic": (np.argsort(np.argsort(values, kind="stable")) + 1).astype(np.int32),
+        }
+        self.best_index_, self.best_params_ = best, params[best]
+        self.best_score_ = -float(values[best])
+
+    def _criteria(self, table: Table, cells: list[Cell]) -> list[float]:
+        """Criterion of each candidate's pruned hull; where a path ends early its last stands.
+
+        With several functions it is the sum of theirs. An interrupt keeps what is done.
+        """
+        values: list[float] = []
+        name = type(self).__name__
+        pruners: list[Pruner] = []
+        try:
+            for cell in track(cells, len(cells), f"{name} paths", verbose=self.verbose):
+                searches = self._searches(table, cell.beta)
+                made = (self._pruner(table, search) for search in searches)
+                pruners = pruners or [pruner for pruner in made if pruner is not None]
+                kept = self._kept_nodes(searches[0].hierarchy, table)
+                values += _path_criteria(searches, pruners, cell.alphas, kept)
+        except KeyboardInterrupt:
+            if not values:
+                raise
+            warnings.warn(
+                f"{name} was interrupted after {len(values)} candidates; it chooses among these.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return values
+
+    def _prunes(self) -> bool:
+        if self.selection_rule == "ebic":
+            return True
+        return has_likelihood(self._loss()) if self.prune is None else bool(self.prune)
 
     def _grid(self, table: Table) -> list[Cell]:
         cells = []
@@ -150,6 +225,30 @@ class CrossValidatedGrid(CrossValidatedAlpha, GridForm):
         return list(DEFAULT_BETAS if self.betas is None else positive_list(self.betas, "betas"))
 
 
+def _parameters(cells: list[Cell]) -> list[dict[str, float]]:
+    """Parameters of every candidate."""
+    return [
+        {"alpha": float(alpha), **({} if cell.beta is None else {"beta": float(cell.beta)})}
+        for cell in cells
+        for alpha in cell.alphas
+    ]
+
+
+def _path_criteria(
+    searches: list[Search], pruners: list[Pruner], alphas: Array, kept: list[Node]
+) -> list[float]:
+    """Criterion of the pruned hulls at each alpha; the last one's beyond the limit of kernels."""
+    last: list[Found | None] = [None] * len(searches)
+    values: list[float] = []
+    for alpha in alphas:
+        if not any(found is not None and found.reason == "max_kernels" for found in last):
+            last = [s.run(float(alpha), f, kept) for s, f in zip(searches, last, strict=True)]
+        hulls = [found.hull for found in last if found is not None]
+        pruned = [pruner.prune(hull) for pruner, hull in zip(pruners, hulls, strict=True)]
+        values.append(sum(each.criterion for each in pruned))
+    return values
+
+
 def score_fold(
     selector: Any, data: tuple[Array, Array, Array], cells: list[Cell], fold: Fold
 ) -> list[Outcome]:
@@ -163,8 +262,13 @@ def score_fold(
     results = []
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said once, on all rows
+        pruners: list[Pruner | None] = []
         for cell in cells:
-            for functions, size, seconds in _candidates(selector, table, cell, X.shape[1]):
+            searches = selector._searches(table, cell.beta)
+            pruners = pruners or [selector._pruner(table, search) for search in searches]
+            for functions, size, seconds in _candidates(
+                selector, table, searches, pruners, cell.alphas, X.shape[1]
+            ):
                 start = perf_counter()
                 model = copy(selector)
                 vars(model).pop("feature_names_in_", None)
@@ -175,17 +279,21 @@ def score_fold(
 
 
 def _candidates(
-    selector: Any, table: Table, cell: Cell, d: int
+    selector: Any,
+    table: Table,
+    searches: list[Search],
+    pruners: list[Pruner | None],
+    alphas: Array,
+    d: int,
 ) -> list[tuple[list[Any], float, float]]:
-    """Functions, number of variables and seconds at each alpha of a cell."""
-    searches = selector._searches(table, cell.beta)
+    """Functions, number of variables and seconds at each alpha."""
     hierarchy = searches[0].hierarchy
     kept = selector._kept_nodes(hierarchy, table)
     refitters = [selector._refitter(table, search, d) for search in searches]
     origin = selector._origin(table, d)
     last: list[Found | None] = [None] * len(searches)
     found: list[tuple[list[Any], float, float]] = []
-    for alpha in cell.alphas:
+    for alpha in alphas:
         start = perf_counter()
         if found and any(f is not None and f.reason == "max_kernels" for f in last):
             found.append(found[-1])  # smaller alphas would only be cut off elsewhere
@@ -194,6 +302,7 @@ def _candidates(
         for k, search in enumerate(searches):
             here = search.run(float(alpha), last[k], kept)
             last[k] = here
+            here = selected(search, here, pruners[k])
             support = selector._support(table, hierarchy, here, d)
             union |= support
             if selector.debias:

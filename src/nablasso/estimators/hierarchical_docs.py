@@ -53,12 +53,21 @@ HIERARCHICAL = {
         rank : int, optional
             Largest rank of a node's kernel: bounds memory and time. By default as many as the
             kernel needs for ten digits.
+        prune : bool, optional
+            Take sinks from the hull that the penalty selects while the extended Bayes information
+            criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.pruning`): the
+            penalty takes in noise before the last true node. What is selected and what
+            predicts then belong to the pruned hull, the certificate to the penalised problem. A
+            cross-validation prunes in every fold. Needs a likelihood: the squared, logistic or
+            Poisson loss. The sum of the sample weights counts as the number of rows. By default
+            cross-validation prunes where it can, and a fit at one ``alpha`` does not.
         debias : bool, default=True
             Predict by a kernel machine with the same loss on what was selected: with the sum of the
             selected kernels, or with a Gaussian kernel on the selected columns, whichever has the
             smaller leave-one-out loss (``refit_kind_``). The Gaussian kernel is not offered where
             the decomposition treats rows outside the range of the data apart
-            (``Spline(outside="clip")`` and ``"error"``).
+            (``Spline(outside="clip")`` and ``"error"``). Without it predict by the penalised
+            function; where the hull was pruned, by the one on what is left, at the same ``alpha``.
         solver : {"newton", "alternating", "projected_gradient"}, default="newton"
             Of the problem on the selected nodes.
         standardize : bool, default=True
@@ -93,23 +102,31 @@ HIERARCHICAL = {
         scoring : str or callable, optional
             A scorer of scikit-learn's; by default the negative mean loss, for classifiers the
             negative log loss (accuracy where there are no probabilities).
-        selection_rule : {"1se", "min"}, default="1se"
+        selection_rule : {"1se", "min", "ebic"}, default="1se"
             Take the candidate that selects the fewest variables among those whose score is within
-            one standard error of the best, or the best itself.
+            one standard error of the best, or the best itself. ``"ebic"`` prunes the hulls of all
+            candidates on all rows and takes the one of smallest criterion (see ``prune``): no
+            folds are drawn, ``cv``, ``scoring`` and ``n_jobs`` are not used, ``cv_results_`` has
+            ``"ebic"`` and ``"rank_ebic"`` in place of scores, and ``best_score_`` is minus the
+            criterion. It selects better and costs less; among equals it takes the largest
+            ``beta``, then the largest ``alpha``.
         n_jobs : int, optional
             Folds fitted in parallel; each uses one thread of linear algebra.
         """,
     "hierarchical_attributes": """
         support_ : array of bool, shape (n_features,)
-            Columns that some selected node depends on.
+            Columns that some selected node depends on; after pruning, some node that was left.
         feature_importances_ : array, shape (n_features,)
-            Deviation over the data of the part of the penalised function that involves the column,
-            in deviations of ``y`` (log-odds for classifiers).
+            Deviation over the data of the part of the penalised function on the selected nodes
+            that involves the column, in deviations of ``y`` (log-odds for classifiers).
         active_set_ : dict of node to float
             Selected nodes and the weights ``zeta`` of their kernels. A node is the sorted tuple of
             its (column, level) pairs, ``()`` the constant; of a group the first column stands.
         hull_, sinks_ : list of nodes
             The same nodes (they contain all their ancestors), and those without selected children.
+        penalised_hull_ : list of nodes
+            What the penalty alone selects: ``hull_`` and what pruning took away. The certificate
+            (``dual_gap_`` to ``search_status_``) and ``objective_`` belong to it.
         interactions_ : list of str
             Products of two or more variables, strongest first: ``"x3 * x7 (order 2)"``; a group of
             columns is listed in brackets.

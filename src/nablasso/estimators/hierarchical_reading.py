@@ -71,7 +71,7 @@ def read_finds(
     supports: list[Mask],
     refits: list[HullRefit],
 ) -> None:
-    """Set the fitted attributes."""
+    """Set the attributes of what is selected."""
     names = selector._names = node_names(hierarchy, table)
     selector.support_ = np.any(supports, axis=0)
     importances = [
@@ -89,14 +89,9 @@ def read_finds(
             zeta[name] = max(zeta.get(name, 0.0), found.zeta[node])
             strength[name] = max(strength.get(name, 0.0), float(np.sqrt(size)))
     inside = {node for found in finds for node in found.hull}
-    depths = {
-        renamed(v, names): depth
-        for v, depth in _depths(hierarchy, inside, grid=names is not None).items()
-    }
-    order = sorted(zeta, key=lambda name: (depths[name], str(name)))
-    selector.active_set_ = {name: zeta[name] for name in order}
+    selector._depths = _in_order(hierarchy, inside, names)
+    selector.active_set_ = {name: zeta[name] for name in selector._depths}
     selector.hull_ = list(selector.active_set_)
-    selector._depths = {name: depths[name] for name in order}
     selector._parents = {
         renamed(v, names): [renamed(above, names) for above in hierarchy.parents(v)] for v in inside
     }
@@ -107,6 +102,18 @@ def read_finds(
     if names is not None:
         selector.interactions_ = _interactions(variable_names(selector, hierarchy, table), strength)
     selector.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in inside)
+    selector.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+    selector.loo_r2_, selector._loo_gain = _left_out_gain(searches, refits)
+    selector.selection_status_, selector.twins_ = selection_status(selector, table)
+
+
+def read_certificate(
+    selector: Any, hierarchy: Hierarchy, table: Table, searches: list[Search], finds: list[Found]
+) -> None:
+    """Set the attributes of the problem over all kernels, whatever was pruned after it."""
+    names = node_names(hierarchy, table)
+    nodes = {node for found in finds for node in found.hull}
+    selector.penalised_hull_ = list(_in_order(hierarchy, nodes, names))
     selector.alpha_ = finds[0].alpha
     selector.dual_gap_ = sum(found.gap for found in finds)
     selector.gap_parts_ = tuple(float(sum(found.parts[k] for found in finds)) for k in (0, 1))
@@ -118,9 +125,15 @@ def read_finds(
     selector.search_status_ = next((f.reason for f in finds if not f.certified), "certified")
     selector.objective_ = sum(found.primal for found in finds)
     selector.n_iter_ = max(1, *(found.n_iter for found in finds))
-    selector.feature_kinds_ = feature_kinds(X[table.rows >= 0])
-    selector.loo_r2_, selector._loo_gain = _left_out_gain(searches, refits)
-    selector.selection_status_, selector.twins_ = selection_status(selector, table)
+
+
+def _in_order(
+    hierarchy: Hierarchy, nodes: Iterable[Any], names: dict[int, int] | None
+) -> dict[Hashable, int]:
+    """Nodes in the user's columns with their depths, shallow ones first."""
+    found = _depths(hierarchy, nodes, grid=names is not None)
+    depths = {renamed(node, names): depth for node, depth in found.items()}
+    return {name: depths[name] for name in sorted(depths, key=lambda v: (depths[v], str(v)))}
 
 
 def _depths(hierarchy: Hierarchy, nodes: Iterable[Any], *, grid: bool) -> dict[Hashable, int]:
@@ -208,6 +221,12 @@ def summary_of(selector: Any) -> str:
         more = len(selector.interactions_) - SHOWN
         lines.append(f"Interactions: {shown}{f' and {more} more' if more > 0 else ''}.")
     kernels = "kernel" if selector.n_kernels_ == 1 else "kernels"
+    if len(selector.hull_) < len(selector.penalised_hull_):
+        lines.append(
+            f"{len(selector.hull_)} of the {len(selector.penalised_hull_)} nodes that the penalty "
+            "selects are kept by the extended Bayes information criterion; the duality gap is that "
+            "of the penalised problem."
+        )
     state = (
         "certified over all kernels"
         if selector.certified_

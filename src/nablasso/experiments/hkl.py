@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nablasso.datasets import make_pairwise
 from nablasso.estimators import HierarchicalKernelRegressorCV, MultipleKernelRegressorCV
-from nablasso.experiments.hkl_pruning import pruned_path, pruned_refit
+from nablasso.experiments.hkl_elimination import pruned_refit
 from nablasso.experiments.hkl_rivals import (
     Fitted,
     Levels,
@@ -48,6 +48,7 @@ PUMADYN = ("8fh", "8nh", "32fh", "32nh")
 PUMADYN_ROWS = 1024
 SPLINE_RANK = 20  # of a node at n = 1024, where splines have a knot per row
 BETAS = (1.2, 6.0)
+BETAS_PRUNED = (1.2, 2.5)
 ALPHAS = 12
 MOST_KERNELS = 100
 
@@ -74,8 +75,12 @@ def hierarchical(
     debias: bool,
     betas: Sequence[float] = BETAS,
     rank: int | None = None,
+    rule: str = "min",
 ) -> Fit:
-    """HKL: alpha and beta by five folds; ``debias`` refits on the selected variables."""
+    """HKL: alpha and beta by five folds, or with the rule "ebic" the best pruned hull of all.
+
+    ``debias`` refits on what was selected.
+    """
 
     def fit(Z: Array, y: Array, seed: int) -> Fitted:
         model = HierarchicalKernelRegressorCV(
@@ -86,7 +91,8 @@ def hierarchical(
             alphas=ALPHAS,
             max_kernels=MOST_KERNELS,
             cv=5,
-            selection_rule="min",
+            selection_rule=rule,
+            prune=rule == "ebic",
             random_state=seed,
         )
         return _fitted(model, Z, y)
@@ -105,6 +111,7 @@ def multiple(decomposition: str, *, debias: bool = False) -> Fit:
             max_kernels=MOST_KERNELS,
             cv=5,
             selection_rule="min",
+            prune=False,
             random_state=seed,
         )
         return _fitted(model, Z, y)
@@ -163,12 +170,14 @@ def methods_8() -> dict[str, Fit]:
         table |= {
             f"HKL {kernel}": hierarchical(kernel, debias=False),
             f"HKL {kernel} + refit": hierarchical(kernel, debias=True),
+            f"HKL {kernel} + pruning": hierarchical(
+                kernel, debias=True, betas=BETAS_PRUNED, rule="ebic"
+            ),
             f"MKL {kernel}": multiple(kernel),
             f"L2 {kernel}": _l2(kernel),
             f"generalised lasso {kernel}": _generalised_lasso(kernel),
         }
     return table | {
-        "HKL hermite + pruning": pruned_path,
         "greedy hermite": greedy,
         "CART": tree,
         "boosting": boosting,
@@ -182,6 +191,7 @@ def methods_9() -> dict[str, Fit]:
         "HKL hermite": hierarchical("hermite", debias=False),
         "HKL hermite + refit": hierarchical("hermite", debias=True),
         "HKL hermite + pruned refit": refit_pruned(hierarchical("hermite", debias=True)),
+        "HKL hermite + pruning": hierarchical("hermite", debias=True, rule="ebic"),
         "HKL spline + refit": hierarchical("spline", debias=True, rank=SPLINE_RANK),
         "MKL hermite": multiple("hermite"),
         "L2 hermite": _l2("hermite"),

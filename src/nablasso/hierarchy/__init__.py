@@ -16,6 +16,7 @@ from nablasso.hierarchy.flat import Flat
 from nablasso.hierarchy.function import HullFunction, function_of
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.path import largest_alpha, walk
+from nablasso.hierarchy.pruning import Pruned, Pruner, has_likelihood
 from nablasso.hierarchy.reduced import ReducedProblem, Sample
 from nablasso.hierarchy.refit import HullRefit, Refitter, penalised
 from nablasso.hierarchy.search import Found, Search, Settings
@@ -41,6 +42,8 @@ __all__ = [
     "Node",
     "Outside",
     "Polynomial",
+    "Pruned",
+    "Pruner",
     "ReducedProblem",
     "ReducedSolver",
     "Refitter",
@@ -52,6 +55,7 @@ __all__ = [
     "as_decomposition",
     "as_reduced_solver",
     "function_of",
+    "has_likelihood",
     "hull_of",
     "largest_alpha",
     "penalised",

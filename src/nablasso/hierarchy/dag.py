@@ -113,7 +113,7 @@ def ordered(nodes: set[Node]) -> list[Node]:
 
 def sinks_of(hierarchy: Hierarchy, hull: set[Node]) -> set[Node]:
     """Extreme points: members without children inside."""
-    return {node for node in hull if not any(c in hull for c in hierarchy.children(node))}
+    return hull - {parent for node in hull for parent in hierarchy.parents(node)}
 
 
 def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> NDArray[np.bool_]:

@@ -97,7 +97,7 @@ class ReducedProblem:
         self.sample, self.alpha = sample, float(alpha)
         self.ancestors, self.d = ancestors, d
         self.owner = np.repeat(np.arange(len(features)), [F.shape[1] for F in features])
-        self.Phi = np.column_stack(features)
+        self.Phi = np.column_stack([np.empty((len(sample.y), 0)), *features])
         self.in_features = 0 < self.Phi.shape[1] <= len(sample.y)
 
     @property

@@ -18,7 +18,7 @@ exactly a hull. They stay in the certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,6 +177,21 @@ class Search:
         """Nodes by decreasing ``a_w / d_w^2``."""
         sizes = {v: self.hierarchy.size(v, dual) / self.hierarchy.weight(v) ** 2 for v in nodes}
         return sorted(nodes, key=lambda v: -sizes[v])
+
+    def on(self, hull: list[Node], found: Found) -> Found:
+        """The penalised function on a part of a solution's hull, at the same ``alpha``.
+
+        Gap and objective stay those of the solution: they belong to the problem over all kernels.
+        """
+        inner = self.problem(hull, found.alpha)
+        place = {node: k for k, node in enumerate(found.hull)}
+        x = found.point.weights.x[[place[node] for node in hull]]
+        tol = SHARE * self._target()
+        point = (
+            self.settings.solver.solve(inner, x / x.sum(), tol).point if hull else inner.evaluate(x)
+        )
+        active = np.ones(len(hull), dtype=bool)
+        return replace(found, nodes=hull, active=active, point=point, problem=inner)
 
     def _at_once(self, size: int) -> int:
         return max(LEAST, int(AT_ONCE * size))

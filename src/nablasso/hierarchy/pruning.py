@@ -1,0 +1,220 @@
+r"""Pruning: from the hull of a penalised function to the one that an information criterion prefers.
+
+A path of convex problems takes in noise before the last true node is complete, as the lasso does,
+and the ``alpha`` that predicts best is not the one that selects best. So sinks of a hull W are
+taken away while the extended Bayes information criterion (Chen and Chen, 2008) of a fit without
+penalty falls:
+
+.. math:: \mathrm{EBIC}(W) = D(W) + k \log n + 2 R \log p
+
+with k features and R nodes that have any, p the number of nodes that a search can begin with (the
+variables of a grid), n the sum of the sample weights as they were given, and D minus twice the
+log-likelihood at its maximum: ``n log(mean (y - z)^2)`` for the squared loss, whose variance is
+profiled out, and ``2 n sum_i p_i l(y_i, z_i)`` for the logistic and the Poisson loss, with a wide
+normal prior of the coefficients, since separated classes have no maximum. Other losses have no
+likelihood.
+
+A node of large rank stands for its leading principal directions, those that hold 99 % of its
+variance, but at most one per ten rows: three to five for the last level of a variable, ten to
+twenty for a product of two such. Fewer would not see a function that oscillates. Features are
+centred (where there is an intercept) and of unit variance.
+
+The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
+With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
+block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``, exactly so for the squared loss: one factorisation of
+a k x k matrix a step. The step is made only if the criterion itself, at the smaller hull's own
+maximum, falls, or while there are more than half as many features as rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, svd
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.hierarchy.dag import Hierarchy, Node, hull_of, ordered, sinks_of
+from nablasso.hierarchy.machine import feature_machine
+from nablasso.hierarchy.moments import centred_moments
+from nablasso.hierarchy.reduced import Sample
+from nablasso.losses import Logistic, Loss, Poisson, Squared
+from nablasso.spaces.kernel_machine import quadratic_model
+
+Array = NDArray[np.float64]
+
+SHARE = 0.99  # of a node's variance that its leading directions hold
+PER_DIRECTION = 10  # rows
+NOTHING = 1e-20  # of the mean square: what is left of a constant
+SINGULAR = 1e-10  # added to the moments of features of unit variance
+ROUNDING = 1e-14  # of the variance of y: smaller residuals are none
+WIDTH = 5.0  # deviation of the coefficients' prior
+
+
+class Pruned(NamedTuple):
+    """A hull and its criterion."""
+
+    hull: list[Node]
+    criterion: float
+
+
+class _Fit(NamedTuple):
+    """``-2 log-likelihood``, and what the loss of each removable node adds to it."""
+
+    deviance: float
+    rises: dict[Node, float]
+
+
+def has_likelihood(loss: Loss) -> bool:
+    """Whether the criterion is defined."""
+    return isinstance(loss, Squared | Logistic | Poisson)
+
+
+class Pruner:
+    """Prunes hulls on one sample; what was computed for a hull is kept.
+
+    ``rows`` is the number of rows, copies counted; nodes ``kept`` and their ancestors are never
+    taken away, and are in every fit.
+    """
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        sample: Sample,
+        rows: float,
+        kept: list[Node] | None = None,
+    ) -> None:
+        if not has_likelihood(sample.loss):
+            raise InvalidParameterError(
+                f"Pruning compares likelihoods, and {sample.loss!r} has none. Use the squared, "
+                "logistic or Poisson loss, or choose by cross-validation without pruning "
+                '(selection_rule="1se" or "min").'
+            )
+        self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
+        self.kept = hull_of(hierarchy, kept or [])
+        first = hierarchy.sources()
+        self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
+        self._features: dict[Node, Array] = {}
+        self._ends: dict[frozenset[Node], Pruned] = {}
+
+    def prune(self, hull: list[Node]) -> Pruned:
+        """Take sinks away while the criterion falls."""
+        here = frozenset(hull) | self.kept
+        fit, way = self._fit(here), [here]
+        while True:
+            if here in self._ends:
+                break
+            smaller = self._next(here, fit)
+            new = self._fit(smaller) if smaller != here else fit
+            falls = self._criterion(smaller, new) < self._criterion(here, fit)
+            if smaller == here or not (falls or self._is_crowded(here)):
+                self._ends[here] = Pruned(ordered(set(here)), self._criterion(here, fit))
+                break
+            here, fit = smaller, new
+            way.append(here)
+        end = self._ends[here]
+        self._ends |= dict.fromkeys(way, end)
+        inside = set(hull)
+        return Pruned([node for node in end.hull if node in inside], end.criterion)
+
+    def criterion(self, hull: list[Node]) -> float:
+        """The extended Bayes information criterion of a hull."""
+        here = frozenset(hull) | self.kept
+        return self._criterion(here, self._fit(here))
+
+    def _next(self, hull: frozenset[Node], fit: _Fit) -> frozenset[Node]:
+        """The hull without its cheapest sink; itself where none may go."""
+        if not fit.rises:
+            return hull
+        price = np.log(self.rows)
+        costs = {
+            node: fit.rises[node] - self._width(node) * price - 2 * self._counts(node)
+            for node in ordered(set(fit.rises))
+        }
+        return hull - {min(costs, key=lambda node: costs[node])}
+
+    def _criterion(self, hull: frozenset[Node], fit: _Fit) -> float:
+        features = sum(self._width(node) for node in hull)
+        nodes = sum(self._counts(node) for node in hull)
+        return fit.deviance + features * float(np.log(self.rows)) + 2 * nodes
+
+    def _is_crowded(self, hull: frozenset[Node]) -> bool:
+        return 2 * sum(self._width(node) for node in hull) > len(self.sample.y)
+
+    def _width(self, node: Node) -> int:
+        return int(self._of(node).shape[1])
+
+    def _counts(self, node: Node) -> float:
+        """``log p`` of a node with features."""
+        return float(np.log(self.choices)) if self._width(node) else 0.0
+
+    def _of(self, node: Node) -> Array:
+        if node not in self._features:
+            sample = self.sample
+            F = self.hierarchy.block(node).train
+            self._features[node] = leading(F, sample.weights, centre=sample.fit_intercept)
+        return self._features[node]
+
+    def _fit(self, hull: frozenset[Node]) -> _Fit:
+        nodes = ordered(set(hull))
+        blocks = [self._of(node) for node in nodes]
+        Phi = np.column_stack([np.empty((len(self.sample.y), 0)), *blocks])
+        squared = isinstance(self.sample.loss, Squared)
+        deviance, coef, C, unit = self._least_squares(Phi) if squared else self._machine(Phi)
+        inverse = cho_solve(cho_factor(C), np.eye(len(C))) if len(C) else C
+        ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
+        free = sinks_of(self.hierarchy, set(hull)) - self.kept
+        rises = {}
+        for k, node in enumerate(nodes):
+            if node in free and self.hierarchy.columns(node):
+                mine = slice(ends[k], ends[k + 1])
+                c = coef[mine]
+                lost = float(c @ np.linalg.solve(inverse[mine, mine], c)) if len(c) else 0.0
+                rises[node] = self._rise(lost, unit)
+        return _Fit(deviance, rises)
+
+    def _rise(self, lost: float, unit: float) -> float:
+        """What a loss of fit adds to the deviance; ``unit`` is the variance left."""
+        if isinstance(self.sample.loss, Squared):
+            return self.rows * float(np.log1p(lost / unit))
+        return 2 * self.rows * lost
+
+    def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
+        y, p, centre = self.sample.y, self.sample.weights, self.sample.fit_intercept
+        C, target = centred_moments(Phi, y, p, centre=centre)
+        C[np.diag_indices_from(C)] += SINGULAR
+        coef = cho_solve(cho_factor(C), target) if len(target) else target
+        rest = y - Phi @ coef
+        rest = rest - p @ rest if centre else rest
+        floor = max(ROUNDING * self.sample.reference, np.finfo(float).tiny)
+        variance = max(float(p @ rest**2), floor)
+        return self.rows * float(np.log(variance)), coef, C, variance
+
+    def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
+        sample, centre = self.sample, self.sample.fit_intercept
+        ridge = 1 / (2 * self.rows * WIDTH**2)
+        data = (sample.loss, Phi, sample.y, sample.weights, ridge)
+        coef = feature_machine(*data, fit_intercept=centre)[1] if Phi.shape[1] else np.empty(0)
+        z = Phi @ coef
+        if centre:
+            z = z + sample.loss.best_intercept(sample.y, z, sample.weights)
+        bends = quadratic_model(sample.loss, sample.y, sample.weights, z).weights
+        C = centred_moments(Phi, sample.y, bends, centre=centre)[0]
+        C[np.diag_indices_from(C)] += ridge
+        loss = float(sample.weights @ sample.loss.value(sample.y, z))
+        return 2 * self.rows * (loss + ridge * float(coef @ coef)), coef, C, 1.0
+
+
+def leading(F: Array, weights: Array, *, centre: bool) -> Array:
+    """Principal directions of features that hold most of their variance, each of variance one."""
+    size = float(np.einsum("i,ij,ij->", weights, F, F))
+    F = F - weights @ F if centre else F
+    root = np.sqrt(weights)[:, None]
+    U, sigma, _ = svd(root * F, full_matrices=False, check_finite=False)
+    total = np.cumsum(sigma**2)
+    if not len(total) or not total[-1] > NOTHING * size:
+        return np.empty((len(F), 0))
+    count = int(np.searchsorted(total, SHARE * total[-1])) + 1
+    count = max(1, min(count, len(F) // PER_DIRECTION))
+    return np.asarray(U[:, :count] / root)
