@@ -39,9 +39,25 @@ class ModelFileError(NablassoError, ValueError):
     """A saved model cannot be loaded, or not safely."""
 
 
+class StatisticsFileError(NablassoError, ValueError):
+    """A file of statistics is damaged, of another version, or of another space."""
+
+
+class WorkersTimeoutError(NablassoError, TimeoutError):
+    """The workers of a cluster have finished nothing for too long."""
+
+
 class VersionMismatchWarning(UserWarning):
     """A model was saved by another version of the library."""
 
 
 class DegenerateFitWarning(UserWarning):
     """The fitted function is flat at the data and steep between them."""
+
+
+class DriftWarning(UserWarning):
+    """The rows differ from the subsample that fixed the scaling and the features."""
+
+
+class NoSelectionWarning(UserWarning):
+    """The space has no functions of fewer variables: derivatives shrink, none is left out."""

@@ -25,19 +25,30 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import DegenerateFitWarning, InvalidParameterError
+from nablasso.exceptions import (
+    DegenerateFitWarning,
+    InvalidParameterError,
+    NoSelectionWarning,
+)
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
 from nablasso.metric import Start, Walk, next_scales
-from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
+from nablasso.paths import DEFAULT_FRACTION, Family, FeatureFamily, Formulation, family_in
 from nablasso.penalties import Partition, Penalty
-from nablasso.preparation import Table, check_weights, prepare
+from nablasso.preparation import Table, check_weights, first_rows, prepare
 from nablasso.problems import Problem
 from nablasso.solvers import Solution, Solver, Status, as_solver
-from nablasso.spaces import Function, PenaltyPoints, penalty_points
+from nablasso.spaces import (
+    Function,
+    PenaltyPoints,
+    SpaceChoice,
+    choose_space,
+    penalty_points,
+)
 
 Array = NDArray[np.float64]
 
+METRIC_ROWS = 1000  # that teach the metric where the space is not the exact one
 STEEP = 10.0  # derivative norms growing this much between the data call for a warning
 
 
@@ -57,6 +68,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     n_passes: int = 1
     power: float = 1.0
     n_jitter: int = 0
+    space: Any = "auto"
+    n_components: int = 512
     standardize: bool = True
     fit_intercept: bool = True
     debias: bool = True
@@ -125,6 +138,29 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             loss=self._loss(),
         )
 
+    def _choose_space(self, table: Table, points: PenaltyPoints | None) -> SpaceChoice:
+        """What ``space`` means for this table."""
+        n = len(table.X) + (0 if points is None else len(points.extra))
+        size, squared = (n, table.X.shape[1], self.n_components), isinstance(self._loss(), Squared)
+        return choose_space(self.space, as_kernel(self.kernel), *size, squared=squared)
+
+    def _family(
+        self, table: Table, multiplier: float, points: PenaltyPoints | None, targets: Array
+    ) -> Family:
+        """The family of this table; the metric, if any, is taught with ``targets``."""
+        choice = self._choose_space(table, points)
+        n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
+        return family_in(
+            choice,
+            table,
+            self._formulation(),
+            multiplier,
+            points,
+            self._metric(first_rows(table, n), targets[:n]),
+            n_components=int(self.n_components),
+            random_state=self.random_state,
+        )
+
     def _check_unlabeled(self, X_unlabeled: Any) -> Array | None:
         return None if X_unlabeled is None else check_new_data(self, X_unlabeled)
 
@@ -168,7 +204,13 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     ) -> Self:
         """Solve (P) on a table and unpack the solutions into fitted attributes."""
         check_non_negative(alpha, "alpha")
-        families = self._families(table, multiplier, points)
+        self._unpack(X, self._solved(self._families(table, multiplier, points), alpha, ridge))
+        return self
+
+    def _solved(
+        self, families: list[Family], alpha: float | None, ridge: float | None
+    ) -> list[Fit]:
+        """One problem of each family at one ridge and alpha, solved."""
         if ridge is None:
             ridge = max(family.best_ridge() for family in families)
         problems = [family.problem(float(ridge)) for family in families]
@@ -182,14 +224,29 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             solution = _solve(solver, problem, hurry=interrupted)
             self._warn_unless_converged(problem, solution)
             fits.append(Fit(family, problem, solution))
-        self._unpack(X, fits)
-        return self
+        return fits
 
     def _unpack(self, X: Array, fits: list[Fit]) -> None:
-        first, table, d = fits[0], fits[0].family.table, X.shape[1]
+        first, table = fits[0], fits[0].family.table
         for fit in fits:
             if fit.support.any() or not self.debias:
                 self._warn_if_degenerate(fit)
+        self._unpack_problems(fits, X.shape[1])
+        solver = as_solver(self.solver, self.tol, self.max_iter, self.loss_)
+        self.approximation_error_ = max(
+            fit.family.approximation_error(fit.problem, fit.support, solver) for fit in fits
+        )
+        choice = first.family.choice or self._choose_space(table, None)
+        self.space_, self.space_reason_ = choice.name, choice.reason
+        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+        self.loo_r2_, self._loo_gain = left_out_gain(fits)
+        self._keep([fit.function(self.debias) for fit in fits], table)
+        self.selection_status_, self.twins_ = selection_status(self, table)
+
+    def _unpack_problems(self, fits: list[Fit], d: int) -> None:
+        """What the solved problems say, without a look at the rows."""
+        first, table = fits[0], fits[0].family.table
+        self._warn_unless_selecting(first.family)
         support = np.any([fit.support for fit in fits], axis=0)
         importances = np.max([fit.importances for fit in fits], axis=0)
         bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
@@ -200,18 +257,25 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
         self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
-        self.scales_ = spread(first.family.space.scales, table, d)
+        self.scales_ = spread(first.family.scales, table, d)
         self.loss_ = first.family.loss
         self.dual_gap_ = sum(fit.solution.gap for fit in fits)
         self.objective_ = sum(fit.solution.primal for fit in fits)
         self.relative_gap_ = max(fit.solution.gap / fit.problem.reference for fit in fits)
         self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
         self.solver_status_ = _worst(fits).value
-        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
 
-        self.loo_r2_, self._loo_gain = left_out_gain(fits)
-        self._keep([fit.function(self.debias) for fit in fits], table)
-        self.selection_status_, self.twins_ = selection_status(self, table)
+    def _warn_unless_selecting(self, family: Family) -> None:
+        taught = len(np.unique(family.metric)) > 1
+        if not isinstance(family, FeatureFamily) or family.features.selects or taught:
+            return
+        warnings.warn(
+            f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "
+            "penalty shrinks derivatives but leaves no variable out. To select use "
+            'kernel="anova", space="nystrom", or n_passes > 1 (a learned metric).',
+            NoSelectionWarning,
+            stacklevel=6,
+        )
 
     def _warn_unless_converged(self, problem: Problem, solution: Solution) -> None:
         target = self.tol * problem.reference
@@ -229,7 +293,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
             f"{target:.1e}). The gap still bounds the error. {cure}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _warn_if_degenerate(self, fit: Fit) -> None:
@@ -303,8 +367,7 @@ class DerivativeSelector(RegressorMixin, DerivativeEstimator, ABC):
     def _families(
         self, table: Table, multiplier: float, points: PenaltyPoints | None
     ) -> list[Family]:
-        metric = self._metric(table, table.y[:, None])
-        return [Family(table, self._formulation(), multiplier, points, metric)]
+        return [self._family(table, multiplier, points, table.y[:, None])]
 
     def _keep(self, functions: list[Function], table: Table) -> None:
         (self._function,) = functions

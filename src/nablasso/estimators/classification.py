@@ -44,8 +44,7 @@ class DerivativeClassifierBase(LogOddsClassifier, DerivativeEstimator, ABC):
         self, table: Table, multiplier: float, points: PenaltyPoints | None
     ) -> list[Family]:
         targets = self._signed_targets(table.y)
-        metric = self._metric(table, targets)
-        shared = Family(table, self._formulation(), multiplier, points, metric)
+        shared = self._family(table, multiplier, points, targets)
         return [shared.with_target(target) for target in targets.T]
 
     def _keep(self, functions: list[Function], table: Table) -> None:

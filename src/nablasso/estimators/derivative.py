@@ -14,9 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from nablasso.estimators.base import DerivativeEstimator, DerivativeSelector
+from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.docs import document
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
+from nablasso.estimators.from_statistics import StatisticsRegressor
+from nablasso.estimators.validation import check_non_negative
+from nablasso.paths import StatisticsFamily
+from nablasso.spaces import SufficientStatistics
 
 
 @dataclass(eq=False, repr=False)
@@ -49,8 +53,24 @@ class SingleFit(DerivativeEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class _SingleRegressor(SingleFit, DerivativeSelector):
+class _SingleRegressor(SingleFit, StatisticsRegressor):
     """A regressor at one ``alpha`` and ``ridge``."""
+
+    def fit_statistics(self, statistics: SufficientStatistics) -> Self:
+        """Select variables and fit the function from sums over rows.
+
+        Parameters
+        ----------
+        statistics : SufficientStatistics
+            Of a space that :meth:`freeze` made. ``ridge=None`` chooses by their folds.
+
+        Returns
+        -------
+        self
+        """
+        family = StatisticsFamily(statistics, self._from(statistics))
+        check_non_negative(self.alpha, "alpha")
+        return self._fit_family(family, self.alpha, self.ridge)
 
 
 @document

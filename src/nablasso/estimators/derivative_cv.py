@@ -6,6 +6,7 @@ folds and the canonical order are fixed before any fold is fitted.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from nablasso.estimators.base import DerivativeEstimator, DerivativeSelector
+from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.cross_validation import (
     by_name,
     check_rule,
@@ -25,11 +26,12 @@ from nablasso.estimators.docs import document
 from nablasso.estimators.fold_scores import Cell, Data, Outcome, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
+from nablasso.estimators.from_statistics import StatisticsRegressor, judge_folds
 from nablasso.exceptions import InvalidParameterError
-from nablasso.paths import Family, alpha_grid
+from nablasso.paths import Family, StatisticsFamily, alpha_grid
 from nablasso.preparation import Table
 from nablasso.solvers import as_solver
-from nablasso.spaces import PenaltyPoints
+from nablasso.spaces import PenaltyPoints, SufficientStatistics
 
 Array = NDArray[np.float64]
 
@@ -87,22 +89,29 @@ class CrossValidated(DerivativeEstimator):
         cells = self._grid(table, points)
         stratify = isinstance(self, ClassifierMixin)
         folds = draw_folds(self.cv, X, y, groups, table, self.random_state, stratify=stratify)
-        self._store(cells, self._outcomes(data, cells, folds))
+        judge = copy(self)
+        judge.space = self._choose_space(table, points).space  # folds have fewer rows
+        self._store(cells, self._outcomes(judge, data, cells, folds))
         best = self.best_params_
         return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"], points)
 
     def _grid(self, table: Table, points: PenaltyPoints | None) -> list[Cell]:
         cells = []
-        ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
         for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
             families = self._families(table, width, points)
             self.loss_ = families[0].loss
-            unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
-            for ridge in ridges:
-                alphas = self._alphas(families, unit * ridge)
-                null_first = self.debias and isinstance(self.alphas, int | np.integer)
-                cells.append(Cell(width, unit * ridge, alphas, null_first))
+            cells += self._cells(families, float(width))
         return cells
+
+    def _cells(self, families: list[Family], width: float) -> list[Cell]:
+        """The cells of one width."""
+        ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
+        unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
+        null_first = self.debias and isinstance(self.alphas, int | np.integer)
+        return [
+            Cell(width, unit * ridge, self._alphas(families, unit * ridge), null_first)
+            for ridge in ridges
+        ]
 
     def _alphas(self, families: list[Family], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
@@ -116,11 +125,13 @@ class CrossValidated(DerivativeEstimator):
         grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
         return grid
 
-    def _outcomes(self, data: Data, cells: list[Cell], folds: list[Fold]) -> dict[str, Array]:
-        """What the folds say, each (n_folds, n_candidates)."""
+    def _outcomes(
+        self, judge: Self, data: Data, cells: list[Cell], folds: list[Fold]
+    ) -> dict[str, Array]:
+        """What the folds say, each (n_folds, n_candidates); ``judge`` has its space chosen."""
         tol = max(self.tol, FOLD_TOL)
         solver = as_solver(self.solver, tol, self.max_iter, self._loss())
-        return by_name(Outcome, on_folds(self, score_fold, folds, self, solver, data, cells))
+        return by_name(Outcome, on_folds(self, score_fold, folds, judge, solver, data, cells))
 
     def _store(self, cells: list[Cell], outcomes: dict[str, Array]) -> None:
         params = [
@@ -148,8 +159,35 @@ def _smallest_ridge(family: Family) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class _CrossValidatedRegressor(CrossValidated, DerivativeSelector):
+class _CrossValidatedRegressor(CrossValidated, StatisticsRegressor):
     """A regressor with its parameters chosen by cross-validation."""
+
+    def fit_statistics(self, statistics: SufficientStatistics) -> Self:
+        """Choose the parameters by the folds of sums over rows, and fit from the sums.
+
+        Parameters
+        ----------
+        statistics : SufficientStatistics
+            Of a space that :meth:`freeze` made, with two folds or more. The width is that of the
+            space, the score the mean squared error.
+
+        Returns
+        -------
+        self
+        """
+        check_rule(self.selection_rule)
+        if self.widths is not None or self.scoring is not None:
+            raise InvalidParameterError(
+                "Statistics have one width and one score, the mean squared error; got "
+                f"widths={self.widths!r}, scoring={self.scoring!r}. Leave both at None."
+            )
+        formulation = self._from(statistics)
+        family = StatisticsFamily(statistics, formulation)
+        cells = self._cells([family], 1.0)
+        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, formulation.loss)
+        judged = judge_folds(statistics, formulation, cells, solver, debias=self.debias)
+        self._store(cells, by_name(Outcome, judged))
+        return self._fit_family(family, self.best_params_["alpha"], self.best_params_["ridge"])
 
 
 @document

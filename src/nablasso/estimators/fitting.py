@@ -46,9 +46,8 @@ class Fit:
 
         Losses with a link have no deviation of y; their unit is that of the link.
         """
-        table = self.family.table
-        scale = table.y_scale if self.family.loss.translates else 1.0
-        return np.asarray(table.deviations / scale)
+        scale = self.family.y_scale if self.family.loss.translates else 1.0
+        return np.asarray(self.family.table.deviations / scale)
 
     @cached_property
     def importances(self) -> Array:
@@ -61,7 +60,7 @@ class Fit:
         norms = np.sqrt(np.einsum("ia,ia->a", g, g))
         table = self.family.table
         discrete = discrete_columns(table.X) & self.support
-        if discrete.any():
+        if len(table.X) and discrete.any():  # a family of statistics has no rows to look at
             function = replace(
                 self.family.function(self.solution), columns=np.arange(table.X.shape[1])
             )

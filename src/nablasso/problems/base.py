@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
-from nablasso.spaces import RepresenterSpace
+from nablasso.spaces import Space
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Problem(ABC):
 
     loss: Loss
     penalty: Penalty
-    space: RepresenterSpace
+    space: Space
     y: Array
     weights: Array
     alpha: float

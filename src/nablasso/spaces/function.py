@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.spaces.fourier import FourierFeatures
+from nablasso.spaces.nystrom import NystromFeatures
 from nablasso.spaces.representer import RepresenterSpace
 
 Array = NDArray[np.float64]
@@ -14,14 +16,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Function:
-    """``intercept + f(x[columns])`` with ``f`` in a representer space; a constant without one.
+    """``intercept + f(x[columns])`` with ``f`` in some space; a constant without one.
 
-    ``v`` is None when the function has no derivative terms, as after kernel ridge regression.
+    In a representer space ``v`` is None when the function has no derivative terms, as after kernel
+    ridge regression. In a feature space ``u`` are the weights of the features, and there is no
+    ``v``.
     """
 
     intercept: float
     columns: NDArray[np.intp]
-    space: RepresenterSpace | None = None
+    space: RepresenterSpace | FourierFeatures | NystromFeatures | None = None
     u: Array | None = None
     v: Array | None = None
 
@@ -29,12 +33,19 @@ class Function:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None or self.u is None:
             return np.full(len(Z), self.intercept)
-        return self.intercept + self.space.evaluate(Z[:, self.columns], self.u, self.v)
+        Z = Z[:, self.columns]
+        if isinstance(self.space, RepresenterSpace):
+            return self.intercept + self.space.evaluate(Z, self.u, self.v)
+        return self.intercept + self.space.evaluate(Z, self.u)
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         out = np.zeros(Z.shape)
-        if self.space is not None and self.u is not None:
-            inner = self.space.evaluate_gradients(Z[:, self.columns], self.u, self.v)
-            out[:, self.columns] = inner
+        if self.space is None or self.u is None:
+            return out
+        Z = Z[:, self.columns]
+        if isinstance(self.space, RepresenterSpace):
+            out[:, self.columns] = self.space.evaluate_gradients(Z, self.u, self.v)
+        else:
+            out[:, self.columns] = self.space.evaluate_gradients(Z, self.u)
         return out

@@ -22,9 +22,14 @@ def available_bytes() -> int | None:
     return None
 
 
+def needed_bytes(n_samples: int, n_features: int) -> int:
+    """Memory that a fit in the exact space takes."""
+    return 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
+
+
 def require_memory(n_samples: int, n_features: int) -> None:
     """Refuse sizes whose n x n matrices would not fit."""
-    needed = 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
+    needed = needed_bytes(n_samples, n_features)
     available = available_bytes()
     if available is None or needed <= available:
         return
@@ -32,5 +37,6 @@ def require_memory(n_samples: int, n_features: int) -> None:
     raise DataTooLargeError(
         f"The exact space needs n x n matrices: {needed / 2**30:.1f} GiB for {n_samples} rows, and "
         f"{available / 2**30:.1f} GiB are available. Fit on a random sample of at most {fitting} "
-        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...)."
+        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...), or on a "
+        'derivative estimator use space="auto".'
     )

@@ -1,14 +1,14 @@
 """Families of problems: one table, one kernel, one loss, one penalty; any ridge, any alpha.
 
 A :class:`Family` holds what all its problems share: the space, and for the squared loss the
-eigendecomposition of the kernel.
-:func:`walk_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
-its solution is inside the next ball.
+eigendecomposition of the kernel. It is the exact one; families in a space of features
+(:mod:`nablasso.paths.feature_family`) and on landmark rows
+(:mod:`nablasso.paths.landmark_family`) answer the same questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
 from nablasso.preparation import Table
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
-from nablasso.solvers import Solution, Solver, Status
+from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
     SMALLEST_MACHINE,
     Function,
@@ -31,6 +31,8 @@ from nablasso.spaces import (
     Refit,
     RepresenterSpace,
     RidgeInverse,
+    Space,
+    SpaceChoice,
     kernel_ridge,
     kernel_trace,
     length_scale,
@@ -42,7 +44,6 @@ from nablasso.spaces import (
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 RIDGE_FLOOR = 1e-5
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
 
@@ -77,7 +78,6 @@ class Family:
         points: PenaltyPoints | None = None,
         metric: Array | None = None,
     ) -> None:
-        require_memory(len(table.X) if points is None else len(points.weights), table.X.shape[1])
         self.table = table
         self.formulation = formulation
         self.multiplier = multiplier
@@ -86,9 +86,28 @@ class Family:
         self.loss = formulation.loss.fitted(table.y, table.weights)
         self.penalty = formulation.penalty(table.columns)
         self.width = self._width(table.X * self.metric)
-        scales = self.metric / self.width
-        extra = None if points is None else points.extra
-        self.space = RepresenterSpace(formulation.kernel, table.X, scales, extra)
+        self.scales = self.metric / self.width
+        self._build()
+
+    space: Space
+    choice: SpaceChoice | None = None  # where an estimator chose
+
+    def approximation_error(
+        self,
+        problem: Problem,  # noqa: ARG002 the exact family needs none of them
+        support: Mask,  # noqa: ARG002
+        solver: Solver[Any],  # noqa: ARG002
+    ) -> float:
+        """How far the result is from that of the exact space: no way here."""
+        return 0.0
+
+    def _build(self) -> None:
+        """Make the space."""
+        extra = None if self.points is None else self.points.extra
+        n_points = len(self.table.X) + (0 if extra is None else len(extra))
+        require_memory(n_points, self.table.X.shape[1])
+        self.exact = RepresenterSpace(self.formulation.kernel, self.table.X, self.scales, extra)
+        self.space = self.exact
 
     def with_target(self, y: Array) -> Self:
         """The same family with another target; the space is shared."""
@@ -96,6 +115,11 @@ class Family:
         other.table = replace(self.table, y=y)
         other.loss = self.formulation.loss.fitted(y, self.table.weights)
         return other
+
+    @property
+    def y_scale(self) -> float:
+        """Standard deviation of the target."""
+        return self.table.y_scale
 
     @property
     def is_squared(self) -> bool:
@@ -108,13 +132,13 @@ class Family:
         if self.is_squared:
             return self.inverse.trace
         weights, intercept = self.table.weights, self.formulation.fit_intercept
-        return kernel_trace(self.space.gram, weights, fit_intercept=intercept)
+        return kernel_trace(self.exact.gram, weights, fit_intercept=intercept)
 
     @cached_property
     def inverse(self) -> RidgeInverse:
         """Eigendecomposition of the kernel, shared by all ridges."""
         return RidgeInverse(
-            self.space.gram, self.table.weights, fit_intercept=self.formulation.fit_intercept
+            self.exact.gram, self.table.weights, fit_intercept=self.formulation.fit_intercept
         )
 
     def best_ridge(self) -> float:
@@ -127,24 +151,14 @@ class Family:
         table, intercept = self.table, self.formulation.fit_intercept
         if self.is_squared:
             return self.inverse.best_ridge(table.y, RIDGE_FLOOR)
-        gram, floor = self.space.gram, RIDGE_FLOOR
+        gram, floor = self.exact.gram, RIDGE_FLOOR
         return machine_on_grid(
             self.loss, gram, table.y, table.weights, fit_intercept=intercept, floor=floor
         ).ridge
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
-        smallest = (
-            self.inverse.smallest_ridge
-            if self.is_squared
-            else SMALLEST_MACHINE * (self.trace or 1.0)
-        )
-        if not smallest <= ridge < np.inf:
-            raise InvalidParameterError(
-                f"ridge must be positive: without it f can pass through every y with zero "
-                f"derivatives. Got {ridge!r}; the smallest usable value here is {smallest:.1e}, "
-                f"and ridge=None chooses {self.best_ridge():.1e} by leave-one-out."
-            )
+        self._check_ridge(ridge)
         shared: dict[str, Any] = {
             "loss": self.loss,
             "penalty": self.penalty,
@@ -160,12 +174,27 @@ class Family:
             return SquaredProblem(**shared, P=self.inverse.matrix(ridge))
         return SmoothProblem(**shared)
 
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        if self.is_squared:
+            return self.inverse.smallest_ridge
+        return SMALLEST_MACHINE * (self.trace or 1.0)
+
+    def _check_ridge(self, ridge: float) -> None:
+        smallest = self.smallest_ridge
+        if not smallest <= ridge < np.inf:
+            raise InvalidParameterError(
+                f"ridge must be positive: without it f can pass through every y with zero "
+                f"derivatives. Got {ridge!r}; the smallest usable value here is {smallest:.1e}, "
+                f"and ridge=None chooses {self.best_ridge():.1e} by leave-one-out."
+            )
+
     def refit(self, support: Mask) -> Refit:
         """A kernel machine with the same loss on the supported columns of the table."""
         table, kernel = self.table, self.formulation.kernel
         X, columns = table.X[:, support], table.columns[support]
-        metric = self.metric[support]
-        scales = metric / (self._width(X * metric) if support.any() else 1.0)
+        scales = self._scales_of(support)
         intercept = self.formulation.fit_intercept
         data = (kernel, X, table.y, table.weights, columns)
         if self.is_squared:
@@ -175,7 +204,7 @@ class Family:
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""
         coef = solution.coef
-        return Function(coef.intercept, self.table.columns, self.space, coef.u, coef.v)
+        return Function(coef.intercept, self.table.columns, self.exact, coef.u, coef.v)
 
     def steepness(
         self, solution: Solution, Z: Array | None = None, weights: Array | None = None
@@ -188,79 +217,20 @@ class Family:
         X = self.table.X
         if Z is None:
             Z, weights = X + 0.25 * (np.roll(X, 1, axis=0) - X), self.table.weights
-        gradients = self.space.evaluate_gradients(Z, solution.coef.u, solution.coef.v)
+        function = replace(self.function(solution), columns=np.arange(X.shape[1]))
+        gradients = function.gradients(Z)
         there = float(np.sqrt(np.average(gradients**2, axis=0, weights=weights)).sum())
         here = float(np.sqrt(np.sum(solution.point.g**2, axis=0)).sum())
         return there / here if here > 0 else 1.0
+
+    def _scales_of(self, support: Mask) -> Array:
+        """Scales of the supported columns, the width measured anew."""
+        metric = self.metric[support]
+        if not support.any():
+            return metric
+        return np.asarray(metric / self._width(self.table.X[:, support] * metric))
 
     def _width(self, X: Array) -> float:
         rule = self.formulation.length_scale
         weights = self.table.weights
         return length_scale(self.formulation.kernel, X, weights, rule, self.multiplier)
-
-
-def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
-    """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
-    return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
-
-
-def walk_path(
-    problem: Problem, alphas: Array, solver: Solver[Any], flat: Array | None = None
-) -> Iterator[tuple[Problem, Solution]]:
-    """Solutions at increasing ``alphas``, each warm-started from those before.
-
-    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
-    the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
-    path is for the caller to judge.
-    """
-    done: list[tuple[float, Array]] = []
-    for alpha in alphas:
-        here = replace(problem, alpha=float(alpha))
-        solution = solver.solve(here, _warm_start(here, done, flat))
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        yield here, solution
-        done = [*done[-1:], (here.alpha, solution.point.s)]
-
-
-def _warm_start(
-    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
-) -> Array | None:
-    """Of the starts at hand, the one with the best dual value.
-
-    The last solution carried on along the line through the one before it, and the last solution
-    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
-    """
-    if not done:
-        return None
-    last, s = done[-1]
-    starts = [s]
-    if len(done) > 1 and last > done[0][0]:
-        before, s_before = done[0]
-        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
-    top = 0.0 if flat is None else problem.gauge(flat)
-    if flat is not None and top > last:
-        t = min(1.0, (problem.alpha - last) / (top - last))
-        starts.append(s + t * (flat - s))
-    if len(starts) == 1:
-        return starts[0]
-    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])
-
-
-def support_of(problem: Problem, solution: Solution) -> Mask:
-    """Which variables are in: dual norm on the sphere and derivative norm not rounding.
-
-    A variable whose derivative norm the gap proves positive is in too: at a loose tolerance its
-    dual norm may not have reached the sphere yet. Whole groups are in or out; unpenalised groups
-    are always in.
-    """
-    penalty, partition = problem.penalty, problem.penalty.partition
-    derivative = partition.norms(solution.point.g)
-    dual = partition.norms(solution.point.s)
-    on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
-    proven = problem.derivative_bounds(solution.point)[0] > 0
-    proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
-    size = max(float(derivative.max(initial=0.0)), float(np.sqrt(problem.reference)))
-    threshold = np.sqrt(np.finfo(float).eps) * size
-    chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
-    return np.asarray(partition.spread(chosen), dtype=bool)

@@ -1,0 +1,1 @@
+"""What a million rows cost, and what the feature spaces lose."""

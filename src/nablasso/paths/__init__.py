@@ -1,0 +1,22 @@
+"""Families of problems in the exact space, in feature spaces, on landmarks; paths along alpha."""
+
+from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Family, Formulation
+from nablasso.paths.feature_family import FeatureFamily
+from nablasso.paths.landmark_family import LandmarkFamily
+from nablasso.paths.spaces import family_in
+from nablasso.paths.statistics_family import StatisticsFamily
+from nablasso.paths.walk import alpha_grid, support_of, walk_path
+
+__all__ = [
+    "DEFAULT_FRACTION",
+    "RIDGE_FLOOR",
+    "Family",
+    "FeatureFamily",
+    "Formulation",
+    "LandmarkFamily",
+    "StatisticsFamily",
+    "alpha_grid",
+    "family_in",
+    "support_of",
+    "walk_path",
+]

@@ -1,0 +1,140 @@
+r"""Which space: by name, by object, or by what memory and time allow.
+
+* :class:`ExactSpace`: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
+* :class:`FourierSpace`: m random features, one pass over the rows, O(d m^2) a product. It selects
+  where frequencies are sparse, that is with ANOVA kernels. Squared loss.
+* :class:`NystromSpace`: (P) exactly on m landmark rows, the refit on all rows. For the others.
+
+``"auto"`` takes the exact space while its matrices fit into half of the memory at hand and its
+floating-point operations stay under ``OPERATIONS`` (a minute or two on one core), and beyond that
+the one of the other two that can select with the kernel at hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels.anova import Anova
+from nablasso.kernels.base import Kernel
+from nablasso.spaces import memory
+from nablasso.spaces.frequencies import has_frequencies
+
+OPERATIONS = 2e12
+PRODUCTS = 300  # products with the kernel's derivatives that a fit is reckoned at
+EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
+
+
+class ExactSpace(BaseEstimator):
+    """The representer space of the kernel."""
+
+
+class FourierSpace(BaseEstimator):
+    """Random Fourier features.
+
+    Parameters
+    ----------
+    sampling : {"orthogonal", "quasi", "random"}, optional
+        See :func:`~nablasso.spaces.draw_fourier`.
+    """
+
+    def __init__(self, sampling: str | None = None) -> None:
+        self.sampling = sampling
+
+
+class NystromSpace(BaseEstimator):
+    """The exact problem on landmark rows, the refit on all rows in their Nystrom space.
+
+    Parameters
+    ----------
+    landmarks : {"uniform", "kmeans++", "leverage"}
+        How the refit's landmarks are chosen; those of the problem are a fair sample.
+    """
+
+    def __init__(self, landmarks: str = "uniform") -> None:
+        self.landmarks = landmarks
+
+
+AnySpace = ExactSpace | FourierSpace | NystromSpace
+
+SPACES: dict[str, type[AnySpace]] = {
+    "exact": ExactSpace,
+    "fourier": FourierSpace,
+    "nystrom": NystromSpace,
+}
+
+
+class SpaceChoice(NamedTuple):
+    """The space, its name, and why it was taken."""
+
+    space: AnySpace
+    name: str
+    reason: str
+
+
+def choose_space(
+    space: Any,
+    kernel: Kernel,
+    n_rows: int,
+    n_columns: int,
+    n_components: Any,
+    *,
+    squared: bool = True,
+) -> SpaceChoice:
+    """What ``space`` means for a table of this size.
+
+    Parameters
+    ----------
+    space : {"auto", "exact", "fourier", "nystrom"} or an object of these
+    kernel : Kernel
+    n_rows, n_columns : int
+        Penalty points besides the rows count as rows.
+    n_components : int
+    squared : bool
+        Whether the loss is the squared one, the only one of Fourier spaces.
+    """
+    if not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise InvalidParameterError(
+            f"n_components must be a whole number of at least 1; got {n_components!r}."
+        )
+    if isinstance(space, str) and space == "auto":
+        fourier = squared and isinstance(kernel, Anova) and has_frequencies(kernel)
+        return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)
+    if isinstance(space, str) and space in SPACES:
+        return SpaceChoice(SPACES[space](), space, "asked for")
+    for name, kind in SPACES.items():
+        if isinstance(space, kind):
+            return SpaceChoice(space, name, "asked for")
+    raise InvalidParameterError(
+        f"space must be one of auto, {', '.join(SPACES)}, or ExactSpace(), FourierSpace() or "
+        f"NystromSpace() of nablasso.spaces; got {space!r}."
+    )
+
+
+def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool) -> SpaceChoice:
+    needed, available = memory.needed_bytes(n, d), memory.available_bytes()
+    slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
+    operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
+    if n <= n_components:
+        return SpaceChoice(ExactSpace(), "exact", f"{n} rows are few")
+    if available is not None and 2 * needed > available:
+        why = (
+            f"the exact space needs {needed / 2**30:.1f} GiB for {n} rows, more than half of the "
+            f"{available / 2**30:.1f} GiB available"
+        )
+    elif operations > OPERATIONS:
+        why = f"the exact space would take about {operations:.0e} operations for {n} rows"
+    else:
+        return SpaceChoice(
+            ExactSpace(), "exact", f"{n} rows fit into memory and time of the exact space"
+        )
+    if fourier:
+        return SpaceChoice(
+            FourierSpace(), "fourier", f"{why}; features of this kernel touch few variables each"
+        )
+    return SpaceChoice(
+        NystromSpace(), "nystrom", f"{why}; no Fourier features select with this kernel and loss"
+    )

@@ -1,0 +1,261 @@
+r"""Frequencies of a kernel: what its Fourier transform says they must be.
+
+A *term* ``T`` is a kernel of a few variables with value ``c_T`` at zero and a spectral distribution
+``mu_T``: ``k_T(delta) = c_T E cos(omega . delta)`` for ``omega ~ mu_T``. With ``n_T`` draws of
+amplitude ``a^2 = c_T / n_T`` the sum of ``a_j^2 cos(omega_j . delta)`` is unbiased.
+
+* A **radial** kernel is one term of all variables. Its spectrum is a Gaussian whose precision is
+  random: ``omega = sqrt(tau) g``, ``tau = 1 / s^2`` (Gaussian), ``5 / (s^2 chi^2_5)`` (Matern 5/2),
+  ``Gamma(mixture) / (mixture s^2)`` (rational quadratic).
+* An **ANOVA** kernel is one term for each set of at most ``order`` variables, a product of
+  one-dimensional kernels: independent coordinates, each with a ``tau`` of its own. A variable of
+  scale zero contributes the factor one, so that a set ``T`` of the others counts once for every
+  way to fill it up with such variables.
+
+**Shares of the terms.** A set of ``t`` variables gets a share proportional to ``t``, and sets of
+one variable at least half of what ``MAIN`` frequencies each would need. Where there are fewer
+frequencies than sets of a size, sets are drawn by cutting random permutations of the variables into
+pieces: every variable is touched equally often, and ``a^2`` grows so that the sum stays unbiased.
+Interactions whose set was not drawn are then not in the space: raise the number of features, or
+lower the number of variables, to have them all.
+
+**Sampling.** ``"random"`` is independent. ``"quasi"`` puts points evenly (a shifted additive
+recurrence for sets of a few variables, scrambled Sobol points for radial kernels). ``"orthogonal"``
+makes the directions of each block of ``d`` frequencies orthogonal. Each point has the right
+distribution by itself in all three, so all are unbiased; only their dependence differs.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtri
+from scipy.stats import qmc
+from sklearn.utils import check_random_state
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels.anova import Anova
+from nablasso.kernels.base import Kernel, positive
+from nablasso.kernels.composite import Scaled, Sum
+from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Generator = np.random.RandomState
+
+SAMPLINGS = ("orthogonal", "quasi", "random")
+MAIN = 8  # frequencies that a function of one variable should have
+FEW = 20  # variables up to which quasi-random points of a radial kernel beat orthogonal ones
+EDGE = 1e-12  # uniform numbers stay this far from 0 and 1
+
+
+class Frequencies(NamedTuple):
+    """``columns`` and ``values`` (q, s) of the touched variables, ``amplitudes`` (q,)."""
+
+    columns: Index
+    values: Array
+    amplitudes: Array
+
+
+def draw_frequencies(
+    kernel: Kernel, scales: Array, n: int, sampling: str | None, random_state: Any
+) -> Frequencies:
+    """``n`` frequencies of a kernel of the scaled inputs."""
+    if sampling is not None and sampling not in SAMPLINGS:
+        raise InvalidParameterError(
+            f"sampling must be one of {', '.join(SAMPLINGS)} or None; got {sampling!r}."
+        )
+    rng = check_random_state(0 if random_state is None else random_state)
+    index, values, amplitudes = _draw(kernel, scales, n, sampling, rng)
+    return Frequencies(index, values * scales[index], amplitudes)
+
+
+def has_frequencies(kernel: Kernel) -> bool:
+    """Whether :func:`draw_frequencies` knows the kernel."""
+    if isinstance(kernel, Sum):
+        return has_frequencies(kernel.first) and has_frequencies(kernel.second)
+    if isinstance(kernel, Scaled):
+        return has_frequencies(kernel.kernel)
+    base = kernel._base() if isinstance(kernel, Anova) else kernel
+    return isinstance(base, Gaussian | Matern52 | RationalQuadratic)
+
+
+def _draw(
+    kernel: Kernel, scales: Array, n: int, sampling: str | None, rng: Generator
+) -> Frequencies:
+    if not has_frequencies(kernel):
+        raise InvalidParameterError(
+            "Fourier features exist for Gaussian, Matern52 and RationalQuadratic kernels, for "
+            f"Anova kernels of these, and for sums and multiples; got {kernel!r}. Use one of them, "
+            'or space="nystrom".'
+        )
+    if isinstance(kernel, Sum):
+        return _sum(kernel, scales, n, sampling, rng)
+    if isinstance(kernel, Scaled):
+        inner = _draw(kernel.kernel, scales, n, sampling, rng)
+        factor = np.sqrt(kernel._checked_factor())
+        return inner._replace(amplitudes=factor * inner.amplitudes)
+    if isinstance(kernel, Anova):
+        return _anova(kernel, scales, n, sampling or "quasi", rng)
+    assert isinstance(kernel, RadialKernel)
+    active = np.flatnonzero(scales)
+    if not len(active):
+        return _constant(1.0, n)
+    best = "quasi" if len(active) <= FEW else "orthogonal"
+    omega = _radial(kernel, n, len(active), sampling or best, rng)
+    return Frequencies(np.tile(active, (n, 1)), omega, np.full(n, n**-0.5))
+
+
+def _sum(kernel: Sum, scales: Array, n: int, sampling: str | None, rng: Generator) -> Frequencies:
+    """Both parts, with frequencies in proportion to their size."""
+    parts = (kernel.first, kernel.second)
+    if n < 2:
+        raise InvalidParameterError("A sum of kernels needs at least 4 features; got 2.")
+    first, second = (float(part.diagonal(scales[None])[0]) for part in parts)
+    share = min(max(round(n * first / (first + second)), 1), n - 1)
+    drawn = [
+        _draw(part, scales, count, sampling, rng)
+        for part, count in zip(parts, (share, n - share), strict=True)
+    ]
+    return _joined(drawn)
+
+
+def _anova(kernel: Anova, scales: Array, n: int, sampling: str, rng: Generator) -> Frequencies:
+    active = np.flatnonzero(scales)
+    d, zeros, order = len(active), len(scales) - len(active), kernel._order()
+    sizes = list(range(1, min(order, d) + 1))
+    # how often a set of t variables occurs, filled up with variables of scale zero
+    times = {t: sum(comb(zeros, j) for j in range(order - t + 1)) for t in [0, *sizes]}
+    drawn = []
+    if zeros:
+        drawn.append(_constant(times[0] - 1.0, 1))
+        n -= 1
+    for t, count in zip(sizes, _shares(d, sizes, n), strict=True):
+        if count:
+            sets, weight = _sets(active, t, count, rng)
+            omega = _products(kernel._base(), sets, sampling, rng)
+            drawn.append(Frequencies(sets, omega, np.sqrt(weight * times[t])))
+    if not drawn:
+        raise InvalidParameterError("Too few features for this kernel; raise their number.")
+    return _joined(drawn)
+
+
+def _shares(d: int, sizes: list[int], n: int) -> list[int]:
+    """Number of frequencies for the sets of each size."""
+    if not sizes:
+        return []
+    wanted = np.array([comb(d, t) * t for t in sizes], dtype=float)
+    shares = n * wanted / wanted.sum()
+    main = min(max(shares[0], min(MAIN * d, n / 2)), n)
+    rest = wanted[1:].sum()
+    shares[0], shares[1:] = main, (n - main) * wanted[1:] / (rest or 1.0)
+    counts = np.floor(shares).astype(int)
+    counts[-1] += n - counts.sum()
+    return [int(count) for count in counts]
+
+
+def _sets(active: Index, t: int, n: int, rng: Generator) -> tuple[Index, Array]:
+    """``n`` sets of ``t`` variables, equal ones next to each other, and a weight for each."""
+    d = len(active)
+    total = comb(d, t)
+    if total <= n:
+        sets = np.array(list(combinations(active, t)), dtype=np.intp)
+        counts = np.full(total, n // total)
+        counts[rng.permutation(total)[: n % total]] += 1
+        return np.repeat(sets, counts, axis=0), np.repeat(1.0 / counts, counts)
+    pieces: list[Index] = []
+    while len(pieces) < n:
+        order = active[rng.permutation(d)]
+        pieces += [np.sort(order[i : i + t]) for i in range(0, d - t + 1, t)]
+    sets = np.array(pieces[:n], dtype=np.intp)
+    return sets[np.lexsort(sets.T[::-1])], np.full(n, total / n)
+
+
+def _products(base: RadialKernel, sets: Index, sampling: str, rng: Generator) -> Array:
+    """Frequencies of products of one-dimensional kernels, one row for each set."""
+    n, t = sets.shape
+    starts = np.flatnonzero(np.any(np.diff(sets, axis=0, prepend=-1) != 0, axis=1))
+    counts = np.diff(np.append(starts, n))
+    if sampling == "orthogonal":
+        g = np.vstack([_orthogonal(int(count), t, rng) for count in counts])
+        u = rng.uniform(size=(n, t))
+    else:
+        dims = 2 * t if not isinstance(base, Gaussian) else t
+        u = rng.uniform(size=(n, dims))
+        if sampling == "quasi":
+            shift = np.repeat(u[starts], counts, axis=0)
+            place = np.arange(n) - np.repeat(starts, counts)
+            u = np.mod(shift + place[:, None] * _recurrence(dims), 1.0)
+        g, u = ndtri(np.clip(u[:, :t], EDGE, 1 - EDGE)), u[:, t:]
+    return np.asarray(g * np.sqrt(_precisions(base, u)) if u.size else g * _inverse_width(base))
+
+
+def _radial(kernel: RadialKernel, n: int, d: int, sampling: str, rng: Generator) -> Array:
+    """Frequencies of a radial kernel of ``d`` variables."""
+    if sampling == "orthogonal":
+        g, u = _orthogonal(n, d, rng), rng.uniform(size=(n, 1))
+    elif sampling == "quasi":
+        points = qmc.Sobol(d + 1, scramble=True, rng=np.random.default_rng(rng.randint(2**31)))
+        drawn = points.random_base2(max(1, int(np.ceil(np.log2(n)))))[:n]
+        g, u = ndtri(np.clip(drawn[:, :d], EDGE, 1 - EDGE)), drawn[:, d:]
+    else:
+        g, u = rng.standard_normal((n, d)), rng.uniform(size=(n, 1))
+    return np.asarray(g * np.sqrt(_precisions(kernel, u)))
+
+
+def _orthogonal(n: int, d: int, rng: Generator) -> Array:
+    """Rows ``g ~ N(0, I)`` whose directions are orthogonal within blocks of ``d``."""
+    blocks = -(-n // d)
+    Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))
+    Q = Q * np.sign(np.einsum("bii->bi", R))[:, None, :]
+    lengths = np.sqrt(rng.chisquare(d, size=(blocks * d, 1)))
+    return np.asarray((Q.reshape(-1, d) * lengths)[:n])
+
+
+def _recurrence(dims: int) -> Array:
+    """Steps of the additive recurrence of lowest discrepancy known for few dimensions.
+
+    Powers of the inverse root of ``x^(dims + 1) = x + 1``: the golden ratio for one.
+    """
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dims + 1))
+    return np.asarray(root ** -np.arange(1.0, dims + 1))
+
+
+def _precisions(kernel: RadialKernel, u: Array) -> Array:
+    """``tau`` of uniform numbers ``u``."""
+    u = np.clip(u, EDGE, 1 - EDGE)
+    s2 = _inverse_width(kernel) ** 2
+    if isinstance(kernel, Matern52):
+        return np.asarray(s2 * 2.5 / gammaincinv(2.5, u))
+    if isinstance(kernel, RationalQuadratic):
+        mixture = positive(kernel.mixture, "mixture")
+        return np.asarray(s2 * gammaincinv(mixture, u) / mixture)
+    return np.full_like(u, s2)
+
+
+def _inverse_width(kernel: Any) -> float:
+    return 1 / positive(kernel.length_scale, "length_scale")
+
+
+def _constant(value: float, n: int) -> Frequencies:
+    """Frequency zero: the constant part of a kernel."""
+    return Frequencies(
+        np.zeros((n, 1), dtype=np.intp), np.zeros((n, 1)), np.full(n, np.sqrt(value / n))
+    )
+
+
+def _joined(drawn: list[Frequencies]) -> Frequencies:
+    """One after the other, filled up to the same width."""
+    width = max(part.columns.shape[1] for part in drawn)
+    filled = []
+    for index, values, amplitudes in drawn:
+        missing = ((0, 0), (0, width - index.shape[1]))
+        filled.append((np.pad(index, missing, mode="edge"), np.pad(values, missing), amplitudes))
+    parts = [np.concatenate(arrays) for arrays in zip(*filled, strict=True)]
+    return Frequencies(*parts)

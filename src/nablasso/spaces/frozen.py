@@ -1,0 +1,138 @@
+"""A frozen space: all that must be fixed before rows are added up.
+
+Which columns, how they are standardised, the features and the seed of the folds are learned on a
+subsample and then held. Sums over rows belong to one such space; its fingerprint says which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels.base import Kernel
+from nablasso.preparation import Scaler, Table
+from nablasso.spaces.moments import FeatureMap
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Floats = NDArray[Any]  # float32 or float64, as the input is
+
+CENTRE_ROWS = 1000  # of the subsample, whose features give the centre
+ROUNDING = 1e-9  # means of standardised columns that are zero
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenSpace:
+    """Standardised columns and the features of them.
+
+    Parameters
+    ----------
+    scaler : Scaler
+        Of all columns of the input.
+    columns : array of int
+        Column ``a`` of the standardised points is column ``columns[a]`` of the input.
+    features : FeatureMap
+    feature_names : tuple of str, optional
+        Names of all columns of the input.
+    y_centre : float
+        Taken off ``y`` before it is squared: an offset costs no digits.
+    feature_centre : array, shape (m,), optional
+        Taken off the features before products: where they are nearly constant, as with a wide
+        kernel, float32 keeps its digits. Zero by default.
+    seed : int
+        Of the folds.
+    n_rows : int
+        Rows of the subsample; zero if there was none.
+    usual_mean, usual_deviation : array, optional
+        Of the standardised columns in the subsample; zeros and ones by default.
+    kernel, length_scale, scales, kinds : optional
+        What the features were made from, and the kinds of the columns, for who solves.
+    """
+
+    scaler: Scaler
+    columns: Index
+    features: FeatureMap
+    feature_names: tuple[str, ...] | None = None
+    y_centre: float = 0.0
+    feature_centre: Array | None = None
+    seed: int = 0
+    n_rows: int = 0
+    usual_mean: Array | None = None
+    usual_deviation: Array | None = None
+    kernel: Kernel | None = None
+    length_scale: float | None = None
+    scales: Array | None = None
+    kinds: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.features.n_columns != len(self.columns):
+            raise InvalidParameterError(
+                f"The features must be functions of the {len(self.columns)} columns that are "
+                f"kept; they take {self.features.n_columns}. Draw them for the same table."
+            )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        features: FeatureMap,
+        *,
+        feature_names: tuple[str, ...] | None = None,
+        **others: Any,
+    ) -> FrozenSpace:
+        """The space of a prepared subsample; ``others`` are further fields."""
+        mean = table.weights @ table.X
+        is_centred = np.abs(mean).max(initial=0.0) < ROUNDING
+        return cls(
+            scaler=table.scaler,
+            columns=table.columns,
+            features=features,
+            feature_names=feature_names,
+            y_centre=table.y_mean + float(table.weights @ table.y),
+            feature_centre=features.features(table.X[:CENTRE_ROWS]).mean(axis=0),
+            n_rows=len(table.X),
+            usual_mean=None if is_centred else mean,
+            usual_deviation=np.sqrt(table.weights @ (table.X - mean) ** 2),
+            **others,
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the input, those left out included."""
+        return len(self.scaler.centre)
+
+    @property
+    def n_components(self) -> int:
+        """``m``."""
+        return self.features.n_components
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns of the input, x0, x1, ... where there are none."""
+        return list(self.feature_names or (f"x{a}" for a in range(self.n_columns)))
+
+    def standardise(self, X: Floats) -> Floats:
+        """``Z`` of shape (n, number of kept columns), in the precision of ``X``."""
+        return self.standardised(np.take(X, self.columns, axis=1))
+
+    def standardised(self, kept: Floats) -> Floats:
+        """``Z`` of the kept columns, computed in their place."""
+        kept -= self.scaler.centre[self.columns].astype(kept.dtype)
+        kept /= self.scaler.scale[self.columns].astype(kept.dtype)
+        return kept
+
+    def fingerprint(self) -> str:
+        """Digest of all that sums over rows depend on."""
+        digest = hashlib.sha256(self.features.fingerprint().encode())
+        digest.update(f" {self.n_columns} {self.seed} {float(self.y_centre).hex()} ".encode())
+        digest.update(self.columns.astype(np.int64).tobytes())
+        centre = np.empty(0) if self.feature_centre is None else self.feature_centre
+        for array in (self.scaler.centre, self.scaler.scale, centre):
+            digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
+        digest.update(repr(self.feature_names).encode())
+        return digest.hexdigest()

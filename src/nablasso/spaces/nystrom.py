@@ -1,0 +1,175 @@
+r"""Nystrom features: the part of a kernel's space that a few landmark rows span.
+
+With landmarks ``L`` (r, d), ``k(L, L) = F F'`` (pivoted Cholesky, rows that add nothing dropped)
+
+.. math:: \varphi(z) = F^{-1} k(L, z), \qquad
+          \varphi(z) \cdot \varphi(x) = k(z, L)\, k(L, L)^{-1} k(L, x) ,
+
+the kernel's projection: exact at the landmarks, never larger than the kernel on the diagonal.
+``f = w . phi`` is ``sum_i u_i k(l_i, .)`` with ``u = F^{-T} w``. For prediction and refits: the
+space has no functions of fewer variables, and no pass of slopes.
+
+Landmarks: ``"uniform"`` draws rows by their weights; ``"kmeans++"`` draws rows far from those drawn
+before; ``"leverage"`` draws them by their ridge leverage scores at the ridge ``trace / r``, whose
+sum is at most r, estimated with a uniform pilot. The last two look at ``POOL`` rows at most.
+Cost: O(r^3) once, O(r d + r^2) a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import check_random_state
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels.base import Kernel
+from nablasso.spaces.low_rank import low_rank
+from nablasso.spaces.representer import RepresenterSpace
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+LANDMARKS = ("uniform", "kmeans++", "leverage")
+POOL = 20_000  # rows that landmarks are chosen from
+PRECISION = 1e-12  # of the trace of k(L, L): what dropping rows may lose
+CHUNK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class NystromFeatures:
+    """``r`` features of points ``Z`` (n, d).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    scales : array, shape (d,)
+        Multipliers of the columns before the kernel sees them.
+    landmarks : array, shape (r, d)
+    factor : array, shape (r, r)
+        Lower triangular, ``factor @ factor.T = k(landmarks, landmarks)``.
+    """
+
+    kernel: Kernel
+    scales: Array
+    landmarks: Array
+    factor: Array
+
+    @property
+    def n_components(self) -> int:
+        """``r``."""
+        return len(self.landmarks)
+
+    @property
+    def n_columns(self) -> int:
+        """``d``."""
+        return int(self.landmarks.shape[1])
+
+    @cached_property
+    def _space(self) -> RepresenterSpace:
+        return RepresenterSpace(self.kernel, self.landmarks, self.scales)
+
+    def features(self, Z: NDArray[Any]) -> NDArray[Any]:
+        """``phi(z)``, shape (n, r), computed in double precision, in that of ``Z``."""
+        out = np.empty((len(Z), self.n_components), dtype=np.result_type(Z.dtype, np.float32))
+        centres = self.landmarks * self.scales
+        for rows in self._chunks(len(Z)):
+            cross = self.kernel(Z[rows] * self.scales, centres)
+            out[rows] = solve_triangular(self.factor, cross.T, lower=True, check_finite=False).T
+        return out
+
+    def evaluate(self, Z: Array, w: Array) -> Array:
+        """``w . phi(z)`` at new points."""
+        return self._space.evaluate(Z, self._coefficients(w))
+
+    def evaluate_gradients(self, Z: Array, w: Array) -> Array:
+        """Gradients of ``w . phi`` at new points, shape (k, d)."""
+        return self._space.evaluate_gradients(Z, self._coefficients(w))
+
+    def fingerprint(self) -> str:
+        """Digest of kernel and numbers: two maps with the same one are the same map."""
+        digest = hashlib.sha256(f"nystrom {self.kernel!r} {self.landmarks.shape}".encode())
+        for array in (self.scales, self.landmarks, self.factor):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def _coefficients(self, w: Array) -> Array:
+        """``u = F^{-T} w``."""
+        return np.asarray(solve_triangular(self.factor, w, lower=True, trans="T"))
+
+    def _chunks(self, n: int) -> Iterator[slice]:
+        step = max(1, CHUNK_BYTES // (8 * max(1, self.n_components)))
+        for start in range(0, n, step):
+            yield slice(start, start + step)
+
+
+def draw_nystrom(
+    kernel: Kernel,
+    scales: Array,
+    X: Array,
+    weights: Array,
+    n_components: int = 512,
+    landmarks: str = "uniform",
+    random_state: Any = 0,
+) -> NystromFeatures:
+    """Choose landmarks among the rows of ``X`` and make the features.
+
+    Rows are expected merged and in canonical order (:mod:`nablasso.preparation`), so that draws do
+    not depend on how they came. Fewer components come out where rows add nothing to the others.
+    """
+    if landmarks not in LANDMARKS:
+        raise InvalidParameterError(
+            f"landmarks must be one of {', '.join(LANDMARKS)}; got {landmarks!r}."
+        )
+    if not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise InvalidParameterError(
+            f"n_components must be a whole number of at least 1; got {n_components!r}."
+        )
+    rng = check_random_state(0 if random_state is None else random_state)
+    n = min(int(n_components), len(X))
+    pool = _by_weight(weights, max(min(POOL, len(X)), n), rng) if len(X) > POOL else slice(None)
+    Z, p = X[pool], weights[pool]
+    if landmarks == "kmeans++":
+        _, chosen = kmeans_plusplus(Z * scales, n, sample_weight=p, random_state=rng)
+        chosen = np.unique(chosen)
+    elif landmarks == "leverage":
+        pilot = nystrom_features(kernel, scales, Z[_by_weight(p, n, rng)])
+        chosen = _by_weight(p * _leverage(pilot, Z, p, n), n, rng)
+    else:
+        chosen = _by_weight(p, n, rng)
+    return nystrom_features(kernel, scales, Z[np.sort(chosen)])
+
+
+def nystrom_features(kernel: Kernel, scales: Array, landmarks: Array) -> NystromFeatures:
+    """The features of given landmarks, those that add nothing to the others left out."""
+    found = low_rank(kernel(landmarks * scales, landmarks * scales), tol=PRECISION)
+    if not len(found.pivots):
+        raise InvalidParameterError(
+            f"{kernel!r} is zero at all landmarks: it spans no functions here. Use another kernel, "
+            "or leave fewer columns at scale zero."
+        )
+    return NystromFeatures(kernel, scales, landmarks[found.pivots], found.factor)
+
+
+def _by_weight(weights: Array, n: int, rng: np.random.RandomState) -> Index:
+    """``n`` different rows, drawn one after the other by their weights."""
+    possible = int(np.count_nonzero(weights > 0))
+    p = weights / weights.sum()
+    return np.asarray(rng.choice(len(p), size=min(n, possible), replace=False, p=p))
+
+
+def _leverage(pilot: NystromFeatures, Z: Array, weights: Array, n: int) -> Array:
+    """Ridge leverage scores ``phi' (E phi phi' + trace / n)^{-1} phi`` of the rows."""
+    phi = np.asarray(pilot.features(Z), dtype=float)
+    p = weights / weights.sum()
+    second = (phi * p[:, None]).T @ phi
+    second[np.diag_indices_from(second)] += float(np.trace(second)) / n
+    solved = cho_solve(cho_factor(second, lower=True), phi.T)
+    return np.asarray(np.maximum(np.einsum("ij,ji->i", phi, solved), 0.0))

@@ -1,0 +1,66 @@
+"""The benchmark of the pass measures what it says and keeps its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.scale import passes
+from benchmarks.scale.plot_passes import draw, slope, sweeps
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    def row(size):
+        return {**size._asdict(), **passes.measured(size)}
+
+    monkeypatch.setattr(passes, "in_process_of_its_own", row)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_rows_are_kept_and_not_measured_twice(tmp_path, monkeypatch):
+    arguments = [
+        "headline",
+        "float64",
+        "--scale",
+        "0.002",
+        "--repeats",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    passes.main(arguments)
+    content = (tmp_path / "passes.csv").read_text()
+    assert "headline,2000,50,512,float32" in content
+    assert "float64,2000,50,512,float64" in content
+    monkeypatch.setattr(passes, "measured", None)
+    passes.main(arguments)
+    assert (tmp_path / "passes.csv").read_text() == content
+
+
+def test_a_row_holds_ratios_of_its_own_times():
+    row = passes.measured(passes.Size("headline", 3000, 5, 16, "float32", 1, 0))
+    assert row["ratio"] == row["seconds"] / row["bare_seconds"]
+    assert row["input_mb"] == pytest.approx(3000 * 6 * 4 / 1e6)
+    assert set(row) == set(passes.MEASURED)
+
+
+def test_the_sweeps_vary_one_size_each():
+    rows = [
+        {**{k: str(v) for k, v in size._asdict().items()}, "cpu_seconds": str(size.n * size.d)}
+        for size in passes.sizes("scaling", 1, 1, 1.0)
+    ]
+    found = sweeps(rows)
+    assert {name: len(mine) for name, mine in found.items()} == {"n": 4, "d": 6, "m": 5}
+    x = np.array([float(row["d"]) for row in found["d"]])
+    assert slope(x, np.array([float(row["cpu_seconds"]) for row in found["d"]])) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_the_plot_is_drawn(tmp_path):
+    rows = [
+        {**{k: str(v) for k, v in size._asdict().items()}, "cpu_seconds": "1"}
+        for size in passes.sizes("scaling", 1, 1, 1.0)
+    ]
+    draw([{**row, "memory_above_input_mb": "10"} for row in rows], tmp_path / "passes.png")
+    assert (tmp_path / "passes.png").stat().st_size > 1000

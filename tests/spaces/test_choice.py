@@ -1,0 +1,44 @@
+"""Which space a table gets, and what is said about it."""
+
+import pytest
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels import Anova, Gaussian
+from nablasso.spaces import FourierSpace, NystromSpace, choose_space, memory
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "squared", "available", "expected", "reason"),
+    [
+        (Gaussian(), 400, True, 100 * GIB, "exact", "400 rows are few"),
+        (Gaussian(), 400, True, 1000, "exact", "400 rows are few"),  # no space is smaller
+        (Gaussian(), 2000, True, 100 * GIB, "exact", "fit into memory and time"),
+        (Gaussian(), 2000, True, GIB // 4, "nystrom", "0.3 GiB for 2000 rows"),
+        (Gaussian(), 20000, True, 1000 * GIB, "nystrom", "operations for 20000 rows"),
+        (Anova(2), 20000, True, 1000 * GIB, "fourier", "touch few variables"),
+        (Anova(2), 20000, False, 1000 * GIB, "nystrom", "kernel and loss"),
+        (Anova(2), 20000, True, None, "fourier", "operations"),
+    ],
+)
+def test_what_auto_takes_and_why(monkeypatch, kernel, n, squared, available, expected, reason):
+    monkeypatch.setattr(memory, "available_bytes", lambda: available)
+    choice = choose_space("auto", kernel, n, 10, 512, squared=squared)
+    assert choice.name == expected
+    assert reason in choice.reason
+
+
+def test_names_and_objects():
+    assert choose_space("fourier", Gaussian(), 9, 2, 4).space.sampling is None
+    mine = FourierSpace(sampling="random")
+    assert choose_space(mine, Gaussian(), 9, 2, 4) == (mine, "fourier", "asked for")
+    other = NystromSpace(landmarks="leverage")
+    assert choose_space(other, Gaussian(), 9, 2, 4).name == "nystrom"
+
+
+def test_errors_name_what_to_do():
+    with pytest.raises(InvalidParameterError, match="space must be one of auto, exact"):
+        choose_space("random", Gaussian(), 9, 2, 4)
+    with pytest.raises(InvalidParameterError, match="n_components must be a whole number"):
+        choose_space("auto", Gaussian(), 9, 2, 1.5)

@@ -1,0 +1,82 @@
+"""Nystrom features against the projection of the kernel, written out."""
+
+import numpy as np
+import pytest
+
+from nablasso.exceptions import InvalidParameterError
+from nablasso.kernels import Anova, Gaussian, Linear, Polynomial
+from nablasso.spaces import draw_nystrom, nystrom_features
+
+SCALES = np.array([0.6, 0.4, 0.0, 0.9])
+
+
+def rows(n=150):
+    rng = np.random.default_rng(11)
+    weights = rng.uniform(0.2, 2.0, size=n)
+    return rng.normal(size=(n, 4)), weights / weights.sum()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.2), Anova(2), Polynomial(2)], ids=repr)
+def test_features_are_the_projection_of_the_kernel(kernel):
+    X, weights = rows()
+    features = draw_nystrom(kernel, SCALES, X, weights, 30)
+    phi = features.features(X)
+    cross = kernel(X * SCALES, features.landmarks * SCALES)
+    inner = kernel(features.landmarks * SCALES, features.landmarks * SCALES)
+    expected = cross @ np.linalg.pinv(inner, rcond=1e-13, hermitian=True) @ cross.T
+    np.testing.assert_allclose(phi @ phi.T, expected, atol=1e-6 * expected.max())
+    w = np.linspace(-1, 1, features.n_components)
+    np.testing.assert_allclose(features.evaluate(X, w), phi @ w, atol=1e-8)
+    step, gradients = 1e-5, features.evaluate_gradients(X, w)
+    for a in range(4):
+        shift = step * np.eye(4)[a]
+        moved = features.evaluate(X + shift, w) - features.evaluate(X - shift, w)
+        np.testing.assert_allclose(moved / (2 * step), gradients[:, a], atol=1e-5)
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "kmeans++", "leverage"])
+def test_all_rows_as_landmarks_give_the_kernel(landmarks):
+    X, weights = rows(60)
+    features = draw_nystrom(Gaussian(0.4), SCALES, X, weights, 60, landmarks)
+    phi = features.features(X)
+    np.testing.assert_allclose(phi @ phi.T, Gaussian(0.4)(X * SCALES, X * SCALES), atol=1e-6)
+
+
+def test_spread_landmarks_do_better_than_uniform_ones_on_clustered_rows():
+    rng = np.random.default_rng(2)
+    X = np.vstack([rng.normal(size=(400, 4)) * 0.05, rng.normal(size=(20, 4)) + 3.0])
+    weights, kernel = np.full(420, 1 / 420), Gaussian(1.0)
+    lost = {}
+    for landmarks in ("uniform", "kmeans++", "leverage"):
+        maps = [draw_nystrom(kernel, SCALES, X, weights, 15, landmarks, seed) for seed in range(5)]
+        lost[landmarks] = np.mean([np.mean(1 - np.sum(f.features(X) ** 2, axis=1)) for f in maps])
+    assert lost["kmeans++"] < lost["uniform"]
+    assert lost["leverage"] < lost["uniform"]
+
+
+def test_rank_precision_and_fingerprint():
+    X, weights = rows()
+    features = draw_nystrom(Linear(), SCALES, X, weights, 40)
+    assert features.n_components == 3  # of 40 landmarks: the linear kernel of three live columns
+    assert features.features(X.astype(np.float32)).dtype == np.float32
+    again = draw_nystrom(Linear(), SCALES, X, weights, 40)
+    other = draw_nystrom(Linear(), SCALES, X, weights, 40, random_state=1)
+    assert features.fingerprint() == again.fingerprint() != other.fingerprint()
+
+
+def test_rows_of_no_weight_are_no_landmarks_and_a_large_table_is_sampled(monkeypatch):
+    X, weights = rows()
+    weights[75:] = 0.0
+    monkeypatch.setattr("nablasso.spaces.nystrom.POOL", 40)
+    features = draw_nystrom(Gaussian(), SCALES, X, weights / weights.sum(), 30, "kmeans++")
+    assert all(np.any(np.all(X[:75] == row, axis=1)) for row in features.landmarks)
+
+
+def test_errors_name_what_to_do():
+    X, weights = rows()
+    with pytest.raises(InvalidParameterError, match="landmarks must be one of"):
+        draw_nystrom(Gaussian(), SCALES, X, weights, landmarks="corners")
+    with pytest.raises(InvalidParameterError, match="at least 1"):
+        draw_nystrom(Gaussian(), SCALES, X, weights, 0)
+    with pytest.raises(InvalidParameterError, match="zero at all landmarks"):
+        nystrom_features(Linear(), np.zeros(4), X)
