@@ -17,20 +17,33 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test nightly lint format bench clean
+.PHONY: help demo test nightly browser lint format bench docs clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
-demo: $(VENV)/.installed-cli ## Select variables on a small data set
-	$(BIN)/nablasso demo
+demo: ## Select variables on a small data set and write a report
+	@begun=$$(date +%s); \
+	$(MAKE) --no-print-directory $(VENV)/.installed-cli && \
+	$(BIN)/nablasso demo --report demo-report.html && \
+	echo && echo "make demo took $$(( $$(date +%s) - begun )) seconds, installation included;" \
+		"open demo-report.html in a browser."
 
 test: lint ## Check style and types, run the quick tests
 	$(PYTEST) -m "not slow"
 
-nightly: lint ## As test, with the slow tests and coverage
+nightly: $(VENV)/.installed-interop lint ## As test, with the slow tests and coverage
 	$(PYTEST) --cov --cov-report=term
+
+browser: $(VENV)/.installed-browser ## Test the report in a real browser
+	@{ { command -v chromium || command -v chromium-browser || command -v google-chrome; } && \
+		command -v chromedriver; } >/dev/null || { \
+		echo "Installing Chromium and its driver"; \
+		apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } || { \
+		echo "make browser needs Chromium and chromedriver; install them (on Debian as root:" \
+			"apt-get install chromium chromium-driver) and try again." >&2; exit 1; }
+	NABLASSO_BROWSER=1 $(ONE_THREAD) $(BIN)/python -m pytest tests/browser
 
 lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check .
@@ -44,8 +57,16 @@ format: $(VENV)/.installed-test ## Rewrite the code in the project's style
 bench: $(VENV)/.installed-bench ## Compare the solvers
 	$(BIN)/python -m benchmarks.solvers.run
 
+# Examples that did not change since the last build are not run again.
+docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
+	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going --quiet -j $(WORKERS) \
+		-d docs/_build/doctrees docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
 clean: ## Remove everything that these targets made
-	rm -rf $(VENV) build dist src/*.egg-info .coverage .coverage.* htmlcov
+	rm -rf $(VENV) build dist src/*.egg-info .coverage .coverage.* htmlcov demo-report.html
+	rm -rf docs/_build docs/auto_examples docs/backreferences docs/generated
+	rm -f docs/sg_execution_times.rst
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune \
 		-exec rm -rf {} + 2>/dev/null || true
@@ -68,6 +89,21 @@ $(VENV)/.installed-cli: pyproject.toml $(VENV)/.created
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.created
 	@echo "Installing nablasso and its test tools"
 	@$(PIP_INSTALL) '.[test,cli]'
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.created
+	@echo "Installing nablasso and its documentation tools"
+	@$(PIP_INSTALL) '.[docs]'
+	@touch $@
+
+$(VENV)/.installed-interop: pyproject.toml $(VENV)/.created
+	@echo "Installing what only make nightly tests with"
+	@$(PIP_INSTALL) '.[test,cli,interop]'
+	@touch $@
+
+$(VENV)/.installed-browser: pyproject.toml $(VENV)/.created
+	@echo "Installing nablasso and what drives a browser"
+	@$(PIP_INSTALL) '.[browser]'
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml $(VENV)/.created

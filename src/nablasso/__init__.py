@@ -51,6 +51,7 @@ from nablasso.estimators import (
     hierarchical_path,
     sparse_gradient_path,
 )
+from nablasso.persistence import load, save
 
 __version__ = "0.1.0"
 
@@ -100,5 +101,7 @@ __all__ = [
     "__version__",
     "derivative_path",
     "hierarchical_path",
+    "load",
+    "save",
     "sparse_gradient_path",
 ]

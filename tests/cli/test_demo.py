@@ -35,7 +35,7 @@ def test_the_demo_finds_the_right_answer_in_a_narrow_window():
 
     for line in demonstration.PYTHON.splitlines():
         assert f"  {line}".rstrip() in lines
-    assert "  nablasso select table.csv --target COLUMN" in lines
+    assert "nablasso select table.csv --target COLUMN --report report.html" in text
 
 
 def test_the_python_lines_make_the_call_of_the_demo(run, calls):

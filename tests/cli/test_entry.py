@@ -9,6 +9,9 @@ import pytest
 
 import nablasso
 from nablasso import cli
+from nablasso.cli.app import EXIT_CODES
+
+COMMANDS = ("select", "predict", "explain", "density", "quantiles", "reproduce", "demo")
 
 # Makes packages absent, runs the command, gives one of them back, runs it again.
 WITHOUT = """
@@ -41,12 +44,14 @@ def test_version(run):
     assert (outcome.code, outcome.out) == (0, f"nablasso {nablasso.__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["select", "--help"], ["demo", "-h"]])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "-h"] for name in COMMANDS)])
 def test_every_help_explains_the_exit_codes(run, arguments):
     outcome = run(*arguments)
     assert outcome.code == 0
-    assert "0 done, 1 error in the data or a parameter, 2 wrong usage, 130 interrupted" in plain(
-        outcome.out
+    assert EXIT_CODES in plain(outcome.out)
+    assert EXIT_CODES == (
+        "Exit codes: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, "
+        "3 a fault of nablasso, 130 interrupted."
     )
 
 
@@ -59,14 +64,14 @@ def test_help_tells_a_newcomer_where_to_begin(run):
 def test_help_of_select_lists_every_option(run):
     text = plain(run("select", "--help").out)
     options = (
-        "target classify ignore keep groups method fdr max-features kernel degree order cv alphas "
-        "seed jobs json"
+        "target classify ignore keep category groups missing sample method fdr max-features kernel "
+        "degree order cv alphas seed report save jobs json"
     )
     missing = [name for name in options.split() if f"--{name} " not in text]
     assert not missing
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["select", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_help_fits_a_narrow_terminal(run, monkeypatch, arguments):
     monkeypatch.setenv("COLUMNS", "60")
     assert max(len(line) for line in run(*arguments).out.splitlines()) <= 60

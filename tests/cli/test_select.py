@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import DerivativeLassoCV, NablassoRegressor
+from nablasso import DerivativeGroupLassoCV, DerivativeLassoCV, NablassoRegressor
 from nablasso.estimators import cross_validation
 from nablasso.kernels import Polynomial
 
@@ -305,7 +305,8 @@ def test_errors_go_to_standard_error_with_exit_code_1(run, csv, options, message
         (b"\x00\x01\x02", "binary data"),
         (b"\xe9,y\n" + b"1,2\n" * 5, "UTF-8"),
         (b"a,a,y\n" + b"1,1,2\n" * 5, "more than once: 'a' (columns 1, 2)"),
-        (b"a,y\n" + b"x,2\n" * 5, "--ignore a"),
+        (b"a,y\n" + b"x,2\n1,2\n" * 5, "--ignore a"),
+        (b"a,y\n" + b"2024-01-31,2\n" * 5, "Dates and times are not read"),
         (b"a,y\n" + b"1,x\n1,2\n" * 3, "The target must hold numbers or classes"),
         (b"a,y\n" + b"1,2\n" * 5, "The target must vary"),
         (b"a,y\n,2\n" + b"1,3\n" * 5, "a (1 missing)"),
@@ -339,3 +340,38 @@ def test_a_real_table(run):
     assert {"LSTAT", "RM"} <= {v["name"] for v in content["selected"]}
     assert content["relative_gap"] <= 1e-6
     assert content["validation_rmse_over_sd"] < 0.65
+
+
+def test_a_category_is_one_column_of_the_answer(run, csv, table, tmp_path):
+    city = np.array(["Oslo", "Paris", "Rome", "Rome"] * 10)
+    table["<b>city</b>"], table["y"] = city, table["y"] + 3 * (city == "Rome")
+    table.to_csv(csv, index=False)
+    report = tmp_path / "report.html"
+    outcome = run("select", csv, "--target", "y", *QUICK, "--report", report, "--json")
+    content = json.loads(outcome.out)
+    assert content["answer"] == "3 of 5 columns matter for y: curved, <b>city</b>, straight."
+    found = {v["name"]: v for v in content["selected"]}
+    assert found["<b>city</b>"]["levels"] == ["Oslo", "Paris", "Rome"]
+    assert content["n_columns"] == 5
+    model = DerivativeGroupLassoCV(Polynomial(degree=2), alphas=5, cv=3)
+    dummies = pd.get_dummies(table[["<b>city</b>"]], prefix_sep="=", dtype=float)
+    X = pd.concat([table[["curved", "straight", "idle", "other"]], dummies], axis=1)
+    groups = {name: [name] for name in list(X)[:4]} | {"city": list(X)[4:]}
+    model.set_params(feature_groups=groups).fit(X, table["y"])
+    strength = np.linalg.norm(model.feature_importances_[4:])
+    assert found["<b>city</b>"]["strength"] == pytest.approx(strength)
+    assert content["written"] == {"report": str(report)}
+    page = report.read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert "<b>city</b>" not in page
+    assert "&lt;b&gt;city&lt;/b&gt;" in page
+
+
+def test_rows_are_told(run, csv, table):
+    table.loc[0, "idle"] = np.nan
+    table.to_csv(csv, index=False)
+    options = ("--missing", "drop", "--sample", "30", "--seed", "1")
+    text = " ".join(run("select", csv, "--target", "y", *QUICK, *options).out.split())
+    assert "Rows 1 of 40 rows were left out: they have a missing cell." in text
+    assert "30 of 39 rows were drawn at random (seed 1)." in text
+    assert "Table 30 rows, 4 columns and the target" in text

@@ -1,13 +1,15 @@
 """Reading a table: separators, compression, and files that are none."""
 
 import gzip
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nablasso.cli.table_file import read_table
-from nablasso.exceptions import InvalidDataError
+from nablasso.exceptions import InvalidDataError, MissingExtraError
 
 ROWS = "1.5,2\n3,4\n5,6\n7,8\n9,10\n"
 PLAIN = "a,b\n" + ROWS
@@ -63,6 +65,68 @@ def test_more_fields_than_names_never_become_an_index(write):
 def test_no_file(tmp_path):
     text = refusal(tmp_path / "absent.csv")
     assert "absent.csv does not exist. Give the path of a table" in text
+
+
+def test_no_permission(write, monkeypatch):
+    def forbidden(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    text = refusal(write(PLAIN))
+    assert "cannot be read: Permission denied. Give the path of a file that you may read." in text
+
+
+def test_parquet_gives_the_same_numbers_and_words(write, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "number": [0.1, 2.5, np.nan, 4.0, 1e-300],
+            "count": [1, 2, 3, 4, 5],
+            "word": ["x", None, "y", "x", "y"],
+            "truth": [True, False, True, True, False],
+            "day": pd.date_range("2024-01-31", periods=5),
+        }
+    )
+    path = tmp_path / "table.csv"  # content decides, not the name
+    frame.to_parquet(path)
+    table = read_table(path)
+    np.testing.assert_array_equal(table[["number", "count"]], frame[["number", "count"]])
+    assert table["word"].tolist() == ["x", None, "y", "x", "y"]
+    assert table["truth"].tolist() == ["True", "False", "True", "True", "False"]
+    assert table["day"][0] == "2024-01-31 00:00:00"
+    frame.head(3).to_parquet(path)
+    assert "at least 5 rows below the column names; got 3" in refusal(path)
+    frame[["word"]].to_parquet(path)
+    assert "at least 2 columns; got 1" in refusal(path)
+
+
+def test_parquet_with_lists_or_damage_is_refused(write, tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"a": [[1, 2]] * 5, "b": 1.0}).to_parquet(path)
+    assert "lists, structures or bytes are in: a. Write a file without them." in refusal(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "begins like a Parquet file but cannot be read" in refusal(path)
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"a": [1.0] * 5, "b": 1.0}).to_parquet(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "nablasso\[io\]"'):
+        read_table(path)
+
+
+def test_a_few_rows_of_one_column_on_demand(write):
+    table = read_table(write("a\n1\n2\n"), min_rows=1, min_columns=1)
+    assert table["a"].tolist() == ["1", "2"]
+
+
+def test_a_huge_first_line(write):
+    text = refusal(write("x" * 200_000 + ",y\n" + "1,2\n" * 5))
+    assert "it is far too long" in text
+    assert len(text) < 400
+    many = ",".join(["a", "b"] * 5000)
+    text = refusal(write(many + "\n" + "1,2\n" * 5))
+    assert len(text) < 400
 
 
 def test_a_folder(tmp_path):

@@ -54,7 +54,7 @@ def test_path_points_are_single_fits():
 def test_attributes_agree_with_each_other():
     X, y = TURLACH.X, TURLACH.y
     model = SparseGradientRegressor(0.001, **AFFINE).fit(X, y)
-    s, C = model.support_, model.coef_
+    s, C = model.support_, model.representer_coef_
     assert C.shape == (10, 100)
     assert 0 < s.sum() < 10
     np.testing.assert_array_equal(np.any(C != 0, axis=1), s)
@@ -232,7 +232,9 @@ def test_weights_are_copies_and_permutations_permute(kind):
     np.testing.assert_allclose(moved.gradients_, weighted.gradients_[rows][:, columns], atol=1e-12)
     assert weighted.gradients_.shape == (25, 4)  # rows of weight zero too
     np.testing.assert_allclose(weighted.gradients_, weighted.predict_gradient(X), atol=1e-8)
-    np.testing.assert_allclose(moved.coef_, weighted.coef_[columns][:, rows], atol=1e-10)
+    np.testing.assert_allclose(
+        moved.representer_coef_, weighted.representer_coef_[columns][:, rows], atol=1e-10
+    )
 
 
 def test_column_names_are_used():

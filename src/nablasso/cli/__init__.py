@@ -13,6 +13,7 @@ from typing import Any
 from nablasso.exceptions import MissingExtraError
 
 EXTRA = ("typer", "rich", "pandas")
+UNEXPECTED = 3
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises
     ------
     SystemExit
-        Always: 0 done, 1 error in the data or a parameter, 2 wrong usage, 130 interrupted.
+        Always: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, 3 a fault of
+        nablasso, 130 interrupted.
     """
     try:
         app = _load_app()

@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-import time
-import warnings
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
-from nablasso.cli import INTERRUPTED, demonstration, options, render
-from nablasso.cli.columns import choose_columns
+from nablasso.cli import INTERRUPTED, UNEXPECTED, demonstration, options, render
+from nablasso.cli.columns import Missing, Roles, Rows, choose_columns, read_variables
+from nablasso.cli.distributions import (
+    density_model,
+    parse_levels,
+    quantile_model,
+    read_density,
+    read_quantiles,
+)
+from nablasso.cli.drawing import check_plot
+from nablasso.cli.explanation import explain as explained
 from nablasso.cli.groups_file import read_groups
 from nablasso.cli.model import Method, Settings, choose_kernel
-from nablasso.cli.reading import Call, read_result
+from nablasso.cli.reading import Call
 from nablasso.cli.result import Result
+from nablasso.cli.saved import Saved, predictions
+from nablasso.cli.session import (
+    check_places,
+    fit_noted,
+    fitted,
+    keep_result,
+    noted,
+    print_written,
+    show_found,
+    tell,
+)
 from nablasso.cli.table_file import read_table
 from nablasso.cli.waiting import shown_progress
 from nablasso.exceptions import NablassoError
+from nablasso.whole_file import written_whole
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 error in the data or a parameter, 2 wrong usage, 130 interrupted."
+    "Exit codes: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, 3 a fault of "
+    "nablasso, 130 interrupted."
 )
 # One line per paragraph: typer keeps the line breaks inside a paragraph.
 HELP = (
@@ -43,7 +66,7 @@ app = typer.Typer(
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn the library's errors and Ctrl-C into a line on standard error and an exit code."""
+    """Turn errors and Ctrl-C into a line on standard error and an exit code."""
     try:
         yield
     except NablassoError as error:
@@ -52,6 +75,22 @@ def exit_codes() -> Iterator[None]:
     except KeyboardInterrupt:
         render.print_error("interrupted; there is no result.")
         raise typer.Exit(INTERRUPTED) from None
+    except typer.Exit:
+        raise
+    except BrokenPipeError:  # whoever reads has enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        raise typer.Exit(0) from None
+    except OSError as error:
+        render.print_error(f"{error.strerror or error} ({error.filename or 'no file'}).")
+        raise typer.Exit(1) from None
+    except Exception as error:
+        if os.environ.get("NABLASSO_TRACEBACK"):
+            raise
+        render.print_error(
+            f"a fault of nablasso, {type(error).__name__}: {error}. Please report it with the "
+            "lines that NABLASSO_TRACEBACK=1 shows."
+        )
+        raise typer.Exit(UNEXPECTED) from None
 
 
 @app.callback(help=HELP)
@@ -66,7 +105,10 @@ def select(
     classify: options.Classify = False,
     ignore: options.Ignore = None,
     keep: options.Keep = None,
+    category: options.Category = None,
     groups: options.GroupsFile = None,
+    missing: options.MissingCells = Missing.ERROR,
+    sample: options.SampleSize = None,
     method: options.MethodName = Method.NABLASSO,
     fdr: options.FalseDiscoveries = None,
     max_features: options.MaxFeatures = None,
@@ -76,45 +118,215 @@ def select(
     cv: options.Folds = None,
     alphas: options.Alphas = None,
     seed: options.Seed = None,
+    report: options.ReportTo = None,
+    save: options.SaveTo = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
     """Select the columns of a table that the target depends on.
 
-    Example: [bold cyan]nablasso select houses.csv --target price --ignore id[/]
+    Example: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]
     """
     with exit_codes():
         choice = choose_kernel(kernel, degree, order)
         settings = Settings(method, choice, alphas, cv, fdr, max_features, jobs, seed)
         settings.check()
-        data = choose_columns(read_table(file), target, ignore or (), keep or (), classify=classify)
+        check_places(report, save)
+        roles = Roles(target, ignore or (), keep or (), category or (), classify)
+        data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
         partition = None if groups is None else read_groups(groups, data.variables, data.ignored)
-        result = _fit(Call(data, settings, str(file), partition))
-        if json:
-            render.print_json(result.to_json())
-        else:
-            render.print_result(result)
+        call = Call(data, settings, str(file), partition)
+        model, result = fitted(call)
+        written: dict[str, str] = {}
+        try:
+            keep_result(written, model, result, call, report, save)
+        finally:  # an answer that took time is told even if its report cannot be written
+            if json:
+                render.print_json(result.to_json() | {"written": written})
+            else:
+                render.print_result(result)
+                print_written(written)
         _leave(result)
 
 
 @app.command(epilog=EXIT_CODES)
-def demo(jobs: options.Jobs = None, json: options.Json = False) -> None:
+def predict(
+    model: options.ModelFile,
+    file: options.NewRows,
+    interval: options.Interval = None,
+    missing: options.MissingInNewRows = None,
+    out: options.TableTo = None,
+    json: options.Json = False,
+) -> None:
+    """Predict new rows with a saved model, as CSV.
+
+    Example: [bold cyan]nablasso predict houses.skops new.csv --out prices.csv[/]
+    """
+    with exit_codes():
+        check_places(out)
+        with noted() as notes:
+            saved = Saved.read(model)
+            table = read_table(file, min_rows=1, min_columns=1)
+            found = predictions(saved, saved.rows(table, missing), interval)
+        if json:
+            columns = found.astype(object).where(found.notna(), None).to_dict("list")
+            render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
+        elif out is None:
+            sys.stdout.write(found.to_csv(index=False, lineterminator="\n"))
+        if out is not None:
+            with written_whole(out) as place:
+                found.to_csv(place, index=False, lineterminator="\n")
+        for note in notes if not json else ():
+            render.print_error(note)
+
+
+@app.command(epilog=EXIT_CODES)
+def explain(
+    model: options.ModelFile,
+    file: options.NewRows,
+    columns: options.ExplainedColumns,
+    label: options.ClassLabel = None,
+    out: options.PlotTo = None,
+    json: options.Json = False,
+) -> None:
+    """Show how a saved model's prediction depends on one column, or on two together.
+
+    Averages over the rows of a table, such as the one of the fit. Example:
+    [bold cyan]nablasso explain houses.skops houses.csv rooms --out rooms.png[/]
+    """
+    with exit_codes():
+        check_plot(out)
+        check_places(out)
+        with noted() as notes:
+            saved = Saved.read(model)
+            rows = saved.rows(read_table(file, min_rows=1, min_columns=1), _as_fitted(saved))
+            found = explained(saved, rows, columns, label)
+        show_found(found.sentence, found.headers, found.rows, found.to_json(), notes, json)
+        if out is not None:
+            found.draw(out)
+
+
+@app.command(epilog=EXIT_CODES)
+def density(
+    file: options.File,
+    columns: options.DensityColumns,
+    missing: options.MissingCells = Missing.ERROR,
+    sample: options.SampleSize = None,
+    cv: options.Folds = None,
+    seed: options.Seed = None,
+    out: options.PlotTo = None,
+    save: options.SaveTo = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+) -> None:
+    """Estimate the density of one or a few columns; it integrates to one and is never negative.
+
+    Example: [bold cyan]nablasso density houses.csv price --out price.png[/]
+    """
+    with exit_codes():
+        check_plot(out)
+        check_places(out, save)
+        table = read_table(file, min_columns=1)
+        data = read_variables(table, list(dict.fromkeys(columns)), Rows(missing, sample, seed))
+        model = density_model(data, n_folds=cv, seed=seed, n_jobs=jobs)
+        notes = fit_noted(model, data.X, None)
+        tell(read_density(model, data), notes, out, save, json)
+
+
+@app.command(epilog=EXIT_CODES)
+def quantiles(
+    file: options.File,
+    target: options.Target,
+    levels: options.Levels = None,
+    ignore: options.Ignore = None,
+    category: options.Category = None,
+    missing: options.MissingCells = Missing.ERROR,
+    sample: options.SampleSize = None,
+    along: options.Along = None,
+    cv: options.Folds = None,
+    seed: options.Seed = None,
+    out: options.PlotTo = None,
+    save: options.SaveTo = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+) -> None:
+    """Estimate several quantiles of the target given the other columns; they never cross.
+
+    Example: [bold cyan]nablasso quantiles houses.csv --target price --along rooms --out q.png[/]
+    """
+    with exit_codes():
+        chosen = parse_levels(levels)
+        check_plot(out)
+        check_places(out, save)
+        roles = Roles(target, ignore or (), categories=category or ())
+        data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
+        model = quantile_model(data, chosen, n_folds=cv, seed=seed, n_jobs=jobs)
+        notes = fit_noted(model, data.X, data.y)
+        tell(read_quantiles(model, data, along), notes, out, save, json)
+
+
+@app.command(epilog=EXIT_CODES)
+def reproduce(
+    name: options.ExperimentName = None,
+    show: options.ListAll = False,
+    quick: options.Quick = False,
+    out: options.OutFolder = Path("nablasso-results"),
+    json: options.Json = False,
+) -> None:
+    """Regenerate a table or figure of the papers, with the published figures beside ours.
+
+    Rows are written as they come: run it again to go on where it stopped. Example:
+    [bold cyan]nablasso reproduce nvsd_protocol --quick[/]
+    """
+    with exit_codes():
+        from nablasso.cli.reproduction import list_experiments, reproduced  # takes a second
+
+        if show or name is None:
+            entries = list_experiments()
+            if json:
+                render.print_json({"experiments": entries})
+            else:
+                render.print_table(
+                    ("Name", "What"), [(e["name"], e["title"]) for e in entries], numbers=False
+                )
+            return
+        with shown_progress():
+            done = reproduced(name, out, quick=quick)
+        if json:
+            render.print_json(done.to_json())
+        else:
+            render.print_text(done.experiment.title, "bold")
+            render.print_table(*done.table(), numbers=False)
+            render.print_text(done.remark)
+            print_written(done.written)
+
+
+@app.command(epilog=EXIT_CODES)
+def demo(
+    report: options.ReportTo = None, jobs: options.Jobs = None, json: options.Json = False
+) -> None:
     """See it work on a bundled table whose right answer is known.
 
     Takes a few seconds and needs no file.
     """
     with exit_codes():
+        check_places(report)
         settings = demonstration.settings(jobs)
         data, truth = demonstration.demo_data()
         if not json:
             render.print_text(demonstration.INTRODUCTION + "\n")
-        result = _fit(Call(data, settings, "nablasso.datasets.make_demo()"))
+        call = Call(data, settings, "nablasso.datasets.make_demo()")
+        model, result = fitted(call)
+        written: dict[str, str] = {}
+        keep_result(written, model, result, call, report, None)
         if json:
-            render.print_json(result.to_json() | {"truth": truth.to_json(result)})
+            content = result.to_json() | {"truth": truth.to_json(result), "written": written}
+            render.print_json(content)
             _leave(result)
             return
         render.print_result(result)
         render.print_text("\n" + truth.verdict(result), "bold")
+        print_written(written)
         render.print_text("\nThe same in Python:\n")
         render.print_code(demonstration.PYTHON)
         render.print_text("\nNext:\n")
@@ -122,14 +334,9 @@ def demo(jobs: options.Jobs = None, json: options.Json = False) -> None:
         _leave(result)
 
 
-def _fit(call: Call) -> Result:
-    model = call.settings.model(call.data, call.groups)
-    start = time.monotonic()
-    with warnings.catch_warnings(record=True) as caught, shown_progress():
-        warnings.simplefilter("always")
-        model.fit(call.data.X, call.data.y)
-    messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return read_result(model, call, seconds=time.monotonic() - start, warnings=messages)
+def _as_fitted(saved: Saved) -> Missing:
+    """Rows with missing cells are filled as in the fit, or not looked at."""
+    return Missing.IMPUTE if saved.missing is Missing.IMPUTE else Missing.DROP
 
 
 def _leave(result: Result) -> None:

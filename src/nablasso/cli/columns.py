@@ -1,33 +1,91 @@
-"""Which columns are the target and the variables, and whether they hold numbers or classes."""
+"""Which columns are the target and the variables, and which rows are used."""
 
 from __future__ import annotations
 
 import difflib
-import math
-import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from nablasso.cli.cells import DECIMAL_COMMA, check_finite, decimal_commas, read_columns
+from nablasso.cli.encoding import TRUTH, Column, Encoding, learned_fill, listed, numbers
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.preparation import MIN_ROWS
 
-SHOWN = 12  # names or cells listed in a message before it says how many more
-TRUTH = {"true": 1.0, "false": 0.0}
-DECIMAL_COMMA = r"[-+]?\d+,\d+"
-MOST_CLASSES = 20  # a column of text with more distinct values is no set of classes
+MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
+Groups = dict[str, list[str]]
+
+
+class Missing(StrEnum):
+    """What to do about missing cells."""
+
+    ERROR = "error"
+    DROP = "drop"
+    IMPUTE = "impute"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the options say about columns."""
+
+    target: str
+    ignored: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    classify: bool = False
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that do not exist or have two roles."""
+        given = {"--ignore": self.ignored, "--keep": self.kept, "--category": self.categories}
+        check_known("--target", [self.target], columns)
+        for option, names in given.items():
+            check_known(option, names, columns)
+        for name, first, second in (
+            *(
+                (name, "--target", option)
+                for option in given
+                for name in given[option]
+                if name == self.target
+            ),
+            *((name, "--ignore", "--keep") for name in self.kept if name in self.ignored),
+            *((n, "--ignore", "--category") for n in self.categories if n in self.ignored),
+        ):
+            raise InvalidParameterError(
+                f"A column can have one role; {name!r} was given to both {first} and {second}. "
+                "Take it out of one of them."
+            )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the options say about rows."""
+
+    missing: Missing = Missing.ERROR
+    sample: int | None = None  # so many, drawn at random
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
 class Data:
     """A table, cut into what a fit needs."""
 
-    X: pd.DataFrame
+    X: pd.DataFrame  # numbers, categories encoded
     y: pd.Series[Any]  # numbers, or labels as text
     ignored: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     has_classes: bool = False
+    encoding: Encoding = field(default=Encoding(()))
+    missing: Missing = Missing.ERROR
+    remarks: tuple[str, ...] = ()  # what was done to the rows
+
+    def __post_init__(self) -> None:
+        if not self.encoding.columns:
+            plain = Encoding(tuple(Column(str(name)) for name in self.X))
+            object.__setattr__(self, "encoding", plain)
 
     @property
     def target(self) -> str:
@@ -36,8 +94,8 @@ class Data:
 
     @property
     def variables(self) -> list[str]:
-        """Names of the columns that may explain it."""
-        return [str(name) for name in self.X.columns]
+        """Names of the columns of the table that may explain it."""
+        return [column.name for column in self.encoding.columns]
 
     @property
     def classes(self) -> dict[str, int]:
@@ -46,16 +104,22 @@ class Data:
             return {}
         return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
 
+    def partition(self, groups: Mapping[str, Sequence[str]] | None) -> Groups | None:
+        """Groups of the columns of ``X``; None where each column is one.
 
-def choose_columns(
-    table: pd.DataFrame,
-    target: str,
-    ignored: Sequence[str] = (),
-    kept: Sequence[str] = (),
-    *,
-    classify: bool = False,
-) -> Data:
-    """Cut a table into variables, all of them finite numbers, and a target of numbers or classes.
+        Parameters
+        ----------
+        groups : mapping or None
+            A partition of the columns of the table.
+        """
+        if groups is None and not self.encoding.groups:
+            return None
+        whole = groups or {name: [name] for name in self.variables}
+        return {group: self.encoding.expand(names) for group, names in whole.items()}
+
+
+def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) -> Data:
+    """Cut a table into variables as numbers and a target of numbers or classes.
 
     A target of words, such as true and false, holds classes; one of numbers only if asked for.
 
@@ -63,14 +127,10 @@ def choose_columns(
     ----------
     table : DataFrame
         As :func:`~nablasso.cli.table_file.read_table` gives it.
-    target : str
-        The column to explain.
-    ignored : sequence of str
-        Columns to leave out.
-    kept : sequence of str
-        Variables that are selected in any case.
-    classify : bool
-        Take the values of the target for classes even if they are numbers.
+    roles : Roles
+        Which columns are what.
+    rows : Rows, optional
+        Which rows are used, and what is done about missing cells.
 
     Returns
     -------
@@ -81,28 +141,56 @@ def choose_columns(
     InvalidParameterError
         If a column does not exist or has two roles.
     InvalidDataError
-        If a variable does not hold finite numbers, or if the target is constant or holds neither
-        numbers nor classes.
+        If a variable holds neither numbers nor a category, if cells are missing or infinite, or if
+        the target is constant or holds neither numbers nor classes.
     """
-    _check_roles(list(table.columns), target, ignored, kept)
-    used = table.drop(columns=list(ignored))
+    rows = rows or Rows()
+    target = roles.target
+    roles.check(list(table.columns))
+    used = table.drop(columns=list(roles.ignored))
     if used.shape[1] < 2:
         raise InvalidDataError(
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    numbers = used.apply(_numbers)
-    labels = _labels(used[target], numbers[target], classify)
-    if labels is not None:  # words count as numbers in the checks to come
-        numbers[target] = numbers[target].mask(labels.notna() & numbers[target].isna(), 0.0)
-    _check_text(used, numbers, target)
-    _check_finite(numbers, target)
-    y = numbers.pop(target)
-    if labels is not None:
-        y = labels
-    _check_target(y, has_classes=labels is not None)
-    roles = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(kept))
-    return Data(numbers, y, *roles, has_classes=labels is not None)
+    y, has_classes = _read_target(used[target], roles.classify)
+    cells = used.drop(columns=target)
+    encoding = Encoding(read_columns(cells, roles.categories))
+    _check_cells(cells, encoding, y, rows)
+    chosen, remarks = _chosen_rows(cells, y, rows)
+    cells, y = cells.iloc[chosen], y.iloc[chosen]
+    _check_target(y, has_classes=has_classes)
+    encoding = _learned(encoding, cells, rows)
+    X = encoding.encode(cells, fill=rows.missing is Missing.IMPUTE)
+    return Data(
+        X.reset_index(drop=True),
+        y.reset_index(drop=True),
+        tuple(dict.fromkeys(roles.ignored)),
+        tuple(dict.fromkeys(roles.kept)),
+        has_classes,
+        encoding,
+        rows.missing,
+        remarks,
+    )
+
+
+def read_variables(table: pd.DataFrame, names: Sequence[str], rows: Rows) -> Data:
+    """Some columns of a table without a target; the target of the result is empty."""
+    check_known("Column", names, list(table.columns))
+    cells = table[list(names)]
+    encoding = Encoding(read_columns(cells))
+    nothing = pd.Series(0.0, index=cells.index, name="")
+    _check_cells(cells, encoding, nothing, rows)
+    chosen, remarks = _chosen_rows(cells, nothing, rows)
+    encoding = _learned(encoding, cells.iloc[chosen], rows)
+    X = encoding.encode(cells.iloc[chosen], fill=rows.missing is Missing.IMPUTE)
+    return Data(
+        X.reset_index(drop=True),
+        nothing.iloc[chosen].reset_index(drop=True),
+        encoding=encoding,
+        missing=rows.missing,
+        remarks=remarks,
+    )
 
 
 def check_known(option: str, names: Iterable[str], columns: Sequence[str]) -> None:
@@ -115,12 +203,6 @@ def check_known(option: str, names: Iterable[str], columns: Sequence[str]) -> No
             )
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names separated by commas, the first few of them if they are many."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 def _suggestion(name: str, columns: Sequence[str]) -> str:
     spelled = {column.casefold(): column for column in columns}
     near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.5)
@@ -131,54 +213,44 @@ def _suggestion(name: str, columns: Sequence[str]) -> str:
     return ""
 
 
-def _check_roles(
-    columns: Sequence[str], target: str, ignored: Sequence[str], kept: Sequence[str]
-) -> None:
-    check_known("--target", [target], columns)
-    check_known("--ignore", ignored, columns)
-    check_known("--keep", kept, columns)
-    for name, first, second in (
-        *((name, "--target", "--ignore") for name in ignored if name == target),
-        *((name, "--target", "--keep") for name in kept if name == target),
-        *((name, "--ignore", "--keep") for name in kept if name in ignored),
-    ):
-        raise InvalidParameterError(
-            f"A column can have one role; {name!r} was given to both {first} and {second}. "
-            "Take it out of one of them."
-        )
-
-
-def _numbers(cells: pd.Series[Any]) -> pd.Series[float]:
-    """Cells as numbers, exact to the last bit; NaN where they are none."""
-    return cells.map(_number, na_action="ignore").astype(float)
-
-
-def _number(cell: Any) -> float:
-    word = str(cell).lower()
-    try:
-        return TRUTH[word] if word in TRUTH else float(cell)
-    except ValueError:
-        return math.nan
+def _read_target(cells: pd.Series[Any], classify: bool) -> tuple[pd.Series[Any], bool]:
+    """Numbers, or labels of classes as text; and whether they are labels."""
+    values = numbers(cells)
+    found = _labels(cells, values, classify)
+    if found is not None:
+        return found, True
+    wrong = cells[cells.notna() & values.isna()].map(str)
+    if not len(wrong):
+        return values, False
+    example = f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
+    if wrong.str.fullmatch(DECIMAL_COMMA).all():
+        raise InvalidDataError(decimal_commas(f"{cells.name} ({example})"))
+    raise InvalidDataError(
+        f"The target must hold numbers or classes; {cells.name!r} holds numbers and text: "
+        f"{example}. Repair these cells, or add --classify if all its values are classes."
+    )
 
 
 def _labels(
-    cells: pd.Series[Any], numbers: pd.Series[float], classify: bool
+    cells: pd.Series[Any], values: pd.Series[float], classify: bool
 ) -> pd.Series[Any] | None:
     """Labels of classes as text; None where the target is to hold numbers."""
-    words = cells.map(str, na_action="ignore")
+    words = cells.map(str, na_action="ignore").astype(object)
     given = words.dropna()
-    if given.str.lower().isin(list(TRUTH)).all():
+    if len(given) and given.str.lower().isin(list(TRUTH)).all():
         return words.str.lower()
-    is_word = numbers[given.index].isna()
+    is_word = values[given.index].isna()
     if (classify and is_word.any()) or (
-        is_word.all() and not given.str.fullmatch(DECIMAL_COMMA).all()
+        is_word.all() and len(given) and not given.str.fullmatch(DECIMAL_COMMA).all()
     ):
         return words
-    return numbers.map(_number_as_label, na_action="ignore") if classify else None
+    if not classify:
+        return None
+    return values.astype(object).map(_number_as_label, na_action="ignore")
 
 
 def _number_as_label(number: float) -> str:
-    return str(int(number)) if number.is_integer() else str(number)
+    return str(int(number)) if float(number).is_integer() else str(number)
 
 
 def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
@@ -196,60 +268,54 @@ def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
         )
 
 
-def _check_text(table: pd.DataFrame, numbers: pd.DataFrame, target: str) -> None:
-    """Refuse cells that hold something, but no number."""
-    wrong = table.notna() & numbers.isna()
-    text = {name: table[name][wrong[name]] for name in map(str, table) if wrong[name].any()}
-    if not text:
-        return
-    examples = {
-        name: f'{len(cells)} of {len(table)} cells, such as "{cells.iloc[0]}"'
-        for name, cells in text.items()
+def _check_cells(cells: pd.DataFrame, encoding: Encoding, y: pd.Series[Any], rows: Rows) -> None:
+    """Refuse infinite cells, and missing ones if the options do not deal with them."""
+    found = {
+        c.name: cells[c.name] if c.levels is not None else numbers(cells[c.name])
+        for c in encoding.columns
     }
-    comma = [name for name, cells in text.items() if cells.str.fullmatch(DECIMAL_COMMA).all()]
-    if comma:
+    whole = pd.DataFrame({**found, str(y.name): y})
+    check_finite(whole, str(y.name), missing_too=rows.missing is Missing.ERROR)
+
+
+def _chosen_rows(
+    cells: pd.DataFrame, y: pd.Series[Any], rows: Rows
+) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+    """Places of the rows to use, and what was done, in sentences."""
+    usable = y.notna()
+    remarks = []
+    if rows.missing is Missing.DROP:
+        usable &= cells.notna().all(axis=1)
+    n_dropped = int((~usable).sum())
+    if n_dropped:
+        why = "a missing cell" if rows.missing is Missing.DROP else f"no {y.name}"
+        remarks.append(f"{n_dropped} of {len(y)} rows were left out: they have {why}.")
+    chosen = np.flatnonzero(usable)
+    if len(chosen) < MIN_ROWS:
         raise InvalidDataError(
-            "Numbers need a decimal point; these columns hold commas: "
-            f"{listed([f'{name} ({examples[name]})' for name in comma])}. "
-            "Convert the file, for example with pandas: "
-            'read_csv("old.csv", sep=";", decimal=",").to_csv("new.csv", index=False)'
+            f"At least {MIN_ROWS} rows without missing cells are needed; {len(chosen)} of "
+            f"{len(y)} are left. Choose --missing impute, or leave out the columns with most "
+            "missing cells."
         )
-    if target in text:
-        raise InvalidDataError(
-            f"The target must hold numbers or classes; {target!r} holds numbers and text: "
-            f"{examples[target]}. Repair these cells, or add --classify if all its values "
-            "are classes."
+    if rows.missing is Missing.IMPUTE:
+        n_filled = int(cells.iloc[chosen].isna().to_numpy().sum())
+        if n_filled:
+            remarks.append(
+                f"{n_filled} missing cells were filled with the median of their column, or its "
+                "most frequent level."
+            )
+    if rows.sample is not None and rows.sample < len(chosen):
+        rng = np.random.default_rng(rows.seed or 0)
+        remarks.append(
+            f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
         )
-    found = listed([f"{name} ({example})" for name, example in examples.items()])
-    raise InvalidDataError(
-        f"Columns must hold numbers; text was found in: {found}. Leave them out with "
-        f"{_ignoring(list(text))}, or turn categories into 0/1 columns first, for example with "
-        "pandas.get_dummies."
-    )
+        chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
+    return chosen, tuple(remarks)
 
 
-def _ignoring(names: list[str]) -> str:
-    """The options that leave columns out, quoted for a shell."""
-    return " ".join(f"--ignore {shlex.quote(name)}" for name in names[:SHOWN])
-
-
-def _check_finite(table: pd.DataFrame, target: str) -> None:
-    missing = table.isna().sum()
-    infinite = table.isin([float("inf"), float("-inf")]).sum()
-    faults = {name: _fault(int(missing[name]), int(infinite[name])) for name in table.columns}
-    bad = [name for name in faults if faults[name]]
-    if not bad:
-        return
-    found = listed([f"{name} ({faults[name]})" for name in bad])
-    columns = [name for name in bad if name != target]
-    advice = f", or leave columns out with {_ignoring(columns)}" if columns else ""
-    raise InvalidDataError(
-        f"Every cell must hold a finite number; missing (NaN) or infinite values are in: {found}. "
-        "Fill these cells or drop their rows first, for example with pandas.DataFrame.dropna"
-        f"{advice}."
-    )
-
-
-def _fault(n_missing: int, n_infinite: int) -> str:
-    parts = [(n_missing, "missing"), (n_infinite, "infinite")]
-    return ", ".join(f"{count} {what}" for count, what in parts if count)
+def _learned(encoding: Encoding, cells: pd.DataFrame, rows: Rows) -> Encoding:
+    """Levels that the chosen rows have, and what to fill missing cells with."""
+    columns = read_columns(cells, [c.name for c in encoding.columns if c.levels is not None])
+    if rows.missing is Missing.IMPUTE:
+        columns = tuple(learned_fill(c, cells[c.name]) for c in columns)
+    return Encoding(columns)

@@ -30,8 +30,10 @@ model = NablassoRegressor().fit(X, demo.y)
 print(model.summary())"""
 
 NEXT = """\
-nablasso select table.csv --target COLUMN
-nablasso select --help"""
+nablasso select table.csv --target COLUMN --report report.html --save model.skops
+nablasso predict model.skops new.csv
+nablasso explain model.skops table.csv COLUMN
+nablasso --help"""
 
 
 @dataclass(frozen=True)

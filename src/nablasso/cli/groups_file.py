@@ -14,11 +14,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from nablasso.cli.columns import check_known
+from nablasso.cli.columns import Groups, check_known
 from nablasso.cli.table_file import find_separator, read_text, rows_of
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
-
-Groups = dict[str, list[str]]
 
 EXPECTED = (
     'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV with the first line '

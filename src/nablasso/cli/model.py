@@ -16,8 +16,7 @@ from nablasso import (
     NablassoClassifier,
     NablassoRegressor,
 )
-from nablasso.cli.columns import Data
-from nablasso.cli.groups_file import Groups
+from nablasso.cli.columns import Data, Groups
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 
@@ -127,10 +126,11 @@ class Settings:
             )
 
     def model(self, data: Data, groups: Groups | None = None) -> Any:
-        """The estimator, not fitted yet."""
+        """The estimator, not fitted yet; ``groups`` are of the table's columns."""
+        partition = data.partition(groups)
         shared: dict[str, Any] = {
-            "always_keep": list(data.kept) or None,
-            "feature_groups": groups,
+            "always_keep": data.encoding.expand(data.kept) or None,
+            "feature_groups": partition,
             "n_jobs": self.n_jobs,
             "random_state": self.seed,
         }
@@ -143,7 +143,7 @@ class Settings:
                 max_features=self.max_features,
                 **shared,
             )
-        return self._derivative_kind(data, groups)(
+        return self._derivative_kind(data, partition)(
             (self.kernel or KernelChoice("gaussian")).build(),
             alphas=self.n_alphas or N_ALPHAS,
             cv=self.n_folds or N_FOLDS,

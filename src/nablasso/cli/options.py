@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from nablasso import __version__
+from nablasso.cli.columns import Missing
 from nablasso.cli.model import Method
 from nablasso.kernels import KERNELS
 
-MODEL, OUTPUT = "Model", "Output and computing"
+ROWS, MODEL, OUTPUT = "Rows", "Model", "Output and computing"
 
 
 def _show_version(value: bool) -> None:
@@ -31,7 +32,7 @@ File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A table: .csv or .tsv, perhaps .gz; the first line names the columns.",
+        help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet.",
     ),
 ]
 Target = Annotated[
@@ -55,12 +56,51 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Always select this column; may be repeated."),
 ]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Take the values of this column for levels of a category even if they are numbers; "
+        "columns of words are categories anyway. May be repeated.",
+    ),
+]
 GroupsFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Columns to select as a whole: JSON with lists of columns by group, or CSV with the "
         "first line group,column.",
+    ),
+]
+
+MissingCells = Annotated[
+    Missing,
+    typer.Option(
+        "--missing",
+        metavar="error|drop|impute",
+        help="What to do about missing cells: refuse the table, leave their rows out, or fill "
+        "in the column's median or most frequent level.",
+        rich_help_panel=ROWS,
+    ),
+]
+MissingInNewRows = Annotated[
+    Missing | None,
+    typer.Option(
+        "--missing",
+        metavar="error|drop|impute",
+        help="What to do about missing cells: refuse the table, leave the predictions of their "
+        "rows empty, or fill in as in the fit. By default fill in if the fit did.",
+    ),
+]
+SampleSize = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        min=5,
+        metavar="N",
+        help="Use N rows drawn at random by --seed (0 if not given); a fit on n rows takes time "
+        "like n cubed.",
+        rich_help_panel=ROWS,
     ),
 ]
 
@@ -136,7 +176,7 @@ Seed = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Draw the folds by this number; without it the data fix them.",
+        help="Draw folds and --sample by this number; without it the data fix the folds.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -152,4 +192,97 @@ Jobs = Annotated[
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=OUTPUT),
+]
+
+SaveTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        help="Write the fitted model, for nablasso predict, nablasso explain and nablasso.load. "
+        "It holds rows of the table.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ReportTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a report as one HTML file that opens anywhere.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+PlotTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write a plot: .png, .svg or .pdf.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+TableTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", help="Write the predictions there instead of printing them."
+    ),
+]
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model saved with --save or nablasso.save.")
+]
+NewRows = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A table with the columns of the fit, in any order; others are not looked at.",
+    ),
+]
+ExplainedColumns = Annotated[
+    list[str], typer.Argument(metavar="COLUMN...", help="One column, or two for their interplay.")
+]
+DensityColumns = Annotated[
+    list[str], typer.Argument(metavar="COLUMN...", help="One column of numbers, or a few.")
+]
+ClassLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--class",
+        metavar="LABEL",
+        help="The class whose probability is explained; by default the second of two.",
+    ),
+]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Add the ends of intervals that cover a new value this often, for example 0.9.",
+    ),
+]
+Levels = Annotated[
+    str | None,
+    typer.Option(metavar="LEVELS", help="Levels of the quantiles; 0.1,0.5,0.9 if not given."),
+]
+Along = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The variable on the axis of the plot; the first if not given."
+    ),
+]
+ExperimentName = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Of an experiment; --list shows all."),
+]
+ListAll = Annotated[bool, typer.Option("--list", help="List the experiments and leave.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A few repeats, to see it work; not for conclusions.")
+]
+OutFolder = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Where rows, figure and table go; rows that are there are not computed again.",
+    ),
 ]

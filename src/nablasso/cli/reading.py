@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from nablasso.cli.columns import Data
-from nablasso.cli.groups_file import Groups
+from nablasso.cli.columns import Data, Groups
 from nablasso.cli.model import N_FOLDS, KernelChoice, Settings
 from nablasso.cli.result import PROVISIONAL, Certificate, Result, Validation, Variable
 
@@ -42,17 +41,17 @@ def read_result(
     -------
     Result
     """
-    names, is_automatic = call.data.variables, call.settings.is_automatic
+    is_automatic = call.settings.is_automatic
     cautions = tuple(model.cautions_) if is_automatic else ()
-    pairs = model.interactions_ if is_automatic else []
+    twins = [_origins(call.data, pair) for pair in model.twins_]
     return Result(
         source=call.source,
         data=call.data,
         settings=call.settings,
         variables=_variables(model, call),
         status=_status(model, call.settings),
-        twins=tuple((names[a], names[b]) for a, b in model.twins_),
-        interactions=tuple((names[a], names[b], float(strength)) for a, b, strength in pairs),
+        twins=tuple(dict.fromkeys((a, b) for a, b in twins if a != b)),
+        interactions=_interactions(model.interactions_, call.data) if is_automatic else (),
         cautions=cautions,
         certificate=_certificate(model, call.settings),
         validation=_validation(model, call),
@@ -60,6 +59,24 @@ def read_result(
         seconds=round(seconds, 3),
         warnings=tuple(warning for warning in warnings if warning not in cautions),
     )
+
+
+def _origins(data: Data, places: Any) -> tuple[str, ...]:
+    """Columns of the table behind columns of numbers."""
+    origin = data.encoding.origin
+    return tuple(origin[str(data.X.columns[place])] for place in places)
+
+
+def _interactions(pairs: Any, data: Data) -> tuple[tuple[str, str, float], ...]:
+    """Strengths between columns of the table; levels of a category add up by squares."""
+    squares: dict[tuple[str, str], float] = {}
+    for a, b, strength in pairs:
+        one, other = _origins(data, (a, b))
+        if one != other:
+            pair = (other, one) if (other, one) in squares else (one, other)
+            squares[pair] = squares.get(pair, 0.0) + float(strength) ** 2
+    found = [(a, b, math.sqrt(square)) for (a, b), square in squares.items()]
+    return tuple(sorted(found, key=lambda pair: -pair[2]))
 
 
 def _status(model: Any, settings: Settings) -> str:
@@ -77,32 +94,45 @@ def _n_folds_done(model: Any) -> int:
 
 
 def _variables(model: Any, call: Call) -> tuple[Variable, ...]:
-    names = call.data.variables
     owner = {column: group for group, columns in (call.groups or {}).items() for column in columns}
-    variables = [
-        Variable(
-            name=name,
-            group=owner.get(name),
-            selected=bool(model.support_[a]),
-            strength=float(model.feature_importances_[a]),
-            bounds=(float(model.importance_bounds_[a][0]), float(model.importance_bounds_[a][1])),
-            certified=bool(model.support_certified_[a]),
-            constant=bool(model.feature_kinds_[a] == "constant"),
-            **(_automatic_facts(model, a, names) if call.settings.is_automatic else {}),
+    places = {str(name): a for a, name in enumerate(call.data.X.columns)}
+    variables = []
+    for column in call.data.encoding.columns:
+        parts = [places[name] for name in column.encoded]
+        facts = _automatic_facts(model, parts, call.data) if call.settings.is_automatic else {}
+        low, high = (_size(model.importance_bounds_[parts, end]) for end in (0, 1))
+        variables.append(
+            Variable(
+                name=column.name,
+                group=owner.get(column.name),
+                selected=bool(model.support_[parts].any()),
+                strength=_size(model.feature_importances_[parts]),
+                bounds=(low, high),
+                certified=bool(model.support_certified_[parts].all()),
+                constant=all(model.feature_kinds_[a] == "constant" for a in parts),
+                levels=column.levels,
+                **facts,
+            )
         )
-        for a, name in enumerate(names)
-    ]
     return tuple(sorted(variables, key=lambda variable: -variable.strength))
 
 
-def _automatic_facts(model: Any, a: int, names: list[str]) -> dict[str, Any]:
+def _size(values: Any) -> float:
+    """One number as it is; those of several levels by the norm that the penalty gives a group."""
+    numbers = [float(value) for value in values]
+    return numbers[0] if len(numbers) == 1 else math.hypot(*numbers)
+
+
+def _automatic_facts(model: Any, parts: list[int], data: Data) -> dict[str, Any]:
     """What only the automatic estimators know about a column."""
     searched = bool(model.tried_)  # otherwise there were no folds
     p_values = model.p_values_ if searched else None
+    (name,) = set(_origins(data, parts))
+    others = [_origins(data, (other,))[0] for one, other in model.alternatives_ if one in parts]
     return {
-        "frequency": float(model.selection_frequencies_[a]) if searched else None,
-        "p_value": None if p_values is None else float(p_values[a]),
-        "alternatives": tuple(names[other] for one, other in model.alternatives_ if one == a),
+        "frequency": float(max(model.selection_frequencies_[parts])) if searched else None,
+        "p_value": None if p_values is None else float(min(p_values[parts])),
+        "alternatives": tuple(dict.fromkeys(other for other in others if other != name)),
     }
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from textwrap import indent
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from nablasso.cli.columns import listed
+from nablasso.cli.encoding import listed
 from nablasso.cli.result import Result, Variable
 
 STATUS = {
@@ -40,7 +41,8 @@ def print_json(content: dict[str, Any]) -> None:
 def print_error(message: str) -> None:
     """Say on standard error what went wrong."""
     console = Console(stderr=True)
-    text = Text.assemble(("nablasso: ", "bold red"), message)
+    line = "".join(c if c.isprintable() else " " for c in message)
+    text = Text.assemble(("nablasso: ", "bold red"), line)
     console.print(text, soft_wrap=not console.is_terminal)
 
 
@@ -54,6 +56,27 @@ def print_code(lines: str) -> None:
     Console().print(Text(indent(lines, "  "), "cyan"))
 
 
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True
+) -> None:
+    """A table on standard output; the first column to the left, numbers to the right."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
+    for place, name in enumerate(headers):
+        justify: JustifyMethod = "right" if place and numbers else "left"
+        table.add_column(Text(name), justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def print_notes(word: str, sentences: Sequence[str]) -> None:
+    """Sentences after what they are about."""
+    console = Console()
+    for sentence in sentences:
+        console.print()
+        console.print(Text.assemble((f"{word}: ", "bold yellow"), sentence))
+
+
 def print_result(result: Result) -> None:
     """The answer in a sentence, the selected variables, then how far to trust them."""
     console = Console()
@@ -63,10 +86,8 @@ def print_result(result: Result) -> None:
         console.print(Text(_legend(result), "dim"))
     console.print()
     console.print(_details(result))
-    for word, sentences in (("Caution", result.cautions), ("Note", result.warnings)):
-        for sentence in sentences:
-            console.print()
-            console.print(Text.assemble((f"{word}: ", "bold yellow"), sentence))
+    print_notes("Caution", result.cautions)
+    print_notes("Note", result.warnings)
 
 
 def _variable_table(result: Result) -> Table:
@@ -159,6 +180,7 @@ def _detail_rows(result: Result) -> list[tuple[str, str]]:
         ("Always kept", listed(data.kept)),
     ]
     rows += [(label, text) for label, text in optional if text]
+    rows += [("Rows", remark) for remark in data.remarks]
     table = f"{len(data.y)} rows, {_columns(len(result.variables))} and the target"
     return [*rows, *_problem_rows(result), ("Table", table), ("Time", f"{result.seconds:.1f} s")]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nablasso import __version__
-from nablasso.cli.columns import Data, listed
+from nablasso.cli.columns import Data
+from nablasso.cli.encoding import listed
 from nablasso.cli.model import Settings
 from nablasso.estimators.outcome import UNSTABLE
 
@@ -28,6 +29,7 @@ class Variable:
     frequency: float | None = None  # share of the folds that select it
     p_value: float | None = None
     alternatives: tuple[str, ...] = ()  # columns that predict as well in its place
+    levels: tuple[str, ...] | None = None  # of a category
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Result:
                 {"columns": [a, b], "strength": _finite(strength)}
                 for a, b, strength in self.interactions
             ],
+            "rows": list(self.data.remarks),
             "n_rows": len(self.data.y),
             "n_columns": len(self.variables),
             "method": str(self.settings.method),
@@ -184,6 +187,7 @@ def _describe(variable: Variable) -> dict[str, Any]:
         "p_value": _finite(variable.p_value),
         "alternatives": list(variable.alternatives),
         **({} if variable.group is None else {"group": variable.group}),
+        **({} if variable.levels is None else {"levels": list(variable.levels)}),
     }
 
 

@@ -1,7 +1,7 @@
-"""Reading a table from a text file, with errors that say what to do.
+"""Reading a table from a file, with errors that say what to do.
 
 A table is text in UTF-8, compressed by gzip or not, whose first line holds the names of the
-columns, separated by commas, semicolons or tabs.
+columns, separated by commas, semicolons or tabs; or a Parquet file.
 """
 
 from __future__ import annotations
@@ -16,35 +16,46 @@ from pathlib import Path
 
 import pandas as pd
 
+from nablasso.cli.parquet_file import read_parquet
 from nablasso.exceptions import InvalidDataError
 from nablasso.preparation import MIN_ROWS
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Rows and named columns of a file; cells are text still, or NaN where nothing is written.
+def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) -> pd.DataFrame:
+    """Rows and named columns of a file; cells of text files are text still, or NaN where empty.
 
     Parameters
     ----------
     path : Path
-        A ``.csv`` or ``.tsv`` file, perhaps with ``.gz``; content decides, not the name.
+        A ``.csv`` or ``.tsv`` file, perhaps with ``.gz``, or Parquet; content decides, not the
+        name.
+    min_rows, min_columns : int
+        Fewer are refused.
 
     Returns
     -------
     DataFrame
-        At least two columns with distinct names and at least five rows.
+        Columns with distinct names.
 
     Raises
     ------
     InvalidDataError
         If the file cannot be read as a table.
     """
-    text = read_text(path)
-    separator = find_separator(text, path)
+    data = read_bytes(path)
+    if data.startswith(PARQUET_MAGIC):
+        table = read_parquet(data, path)
+        _check_names(list(table.columns), path)
+        _check_size(table.shape[1], min_columns, "columns", path)
+        _check_size(len(table), min_rows, "rows", path)
+        return table
+    text = _decode(data, path)
+    separator = find_separator(text, path, min_columns)
     names = _column_names(text, separator, path)
-    _check_rows(text, separator, len(names), path)
+    _check_rows(text, separator, len(names), path, min_rows)
     try:
         return pd.read_csv(
             io.StringIO(text),
@@ -61,6 +72,11 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def read_text(path: Path) -> str:
     """The text of a file, decompressed, with lines that end in a newline."""
+    return _decode(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, decompressed."""
     try:
         data = path.read_bytes()
         if data.startswith(GZIP_MAGIC):
@@ -79,7 +95,7 @@ def read_text(path: Path) -> str:
         raise InvalidDataError(
             f"{path} cannot be read: {error.strerror}. Give the path of a file that you may read."
         ) from error
-    return _decode(data, path)
+    return data
 
 
 def _decode(data: bytes, path: Path) -> str:
@@ -104,13 +120,13 @@ def _decode(data: bytes, path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def find_separator(text: str, path: Path) -> str:
+def find_separator(text: str, path: Path, min_columns: int = 2) -> str:
     """Comma, semicolon or tab: whichever cuts the first line into most fields."""
     counts = {separator: _n_names(text, separator) for separator in SEPARATORS}
     best = max(counts, key=lambda separator: counts[separator])
     if counts[best] == 0:
-        raise _corrupt(path, "the quotes in the first line do not match")
-    if counts[best] == 1:
+        raise _corrupt(path, "the quotes in the first line do not match, or it is far too long")
+    if counts[best] < min_columns:
         line = next(line for line in text.splitlines() if line.strip())
         raise InvalidDataError(
             f"{path} must have at least two columns, separated by commas, semicolons or tabs; "
@@ -140,23 +156,28 @@ def _column_names(text: str, separator: str, path: Path) -> list[str]:
     """Names in the first row, read here because pandas would rename duplicates silently."""
     _, fields = next(rows_of(text, separator))
     names = [name or f"column_{place}" for place, name in enumerate(fields, start=1)]
+    _check_names(names, path)
+    return names
+
+
+def _check_names(names: list[str], path: Path) -> None:
     duplicates = [name for name, count in Counter(names).items() if count > 1]
     if duplicates:
-        listed = "; ".join(
-            f"{name!r} (columns {', '.join(_places(names, name))})" for name in duplicates
-        )
+        shown = "; ".join(
+            f"{_shortened(name)!r} (columns {', '.join(_places(names, name)[:5])})"
+            for name in duplicates[:5]
+        ) + (f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else "")
         raise InvalidDataError(
-            f"Every column of {path} needs a name of its own; used more than once: {listed}. "
+            f"Every column of {path} needs a name of its own; used more than once: {shown}. "
             "Rename or remove them in the first line."
         )
-    return names
 
 
 def _places(names: list[str], name: str) -> list[str]:
     return [str(place) for place, other in enumerate(names, start=1) if other == name]
 
 
-def _check_rows(text: str, separator: str, n_names: int, path: Path) -> None:
+def _check_rows(text: str, separator: str, n_names: int, path: Path, min_rows: int) -> None:
     """Refuse rows of another length than the first, and too few of them."""
     rows = rows_of(text, separator)
     next(rows)
@@ -173,11 +194,15 @@ def _check_rows(text: str, separator: str, n_names: int, path: Path) -> None:
                 )
     except csv.Error as error:
         raise _corrupt(path, str(error)) from error
-    if n_rows < MIN_ROWS:
-        got = "column names but no rows" if n_rows == 0 else f"{n_rows}"
+    _check_size(n_rows, min_rows, "rows", path)
+
+
+def _check_size(count: int, least: int, what: str, path: Path) -> None:
+    if count < least:
+        got = "column names but no rows" if (count, what) == (0, "rows") else f"{count}"
+        below = " below the column names" if what == "rows" else ""
         raise InvalidDataError(
-            f"{path} must have at least {MIN_ROWS} rows below the column names; got {got}. "
-            "Add rows."
+            f"{path} must have at least {least} {what}{below}; got {got}. Add {what}."
         )
 
 

@@ -151,7 +151,7 @@ class SparseGradientEstimator(
         return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     @property
-    def coef_(self) -> Array:
+    def representer_coef_(self) -> Array:
         """``C`` of ``f^a = sum_i C_ai k(x_i, .)``, rows in standardised units.
 
         One column per row seen in ``fit`` (copies share theirs), then per distinct unlabelled row.
@@ -308,7 +308,7 @@ class SparseGradientEstimator(
         self.selection_status_, self.twins_ = gradient_status(self, table)
 
     def _keep_gradients(self, X: Array, table: Table, weights: Array) -> None:
-        """What the properties ``gradients_`` and ``coef_`` need to speak of input rows."""
+        """What the properties that speak of input rows need."""
         self._rows, self._n_table = table.rows, len(table.X)
         inside = table.rows >= 0
         totals = np.bincount(table.rows[inside], weights=weights[inside], minlength=self._n_table)

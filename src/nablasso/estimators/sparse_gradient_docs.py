@@ -94,7 +94,7 @@ GRADIENTS = {
         gradients_ : array, shape (n_samples, n_features)
             At the rows seen in ``fit``, in the units of ``X`` and ``y``; (n_samples, n_classes,
             n_features) for more than two classes.
-        coef_ : array, shape (n_features, n_samples)
+        representer_coef_ : array, shape (n_features, n_samples)
             ``C`` of ``f^a = sum_i C_ai k(x_i, .)`` in standardised units; more classes come first.
         gradient_covariance_ : sparse array, shape (n_features, n_features)
             Inner products of the partial derivatives (S-EGCM), in standardised units.

@@ -1,1 +1,10 @@
-"""The papers' figures and tables as functions that return rows, one file per paper."""
+"""The papers' figures and tables as functions that return rows, one file per paper.
+
+:data:`EXPERIMENTS` lists them; :func:`reproduce` runs one, keeps its rows and shows them next to
+what was published. The command is ``nablasso reproduce NAME``.
+"""
+
+from nablasso.experiments.registry import EXPERIMENTS
+from nablasso.experiments.running import Experiment, Line, Reproduction, reproduce
+
+__all__ = ["EXPERIMENTS", "Experiment", "Line", "Reproduction", "reproduce"]

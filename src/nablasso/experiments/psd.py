@@ -28,8 +28,8 @@ MODELS = ("psd", "pnm", "glm", "ncm")
 KERNELS = {"printed": np.sqrt(0.5), "wide": np.sqrt(3.0)}  # length scales of figure 2
 VARIANCE = 1 / np.sqrt(2 * np.pi)  # of each component of the mixture
 BASE = (0.0, 5.0)  # mean and variance of the base measure, in every variable
-GRIDS = {  # widths and weights in several variables and in one; picked on draw 500
-    False: ((0.5, 0.7, 1.0, 1.4), (1e-3, 1e-1, 10.0)),
+GRIDS = {  # widths and weights in several variables and in one; picked on draws 500 and 501
+    False: ((0.6, 0.85, 1.2), (1e-1, 1.0, 10.0, 100.0)),
     True: ((1.0,), tuple(10.0 ** np.arange(-4.5, 1.5, 0.5))),
 }
 FOLDS = 5
@@ -159,6 +159,28 @@ def densities(
             row |= _judged(estimator, test, box, rng)
             row |= {"truth": truth, "chosen": str(estimator.best_params_)}
             yield row | {"seconds": round(time.perf_counter() - start, 2)}
+
+
+def density_ranks(
+    d: int = 10,
+    n_samples: int = 1000,
+    repeats: int = 5,
+    seed: int = 0,
+    ranks: Sequence[int] = (200, 400),
+    n_test: int = 10_000,
+) -> Iterator[Row]:
+    """Held-out log-likelihood of the PSD model with few and with more anchors, tuned alike."""
+    plan = [(draw, rank) for draw in range(seed, seed + repeats) for rank in ranks]
+    for draw, rank in track(plan, len(plan), "ranks"):
+        rng = np.random.default_rng([draw, d])
+        X, test = make_two_bumps(n_samples, d, rng), make_two_bumps(n_test, d, rng)
+        folds = KFold(FOLDS, shuffle=True, random_state=draw)
+        start = time.perf_counter()
+        estimator = density_estimators(d, draw, folds, ("psd",))["psd"]().set_params(rank=rank)
+        held_out = float(estimator.fit(X).score_samples(test).mean())
+        row = {"d": d, "n": n_samples, "draw": draw, "rank": rank, "held_out": held_out}
+        row["chosen"] = str(estimator.best_params_)
+        yield row | {"seconds": round(time.perf_counter() - start, 2)}
 
 
 def density_estimators(

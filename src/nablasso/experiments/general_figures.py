@@ -1,0 +1,74 @@
+"""Figures that several experiments share: every row as a dot, and errors against n."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nablasso.experiments.nvsd import PUBLISHED, ROWS
+
+Rows = list[dict[str, str]]
+
+
+def strip(value: str, *by: str) -> Callable[[Rows], Any]:
+    """A dot per row at its ``value``, a column per combination of ``by``, and the means."""
+
+    def figure(rows: Rows) -> Any:
+        from matplotlib import pyplot as plt
+
+        groups: dict[str, list[float]] = {}
+        for row in rows:
+            if row[value] != "":
+                label = ", ".join(row[name] for name in by)
+                groups.setdefault(label, []).append(float(row[value]))
+        drawn, axis = plt.subplots(figsize=(2 + 0.45 * len(groups), 4.2), layout="constrained")
+        for place, values in enumerate(groups.values()):
+            axis.plot([place] * len(values), values, "o", ms=3, color="tab:blue", alpha=0.6)
+            axis.plot([place - 0.3, place + 0.3], [np.mean(values)] * 2, "k-", lw=1.2)
+        axis.set_xticks(range(len(groups)), list(groups), rotation=60, ha="right", fontsize=7)
+        axis.set_ylabel(value.replace("_", " "))
+        axis.set_title("every row, and the mean", fontsize=9)
+        return drawn
+
+    return figure
+
+
+def selected(rows: Rows) -> Any:
+    """Share of the draws in which each of ten variables is selected, a line per method."""
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    numbers = range(1, 11)
+    for method in dict.fromkeys(row["method"] for row in rows):
+        chosen = [row["selected"].split() for row in rows if row["method"] == method]
+        shares = [np.mean([str(variable) in names for names in chosen]) for variable in numbers]
+        axis.plot(numbers, shares, "o-", label=method)
+    axis.set(xlabel="variable", ylabel="share of draws", ylim=(-0.03, 1.03))
+    axis.set_xticks(list(numbers))
+    axis.legend(fontsize=8)
+    return figure
+
+
+def errors_against_n(rows: Rows) -> Any:
+    """RMSE of E1 to E3 against n, ours and as printed."""
+    from matplotlib import pyplot as plt
+
+    names = list(dict.fromkeys(row["problem"] for row in rows))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(4 * len(names), 3.6), squeeze=False, layout="constrained"
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        for method, printed in PUBLISHED[name].items():
+            axis.plot(ROWS, [pair[0] for pair in printed], "--", lw=1, label=f"{method}, printed")
+        for groups, label in (("False", "ours"), ("True", "ours, groups given")):
+            own = [r for r in rows if r["problem"] == name and r["groups"] == groups]
+            sizes = sorted({int(row["n"]) for row in own})
+            errors = [np.mean([float(r["rmse"]) for r in own if int(r["n"]) == n]) for n in sizes]
+            if sizes:
+                axis.plot(sizes, errors, "o-", label=label)
+        axis.set(title=name, xlabel="n", yscale="log")
+        axis.legend(fontsize=7)
+    axes[0, 0].set_ylabel("RMSE on test rows")
+    return figure

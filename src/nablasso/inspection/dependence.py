@@ -1,0 +1,339 @@
+r"""How a prediction depends on one variable, and on two: the numbers behind plots and reports.
+
+With the other columns as they are in the rows, weights ``p_i`` adding up to one,
+
+.. math::
+    m(t) = \sum_i p_i\, f(t, x_{i,-a}), \qquad
+    s_i(t) = \partial_a f(t, x_{i,-a}), \qquad m'(t) = \sum_i p_i\, s_i(t).
+
+``m`` is the partial dependence. The band around it holds, at each ``t``, the middle of the rows'
+own curves, each moved to the mean of ``m``: it is as thin as a line exactly when the variable acts
+the same in all rows, that is without interactions. Curves of probabilities are not moved: they have
+to stay between 0 and 1. The band of slopes holds the middle of the ``s_i(t)``. Slopes are central
+differences over a thousandth of the column's deviation. A discrete column has no slope at its
+levels: differences between neighbouring levels, over their distance, stand between them.
+
+For two variables ``m(t, u)`` is taken on a grid. Its double centring is what the two do together
+beyond what each does alone.
+
+Cost: three evaluations of f per row and grid point (one per pair of grid points), at most
+``max_rows`` rows: the first in the canonical order of :mod:`nablasso.preparation`, a fair sample
+that does not depend on the order of the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.estimators.quantile import weighted_quantiles
+from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.inspection.response import Response, response_of
+from nablasso.preparation import canonical_order, check_weights
+from nablasso.reading import discrete_columns
+
+Array = NDArray[np.float64]
+
+STEP = 1e-3  # of the column's deviation
+ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Partial dependence of a prediction on one variable, in the units of the table.
+
+    Parameters
+    ----------
+    name, column, kind
+        The variable, its (first) place, and ``"continuous"``, ``"discrete"`` or ``"category"``.
+    unit : str
+        What the values are: ``"prediction"`` or ``"probability of ..."``.
+    grid, mean, band_low, band_high : arrays, shape (g,)
+        Points, partial dependence, and the band of the rows' curves between ``levels``.
+    slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
+        Derivatives at the same points; of a discrete column between its levels.
+    levels : (float, float)
+        The quantiles of the bands.
+    quantiles : array, shape (21,)
+        Quantiles of the observed values, every five per cent: where the data are.
+    labels : tuple of str
+        Of a category: what each point of the grid stands for.
+    """
+
+    name: str
+    column: int
+    kind: str
+    unit: str
+    grid: Array
+    mean: Array
+    band_low: Array
+    band_high: Array
+    slope_grid: Array
+    slope_mean: Array
+    slope_low: Array
+    slope_high: Array
+    levels: tuple[float, float]
+    quantiles: Array
+    labels: tuple[str, ...] = ()
+
+    @property
+    def effect(self) -> float:
+        """How far the partial dependence moves, from its lowest to its highest value."""
+        return float(np.ptp(self.mean))
+
+    @property
+    def direction(self) -> str:
+        """The shape in a word: rises, falls, bends, flat or (categories) differs."""
+        way = float(np.abs(np.diff(self.mean)).sum())
+        if way <= 1e-9 * max(1.0, float(np.abs(self.mean).max())):
+            return "flat"
+        if self.labels:
+            return "differs"
+        net = float(self.mean[-1] - self.mean[0]) / way
+        return "rises" if net > 0.9 else "falls" if net < -0.9 else "bends"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in vars(self).items()
+        } | {"levels": list(self.levels), "labels": list(self.labels)}
+
+
+@dataclass(frozen=True)
+class PairDependence:
+    """Partial dependence on two variables.
+
+    Parameters
+    ----------
+    names, columns
+        The two variables and their places.
+    unit : str
+        What the values are.
+    grid_a, grid_b : arrays, shapes (g,) and (h,)
+    mean : array, shape (g, h)
+        Partial dependence on both.
+    """
+
+    names: tuple[str, str]
+    columns: tuple[int, int]
+    unit: str
+    grid_a: Array
+    grid_b: Array
+    mean: Array
+
+    @property
+    def joint(self) -> Array:
+        """What the two do together beyond what each does alone, (g, h): doubly centred."""
+        rows, columns = self.mean.mean(axis=1, keepdims=True), self.mean.mean(axis=0)
+        return np.asarray(self.mean - rows - columns + self.mean.mean())
+
+    @property
+    def strength(self) -> float:
+        """Share of the variation over the grid that is joint, between 0 and 1."""
+        total = float(np.var(self.mean))
+        return float(np.var(self.joint)) / total if total > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return {
+            "names": list(self.names),
+            "columns": list(self.columns),
+            "unit": self.unit,
+            "grid_a": self.grid_a.tolist(),
+            "grid_b": self.grid_b.tolist(),
+            "mean": self.mean.tolist(),
+            "strength": self.strength,
+        }
+
+
+def partial_dependence(
+    model: Any,
+    X: Any,
+    column: str | int,
+    *,
+    target: Any = None,
+    grid_size: int = 40,
+    levels: tuple[float, float] = (0.1, 0.9),
+    sample_weight: Any = None,
+    max_rows: int = 300,
+) -> Dependence:
+    """How a fitted model's prediction depends on one variable.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted regressor or classifier.
+    X : array-like, shape (n_samples, n_features)
+        Rows to average over: those of the fit, or others.
+    column : str or int
+        Name or place of the variable.
+    target : label, optional
+        The class whose probability is looked at; the second of two by default.
+    grid_size : int, default=40
+        Points of a continuous column; a discrete one is looked at in its levels.
+    levels : (float, float), default=(0.1, 0.9)
+        Quantiles over the rows that the bands lie between.
+    sample_weight : array-like, shape (n_samples,), optional
+    max_rows : int, default=300
+        Rows averaged over.
+
+    Returns
+    -------
+    Dependence
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import DerivativeLasso
+    >>> from nablasso.inspection import partial_dependence
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = DerivativeLasso("linear").fit(X, 3 * X[:, 0])
+    >>> curve = partial_dependence(model, X, "x0")
+    >>> curve.direction, round(float(curve.slope_mean[0]), 1)
+    ('rises', 3.0)
+    """
+    _check(grid_size, levels)
+    a = _column(model, column)
+    X = check_new_data(model, X)
+    weights = check_weights(sample_weight, len(X))
+    response = response_of(model, target)
+    rows, p = sample_rows(X, weights, max_rows)
+    grid, discrete = _grid(X[:, a], weights, grid_size)
+    curves = _curves(response, rows, a, grid)
+    if discrete:
+        slope_grid = (grid[1:] + grid[:-1]) / 2
+        slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
+    else:
+        step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
+        slopes = _curves(response, rows, a, grid + step) - _curves(response, rows, a, grid - step)
+        slopes /= 2 * step
+    mean = curves @ p
+    moved = curves if response.is_probability else curves - curves.mean(axis=0) + mean.mean()
+    low, high = bands_of(moved, p, levels)
+    slope_low, slope_high = bands_of(slopes, p, levels)
+    return Dependence(
+        name=feature_names(model)[a],
+        column=a,
+        kind="discrete" if discrete else "continuous",
+        unit=response.unit,
+        grid=grid,
+        mean=mean,
+        band_low=low,
+        band_high=high,
+        slope_grid=slope_grid,
+        slope_mean=slopes @ p,
+        slope_low=slope_low,
+        slope_high=slope_high,
+        levels=(float(levels[0]), float(levels[1])),
+        quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
+    )
+
+
+def pair_dependence(
+    model: Any,
+    X: Any,
+    columns: Sequence[str | int],
+    *,
+    target: Any = None,
+    grid_size: int = 20,
+    sample_weight: Any = None,
+    max_rows: int = 100,
+) -> PairDependence:
+    """How a fitted model's prediction depends on two variables together.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted regressor or classifier.
+    X : array-like, shape (n_samples, n_features)
+        Rows to average over.
+    columns : two names or places
+    target : label, optional
+        The class whose probability is looked at; the second of two by default.
+    grid_size : int, default=20
+        Points per continuous column.
+    sample_weight : array-like, shape (n_samples,), optional
+    max_rows : int, default=100
+        Rows averaged over.
+
+    Returns
+    -------
+    PairDependence
+    """
+    _check(grid_size)
+    if len(columns) != 2:
+        raise InvalidParameterError(f"A pair is two columns; got {list(columns)!r}.")
+    a, b = (_column(model, column) for column in columns)
+    if a == b:
+        raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
+    X = check_new_data(model, X)
+    weights = check_weights(sample_weight, len(X))
+    response = response_of(model, target)
+    rows, p = sample_rows(X, weights, max_rows)
+    (grid_a, _), (grid_b, _) = (_grid(X[:, c], weights, grid_size) for c in (a, b))
+    mean = np.empty((len(grid_a), len(grid_b)))
+    for k, value in enumerate(grid_a):
+        moved = rows.copy()
+        moved[:, a] = value
+        mean[k] = _curves(response, moved, b, grid_b) @ p
+    names = feature_names(model)
+    return PairDependence((names[a], names[b]), (a, b), response.unit, grid_a, grid_b, mean)
+
+
+def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
+    """At most ``max_rows`` rows of positive weight, and weights adding up to one."""
+    kept = np.flatnonzero(weights > 0)
+    if not kept.size or max_rows < 1:
+        raise InvalidDataError(
+            f"At least one row of positive weight and max_rows of at least 1 are needed; got "
+            f"{kept.size} rows and max_rows={max_rows}."
+        )
+    if len(kept) > max_rows:
+        order, _ = canonical_order(X[kept], np.zeros(len(kept)), weights[kept])
+        kept = kept[order[:max_rows]]
+    return X[kept], weights[kept] / weights[kept].sum()
+
+
+def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
+    if grid_size < 2:
+        raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
+    if not 0 <= levels[0] < levels[1] <= 1:
+        raise InvalidParameterError(
+            f"levels must be two increasing numbers between 0 and 1; got {levels!r}."
+        )
+
+
+def _column(model: Any, column: str | int) -> int:
+    return int(column_indices(model, [column], "column")[0])
+
+
+def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
+    """Points of one column, and whether it is discrete."""
+    values = values[weights > 0]
+    if discrete_columns(values[:, None])[0]:
+        return np.unique(values), True
+    low, high = weighted_quantiles(values, weights[weights > 0], np.array(ENDS))
+    if low == high:
+        low, high = values.min(), values.max()
+    return np.linspace(low, high, size), False
+
+
+def _curves(response: Response, rows: Array, column: int, grid: Array) -> Array:
+    """f at every row with the column at every point of the grid, (g, n)."""
+    points = np.tile(rows, (len(grid), 1))
+    points[:, column] = np.repeat(grid, len(rows))
+    return response.values(points).reshape(len(grid), len(rows))
+
+
+def bands_of(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:
+    """Weighted quantiles over the rows at each point."""
+    if not len(values):  # a constant column has no slopes
+        return np.empty(0), np.empty(0)
+    both = np.array([weighted_quantiles(at, weights, np.array(levels)) for at in values])
+    return both[:, 0], both[:, 1]

@@ -1,0 +1,138 @@
+"""What a fitted model says about a row, as one number: the function that is inspected.
+
+Regressors give their prediction. Classifiers give the probability of one class or, on the scale
+``"log-odds"``, the decision function of it, whose cross derivatives are those of the fitted f: a
+probability bends by itself wherever it comes near 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.exceptions import InvalidParameterError
+
+Array = NDArray[np.float64]
+Scale = Literal["probability", "log-odds"]
+
+BLOCK = 2000  # rows evaluated at once: the kernel matrix with the training rows has to fit
+
+
+@dataclass(frozen=True)
+class Response:
+    """``values`` of rows (m, d) in blocks, the exact ``gradients`` where known, and a ``unit``."""
+
+    function: Callable[[Array], Array]
+    unit: str
+    exact_gradients: Callable[[Array], Array] | None = None
+
+    def values(self, X: Array) -> Array:
+        """One number per row."""
+        return _in_blocks(self.function, X)
+
+    @property
+    def is_probability(self) -> bool:
+        """Whether values lie between 0 and 1."""
+        return self.unit.startswith("probability")
+
+
+def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> Response:
+    """The function that a fitted model predicts.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted regressor or classifier.
+    target : label, optional
+        The class in question; the second one by default where there are two.
+    scale : {"probability", "log-odds"}, default="probability"
+        Of classifiers. Those without probabilities always give their decision function.
+
+    Returns
+    -------
+    Response
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "predict"):
+        raise InvalidParameterError(
+            f"{type(model).__name__} does not predict, so there is nothing to inspect. Use a "
+            "regressor or a classifier."
+        )
+    plain = without_names(model)
+    if is_classifier(model):
+        return _class_response(plain, target, scale)
+    if target is not None:
+        raise InvalidParameterError(
+            f"target names a class; {type(model).__name__} predicts a number. Leave it out."
+        )
+    return Response(plain.predict, "prediction", _gradients_of(plain))
+
+
+def without_names(model: Any) -> Any:
+    """A shallow copy that takes plain arrays: names are checked once, by the caller."""
+    plain = copy(model)
+    vars(plain).pop("feature_names_in_", None)
+    return plain
+
+
+def _class_response(model: Any, target: Any, scale: Scale) -> Response:
+    code = class_code(model, target)
+    label = model.classes_[code]
+    if scale == "probability" and hasattr(model, "predict_proba"):
+        return Response(lambda X: model.predict_proba(X)[:, code], f"probability of {label}")
+
+    def odds(X: Array) -> Array:
+        values = model.decision_function(X)
+        if values.ndim > 1:
+            return np.asarray(values[:, code])
+        return np.asarray(values if code == 1 else -values)
+
+    inner = _gradients_of(model)
+    if inner is None:
+        return Response(odds, f"log-odds of {label}")
+
+    def gradients(X: Array) -> Array:
+        values = inner(X)
+        if values.ndim > 2:
+            return np.asarray(values[:, code])
+        return values if code == 1 else -values
+
+    return Response(odds, f"log-odds of {label}", gradients)
+
+
+def class_code(model: Any, target: Any) -> int:
+    """Place of a class among ``classes_``."""
+    labels = model.classes_.tolist()
+    if target is None:
+        if len(labels) == 2:
+            return 1
+        raise InvalidParameterError(
+            f"target must name one of the {len(labels)} classes {labels}; got None."
+        )
+    if target not in labels:
+        raise InvalidParameterError(f"target must be one of the classes {labels}; got {target!r}.")
+    return int(labels.index(target))
+
+
+def _gradients_of(model: Any) -> Callable[[Array], Array] | None:
+    """Exact gradients of what is predicted; a sparse gradient model's are learned apart from it."""
+    if isinstance(model, SparseGradientEstimator) or not hasattr(model, "predict_gradient"):
+        return None
+
+    def gradients(X: Array) -> Array:
+        return _in_blocks(model.predict_gradient, X)
+
+    return gradients
+
+
+def _in_blocks(function: Callable[[Array], Array], X: Array) -> Array:
+    parts = [function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
+    return np.asarray(np.concatenate(parts), dtype=float)

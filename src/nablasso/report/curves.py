@@ -1,0 +1,215 @@
+"""Dependences, interactions and the path of a fitted model, as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.exceptions import InvalidParameterError
+from nablasso.inspection import (
+    Dependence,
+    category_dependence,
+    interaction_strengths,
+    pair_dependence,
+    partial_dependence,
+    path_of,
+)
+from nablasso.inspection.category import MOST
+from nablasso.progress import track
+from nablasso.report.content import (
+    Curve,
+    Effect,
+    InteractionMap,
+    Numbers,
+    Pair,
+    PathLines,
+    Variable,
+)
+from nablasso.report.table import Columns
+from nablasso.report.words import curve_words, output_words
+
+Array = NDArray[np.float64]
+
+MAX_EFFECTS = 20  # variables with curves, the strongest
+MAX_CLASSES = 6  # classes with a curve each
+MAX_MAP = 12  # variables on the map
+MAX_PAIRS = 3  # pairs drawn
+WEAK = 0.05  # strengths under which a pair is not drawn
+MAX_LINES = 12  # of a path
+N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several classes
+
+
+def effects_of(
+    model: Any,
+    X: Array,
+    weights: Array,
+    columns: Columns,
+    variables: tuple[Variable, ...],
+    target: str,
+) -> tuple[Effect, ...]:
+    """Curves of the strongest selected variables, for each class where there are several."""
+    if not hasattr(model, "predict"):
+        return ()
+    place = {name: k for k, name in enumerate(columns.names)}
+    chosen = [place[variable.name] for variable in variables if variable.selected][:MAX_EFFECTS]
+    labels = _outputs(model)
+    found = []
+    for k in track(chosen, len(chosen), "Partial dependences"):
+        curves = []
+        for label in labels:
+            for dependence in _dependences(model, X, weights, columns, k, label):
+                curves.append(_curve(dependence, target))
+        found.append(Effect(columns.names[k], tuple(curves)))
+    return tuple(found)
+
+
+def _outputs(model: Any) -> list[Any]:
+    """None for a number or two classes, else the first few labels."""
+    if not is_classifier(model) or len(model.classes_) == 2:
+        return [None]
+    return list(model.classes_.tolist()[:MAX_CLASSES])
+
+
+def _dependences(
+    model: Any, X: Array, weights: Array, columns: Columns, k: int, label: Any
+) -> list[Dependence]:
+    own, name = list(columns.parts[k]), columns.names[k]
+    options: dict[str, Any] = {"target": label, "sample_weight": weights, "max_rows": 200}
+    if columns.is_category(k) and len(np.unique(X[weights > 0][:, own], axis=0)) <= MOST:
+        labels = [columns.labels[a] for a in own]
+        return [category_dependence(model, X, own, name=name, labels=labels, **options)]
+    return [partial_dependence(model, X, a, grid_size=31, **options) for a in own]
+
+
+def _curve(found: Dependence, target: str) -> Curve:
+    return Curve(
+        output=output_words(found.unit, target),
+        kind=found.kind,
+        grid=_rounded(found.grid),
+        labels=found.labels,
+        mean=_rounded(found.mean),
+        low=_rounded(found.band_low),
+        high=_rounded(found.band_high),
+        slope_grid=_rounded(found.slope_grid),
+        slope_mean=_rounded(found.slope_mean),
+        slope_low=_rounded(found.slope_low),
+        slope_high=_rounded(found.slope_high),
+        quantiles=_rounded(found.quantiles),
+        words=curve_words(found, target),
+    )
+
+
+def _rounded(values: Array) -> Numbers:
+    """Six digits: more cannot be seen."""
+    return tuple(float(f"{value:.6g}") for value in values)
+
+
+def interactions_of(
+    model: Any,
+    X: Array,
+    weights: Array,
+    columns: Columns,
+    variables: tuple[Variable, ...],
+    y: Any,
+    target: str,
+) -> InteractionMap | None:
+    """Strengths between the strongest variables; columns of a category add up by squares."""
+    if not hasattr(model, "predict"):
+        return None
+    place = {name: k for k, name in enumerate(columns.names)}
+    chosen = [place[variable.name] for variable in variables if variable.selected][:MAX_MAP]
+    if len(chosen) < 2:
+        return None
+    unit = None if is_classifier(model) else float(np.std(np.asarray(y, float))) or 1.0
+    parts = sorted(a for k in chosen for a in columns.parts[k])
+    pairs = interaction_strengths(model, X, parts, unit=unit, sample_weight=weights)
+    position = {k: i for i, k in enumerate(chosen)}
+    squares: dict[tuple[int, int], float] = {}
+    leading: dict[tuple[int, int], tuple[int, int]] = {}
+    for a, b, strength in pairs:  # the strongest first
+        i, j = sorted(position[columns.owner[c]] for c in (a, b))
+        if i != j:
+            squares[i, j] = squares.get((i, j), 0.0) + strength**2
+            leading.setdefault((i, j), (a, b))
+    found = sorted(((i, j, math.sqrt(s)) for (i, j), s in squares.items()), key=lambda p: -p[2])
+    names = tuple(columns.names[k] for k in chosen)
+    drawn = [
+        _pair(model, X, weights, columns, leading[i, j], strength, target)
+        for i, j, strength in found[:MAX_PAIRS]
+        if strength >= WEAK
+    ]
+    return InteractionMap(names, tuple(found), tuple(drawn), _unit_words(model))
+
+
+def _unit_words(model: Any) -> str:
+    unit = "log-odds" if is_classifier(model) else "standard deviations of the target"
+    return (
+        "Each number is the typical size of the cross derivative: how much the slope of one "
+        f"variable, in {unit}, changes per standard deviation of the other. Zero means that the "
+        "two add up."
+    )
+
+
+def _pair(
+    model: Any,
+    X: Array,
+    weights: Array,
+    columns: Columns,
+    pair: tuple[int, int],
+    strength: float,
+    target: str,
+) -> Pair:
+    """The smoother variable along the axis, the other at a low, a middle and a high value."""
+    a, b = sorted(pair, key=lambda c: -len(np.unique(X[:, c])))
+    label = None if len(_outputs(model)) == 1 else _outputs(model)[0]
+    found = pair_dependence(
+        model, X, (a, b), grid_size=21, sample_weight=weights, target=label, max_rows=60
+    )
+    levels = np.quantile(X[weights > 0, b], (0.1, 0.5, 0.9))
+    nearest = [int(np.argmin(np.abs(found.grid_b - level))) for level in levels]
+    lines = tuple(_rounded(found.mean[:, k]) for k in nearest)
+    at = _rounded(found.grid_b[nearest])
+    return Pair(
+        names=(columns.labels[a], columns.labels[b]),
+        strength=strength,
+        output=output_words(found.unit, target),
+        grid=_rounded(found.grid_a),
+        at=(at[0], at[1], at[2]),
+        lines=(lines[0], lines[1], lines[2]),
+    )
+
+
+def path_lines(
+    model: Any, X: Any, y: Any, sample_weight: Any, names: tuple[str, ...]
+) -> PathLines | None:
+    """The regularisation path; None for models without one."""
+    n_alphas = max(FEWEST_ALPHAS, N_ALPHAS // len(_outputs(model)))
+    try:
+        path = path_of(model, X, y, sample_weight, n_alphas=n_alphas)
+    except InvalidParameterError:  # nothing selected, several functions, or no path at all
+        return None
+    entered = path.entered
+    size = entered if path.importances is None else path.importances.max(axis=0)
+    order = np.argsort(-size, kind="stable")
+    order = order[size[order] > 0][:MAX_LINES]
+    about = "Every column competes."
+    if isinstance(model, AutomaticSelector):
+        about = (
+            "The derivative lasso of the certificate, on the selected variables, in the metric "
+            "that was learned."
+        )
+    return PathLines(
+        alphas=_rounded(path.alphas),
+        chosen=path.chosen,
+        names=tuple(names[a] for a in order),
+        lines=None
+        if path.importances is None
+        else tuple(_rounded(path.importances[:, a]) for a in order),
+        entered=_rounded(entered[order]),
+        about=about,
+    )

@@ -1,0 +1,53 @@
+"""``nablasso reproduce``: a thin command over the experiments."""
+
+import json
+
+from nablasso.experiments import EXPERIMENTS
+
+
+def test_the_list_has_every_experiment(run):
+    text = run("reproduce", "--list").out
+    assert all(name in text for name in EXPERIMENTS)
+    content = json.loads(run("reproduce", "--list", "--json").out)
+    assert [entry["name"] for entry in content["experiments"]] == list(EXPERIMENTS)
+    assert run("reproduce").out == text
+
+
+def test_a_quick_run_prints_the_table_and_names_the_files(run, tmp_path):
+    outcome = run("reproduce", "sgl_table_1", "--quick", "--out", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    line = next(line for line in outcome.out.splitlines() if "SGL selects x1," in line)
+    assert line.split()[-3:] == ["78", "100", "100"]
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
+    table = (tmp_path / "sgl_table_1.quick.md").read_text()
+    assert "| SGL selects x1, per cent | 78 | 100 | 100 |" in table
+    content = json.loads(
+        run("reproduce", "sgl_table_1", "--quick", "--out", tmp_path, "--json").out
+    )
+    assert content["lines"][0]["published"] == "78"
+    assert content["n_rows"] == 6
+
+
+def test_an_unknown_name_suggests_the_nearest(run, tmp_path):
+    outcome = run("reproduce", "sgl_tabel_1", "--out", tmp_path)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Did you mean 'sgl_table_1'? nablasso reproduce --list shows them." in outcome.message
+
+
+def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
+    from nablasso.experiments import running
+
+    done = running.Store.append
+
+    def interrupted(self, row):
+        if len(self.rows) == 4:
+            raise KeyboardInterrupt
+        done(self, row)
+
+    monkeypatch.setattr(running.Store, "append", interrupted)
+    arguments = ("reproduce", "sgl_table_1", "--quick", "--out", tmp_path)
+    assert run(*arguments).code == 130
+    assert len((tmp_path / "sgl_table_1.quick.csv").read_text().splitlines()) == 5
+    monkeypatch.setattr(running.Store, "append", done)
+    assert run(*arguments).code == 0
+    assert len((tmp_path / "sgl_table_1.quick.csv").read_text().splitlines()) == 7

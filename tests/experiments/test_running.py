@@ -1,0 +1,180 @@
+"""Running experiments: rows are kept, runs go on where they stopped, tables stand beside print."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.experiments import EXPERIMENTS, Experiment, Line, reproduce, running
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+
+
+class StoppedError(Exception):
+    """Stands for Ctrl-C."""
+
+
+def counted(stop_at=None):
+    """An experiment of two rows per draw that notes what it computes."""
+    computed = []
+
+    def run(repeats, seed):
+        for draw in range(seed, seed + repeats):
+            for method in ("old", "new"):
+                if (draw, method) == stop_at:
+                    raise StoppedError
+                computed.append((draw, method))
+                yield {"draw": draw, "method": method, "error": draw / 10}
+
+    def figure(rows):
+        from matplotlib import pyplot as plt
+
+        return plt.figure()
+
+    experiment = Experiment(
+        "counted",
+        "A count",
+        run,
+        [{"repeats": 1, "seed": draw} for draw in range(3)],
+        [{"repeats": 1, "seed": 0}],
+        ("draw", "method"),
+        lambda rows: [Line("error", "0.2", "", f"{len(rows)} rows")],
+        figure,
+    )
+    return experiment, computed
+
+
+def stored(path):
+    with path.open(newline="") as file:
+        return [(int(row["draw"]), row["method"]) for row in csv.DictReader(file)]
+
+
+def test_rows_table_figure_and_state_are_written(tmp_path):
+    experiment, _ = counted()
+    done = reproduce(experiment, tmp_path / "new" / "folder")
+    stem = tmp_path / "new" / "folder" / "counted"
+    assert stored(stem.with_suffix(".csv")) == [(d, m) for d in range(3) for m in ("old", "new")]
+    assert stem.with_suffix(".md").read_text() == done.markdown + "\n"
+    assert "| | published | the library's default |" in done.markdown
+    assert "| error | 0.2 | 6 rows |" in done.markdown
+    assert "6 rows, 3 draws." in done.markdown
+    assert stem.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    state = json.loads(stem.with_suffix(".json").read_text())
+    assert len(state["done"]) == 3
+    assert {"nablasso", "numpy", "machine", "date"} <= set(state["computed_with"])
+
+
+def test_an_interrupted_run_loses_nothing_and_goes_on(tmp_path):
+    cut, first = counted(stop_at=(1, "new"))
+    with pytest.raises(StoppedError):
+        reproduce(cut, tmp_path)
+    assert stored(tmp_path / "counted.csv") == first == [(0, "old"), (0, "new"), (1, "old")]
+    whole, second = counted()
+    reproduce(whole, tmp_path)
+    assert second == [(1, "old"), (1, "new"), (2, "old"), (2, "new")]  # draw 0 was complete
+    assert stored(tmp_path / "counted.csv") == [(d, m) for d in range(3) for m in ("old", "new")]
+    again, third = counted()
+    reproduce(again, tmp_path)
+    assert third == []
+
+
+def test_an_experiment_that_resumes_is_told_the_stored_keys(tmp_path):
+    seen = []
+
+    def run(done):
+        seen.append(set(done))
+        yield {"draw": len(done), "method": "new", "error": 0.0}
+
+    experiment, _ = counted()
+    experiment = replace(experiment, run=run, units=[{}], resumes=True)
+    for _ in range(2):
+        reproduce(experiment, tmp_path)
+    assert seen == [set(), {("0", "new")}]
+    assert stored(tmp_path / "counted.csv") == [(0, "new"), (1, "new")]
+
+
+def test_half_a_line_is_cut_off(tmp_path):
+    experiment, _ = counted()
+    reproduce(experiment, tmp_path, quick=True)
+    path = tmp_path / "counted.quick.csv"
+    path.write_text(path.read_text() + "7,ol")
+    reproduce(experiment, tmp_path, quick=True)
+    assert stored(path) == [(0, "old"), (0, "new")]
+
+
+def test_quick_rows_have_files_of_their_own(tmp_path):
+    experiment, _ = counted()
+    reproduce(experiment, tmp_path, quick=True)
+    assert not (tmp_path / "counted.csv").exists()
+    assert stored(tmp_path / "counted.quick.csv") == [(0, "old"), (0, "new")]
+
+
+def test_other_files_in_the_way_are_not_touched(tmp_path):
+    experiment, _ = counted()
+    path = tmp_path / "counted.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InvalidDataError, match=r"holds other rows: expected the columns draw, me"):
+        reproduce(experiment, tmp_path)
+    assert path.read_text() == "a,b\n1,2\n"
+    path.unlink()
+    reproduce(experiment, tmp_path)
+    (tmp_path / "counted.json").write_text("{")
+    with pytest.raises(InvalidDataError, match=r"cannot be read\. Remove it"):
+        reproduce(experiment, tmp_path)
+    with pytest.raises(InvalidParameterError, match="cannot be made"):
+        reproduce(experiment, path / "folder")
+
+
+def test_a_missing_data_file_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("NABLASSO_DATA", str(tmp_path))
+    with pytest.raises(InvalidDataError, match="environment variable NABLASSO_DATA"):
+        reproduce(EXPERIMENTS["hkl_figure_9"], tmp_path, quick=True)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_a_table_from_its_stored_rows(name):
+    experiment, path = EXPERIMENTS[name], RESULTS / f"{name}.csv"
+    assert experiment.name == name
+    assert experiment.title
+    assert all(json.loads(running._name(unit)) is not None for unit in experiment.quick)
+    if not path.exists():
+        pytest.skip(f"no rows of {name} are stored")
+    store = running.Store(path.with_suffix(""), experiment.key)
+    assert len(store.keys) == len(store.rows)  # the key tells rows apart
+    lines = experiment.lines(store.rows)
+    assert lines
+    assert all(line.what and (line.paper or line.default) for line in lines)
+    assert running.as_markdown(experiment, store.rows).count("\n| ") > len(lines)
+
+
+@pytest.mark.parametrize("name", ["sgl_table_1"])
+def test_a_quick_run(name, tmp_path):
+    done = reproduce(EXPERIMENTS[name], tmp_path, quick=True)
+    assert done.rows
+    assert Path(done.written["figure"]).stat().st_size > 1000
+    assert "|---|" in done.markdown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_quick_run(name, tmp_path):
+    try:
+        done = reproduce(EXPERIMENTS[name], tmp_path, quick=True)
+    except InvalidDataError as error:
+        pytest.skip(str(error))
+    assert done.rows
+
+
+def test_published_figures_are_next_to_ours():
+    rows = running.Store(RESULTS / "nvsd_protocol", EXPERIMENTS["nvsd_protocol"].key).rows
+    lines = {line.what: line for line in EXPERIMENTS["nvsd_protocol"].lines(rows)}
+    line = lines["E1, n = 110"]
+    assert line.published == "2.41 (0.11), NVSD(GL)"
+    own = [r for r in rows if (r["problem"], r["n"], r["groups"]) == ("E1", "110", "False")]
+    mean = sum(float(r["rmse"]) for r in own) / len(own)
+    assert float(line.default.split()[0]) == pytest.approx(mean, rel=1e-2)

@@ -1,0 +1,245 @@
+"""Reports say what the models know."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from nablasso import (
+    DerivativeGroupLassoCV,
+    DerivativeLassoCV,
+    HierarchicalKernelRegressor,
+    NablassoClassifier,
+    NablassoRegressor,
+    SparseGradientRegressor,
+    StabilitySelection,
+)
+from nablasso.exceptions import InvalidParameterError
+from nablasso.inspection import partial_dependence
+from nablasso.inspection.paths import single_fit
+from nablasso.report import build_report, render_report
+
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(40, 4))
+y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=40)
+
+
+def test_the_answer_comes_first_and_names_the_variables(report, model):
+    chosen = [variable.name for variable in report.selected]
+    assert set(chosen) == set(model.get_feature_names_out())
+    assert report.answer.startswith(f"{len(chosen)} of 5 columns matter for price: ")
+    assert f"{report.held_out.r2:.0%} of its variation" in report.answer
+    strengths = [variable.strength for variable in report.selected]
+    assert strengths == sorted(strengths, reverse=True)
+    for variable in report.selected:
+        place = list(model.feature_names_in_).index(variable.name)
+        assert variable.strength == model.feature_importances_[place]
+        share = model.selection_frequencies_[place]
+        assert variable.folds == (round(3 * share), 3)
+
+
+def test_a_report_is_plain_data(report):
+    assert json.loads(json.dumps(asdict(report)))["target"] == "price"
+
+
+def test_left_out_predictions_are_those_of_the_fit(report, model, table):
+    found = report.held_out
+    assert found.r2 == pytest.approx(model.loo_r2_, abs=1e-4)
+    assert sorted(found.observed) == pytest.approx(sorted(table[1]), rel=1e-4)
+    assert "Leave-one-out" in found.how
+    error = np.sqrt(np.mean((np.array(found.observed) - found.predicted) ** 2))
+    assert found.rmse == pytest.approx(error, rel=1e-4)
+
+
+def test_curves_are_partial_dependences(report, model, table):
+    for effect in report.effects:
+        (curve,) = effect.curves
+        direct = partial_dependence(model, table[0], effect.variable, grid_size=31, max_rows=200)
+        np.testing.assert_allclose(curve.mean, direct.mean, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(curve.slope_high, direct.slope_high, rtol=1e-4, atol=1e-6)
+        assert curve.output == "predicted price"
+
+
+def test_interactions_and_their_pairs_are_under_the_right_names(report, model, table):
+    found = report.interactions
+    i, j, strength = found.strengths[0]
+    assert {found.names[i], found.names[j]} == {"a", "big"}
+    assert strength == pytest.approx(model.interactions_[0][2], rel=1e-2)
+    pair = found.pairs[0]
+    for name, values in zip(pair.names, (pair.grid, pair.at), strict=True):
+        column = table[0][name]
+        assert column.min() <= min(values)
+        assert max(values) <= column.max()
+
+
+def test_columns_that_go_together_are_named_with_their_correlation(report, table):
+    by_name = {variable.name: variable for variable in report.variables}
+    (other,) = [o for o in by_name["like_a"].alternatives if o.name == "a"]
+    correlation = abs(np.corrcoef(table[0]["a"], table[0]["like_a"])[0, 1])
+    assert other.correlation == pytest.approx(correlation)
+    assert by_name["d"].alternatives == ()
+
+
+def test_the_path_and_the_certificate_are_told(report, model):
+    assert report.path.chosen == model.alpha_
+    assert len(report.path.lines) == len(report.selected)
+    facts = dict(report.certificate.facts)
+    assert facts["kernel"] == repr(model.kernel_)
+    assert facts["duality gap"] == f"{model.dual_gap_:.1e}"
+    assert report.trials.rows[0][0] == "chosen"
+    assert len(report.trials.rows) == len(model.tried_)
+
+
+def test_columns_of_a_category_are_one_variable():
+    code = np.arange(60) % 3
+    Z = np.column_stack([np.eye(3)[code], RNG.normal(size=(60, 2))])
+    target = 3.0 * (code == 0) + Z[:, 3]
+    names = ["colour=red", "colour=blue", "colour=green", "size", "noise"]
+    categories = {"colour": names[:3]}
+    fitted = NablassoRegressor("linear", cv=3, feature_groups=[[0, 1, 2], [3], [4]])
+    report = build_report(fitted.fit(Z, target), Z, target, names=names, categories=categories)
+    by_name = {variable.name: variable for variable in report.variables}
+    assert set(by_name) == {"colour", "size", "noise"}
+    expected = np.linalg.norm(fitted.feature_importances_[:3])
+    assert by_name["colour"].strength == pytest.approx(expected)
+    (effect,) = [effect for effect in report.effects if effect.variable == "colour"]
+    (curve,) = effect.curves
+    assert curve.labels == ("red", "blue", "green")
+    assert curve.mean[0] - curve.mean[1] == pytest.approx(3, abs=0.3)
+    assert "highest for red" in curve.words
+    assert "colour=red" not in [variable.name for variable in report.variables]
+    assert "colour" in render_report(report)
+    with pytest.raises(InvalidParameterError, match="not there: taste=sweet"):
+        build_report(fitted, Z, target, names=names, categories={"taste": ["taste=sweet"]})
+
+
+def test_classes_get_a_table_of_counts():
+    labels = np.where(X[:, 0] > 0, "up", "down")
+    fitted = NablassoClassifier("linear", cv=3).fit(X, labels)
+    report = build_report(fitted, X, labels, target="move")
+    found = report.held_out
+    assert found.labels == ("down", "up")
+    assert np.sum(found.counts, axis=1) == pytest.approx(
+        [np.sum(labels == "down"), np.sum(labels == "up")]
+    )
+    assert found.accuracy > 0.85
+    assert f"{found.accuracy:.0%} of left-out rows are classified right" in report.answer
+    assert report.effects[0].curves[0].output == "probability of up"
+    assert "<table" in render_report(report)
+
+
+def test_leave_one_out_of_classes_is_leaving_one_out():
+    """Against fits that really leave the row out."""
+    from nablasso.losses import Logistic
+    from nablasso.report.held_out import held_out
+    from nablasso.spaces import machine_refit
+
+    few = X[:24]
+    labels = np.where(few[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, 0)
+    fitted = NablassoClassifier("linear", cv=3, always_keep=[0]).fit(few, labels)
+    counts = np.array(held_out(fitted, few, labels).counts)
+    Z = (few - few.mean(axis=0)) / few.std(axis=0)
+    own = np.flatnonzero(fitted.support_)
+    wrong = 0
+    for i in range(24):
+        rest = np.delete(np.arange(24), i)
+        inputs, signs, weights = Z[rest][:, own], 2.0 * labels[rest] - 1, np.full(23, 1 / 23)
+        scales = fitted.scales_[own]
+        refit = machine_refit(
+            Logistic(),
+            fitted.kernel_,
+            inputs,
+            signs,
+            weights,
+            own,
+            scales=scales,
+            fit_intercept=True,
+        )
+        wrong += (refit.function.values(Z[i : i + 1])[0] > 0) != labels[i]
+    assert counts.sum() - np.trace(counts) == pytest.approx(wrong, abs=1.01)
+
+
+def test_several_classes_have_a_curve_each():
+    labels = np.digitize(X[:, 0], (-0.5, 0.5))
+    fitted = NablassoClassifier("linear", cv=3, always_keep=[0]).fit(X, labels)
+    report = build_report(fitted, X, labels)
+    outputs = [curve.output for curve in report.effects[0].curves]
+    assert outputs == ["probability of 0", "probability of 1", "probability of 2"]
+    assert len(report.held_out.counts) == 3
+    assert report.path is None  # what is always kept is not penalised
+    assert "predicted" in render_report(report)
+
+
+def test_cross_validated_models_are_judged_out_of_fold():
+    fitted = DerivativeLassoCV("linear", alphas=3, ridges=(1e-2,), cv=2, tol=1e-3)
+    report = build_report(fitted.fit(X, X[:, 0]), X, X[:, 0])
+    predicted = np.empty(40)
+    for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+        predicted[test] = single_fit(fitted).fit(X[train], X[train, 0]).predict(X[test])
+    np.testing.assert_allclose(report.held_out.predicted, predicted, rtol=1e-4, atol=1e-5)
+    assert "5 folds" in report.held_out.how
+    assert report.variables[0].certified is True
+    assert report.trials.header == ("", "alpha", "ridge", "width", "Mean score", "Variables")
+    assert [row[0] for row in report.trials.rows].count("chosen") == 1
+    assert "certified" in render_report(report)
+
+
+def test_groups_and_kept_columns_by_name_are_understood(table):
+    frame, _ = table
+    target = frame["a"] + frame["c"]
+    groups = [["a", "like_a"], ["big"], ["c"], ["d"]]
+    shared = {"feature_groups": groups, "always_keep": ["d"]}
+    derivative = DerivativeGroupLassoCV(
+        "linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2, **shared
+    )
+    for fitted in (derivative, NablassoRegressor("linear", cv=3, **shared)):
+        report = build_report(fitted.fit(frame, target), frame, target)
+        assert report.held_out.r2 > 0.5
+        assert report.path is not None
+
+
+def test_other_families_leave_out_what_they_do_not_have():
+    gradients = SparseGradientRegressor(tol=1e-1).fit(X, y)
+    report = build_report(gradients, X, y)
+    assert report.path is not None
+    assert report.trials is None
+    assert "Ye" in render_report(report)
+    hull = HierarchicalKernelRegressor(alpha=0.05).fit(X, y)
+    report = build_report(hull, X, y)
+    assert report.path.lines is None
+    assert "Bach" in render_report(report)
+
+
+def test_selectors_that_do_not_predict_get_a_shorter_report():
+    from sklearn.linear_model import Lasso
+
+    fitted = StabilitySelection(Lasso(0.05), n_pairs=3, random_state=0).fit(X, X[:, 0])
+    report = build_report(fitted, X, X[:, 0])
+    assert report.held_out is None
+    assert report.effects == ()
+    assert report.path is None
+    page = render_report(report)
+    assert 'id="predictions"' not in page
+    assert 'id="variables"' in page
+
+
+def test_nothing_found_is_an_answer():
+    noise = np.random.default_rng(1).normal(size=40)
+    fitted = NablassoRegressor("linear", cv=3).fit(X, noise)
+    assert not fitted.support_.any()
+    report = build_report(fitted, X, noise, target="noise")
+    assert report.answer == "No column was found that helps to predict noise."
+    assert report.certificate is None
+    assert report.effects == ()
+    assert "Nothing found" in render_report(report)
+
+
+def test_mistakes_are_named(model, table):
+    with pytest.raises(InvalidParameterError, match="one name per column, 5; got 1"):
+        build_report(model, *table, names=["a"])
+    from nablasso import PSDDensity
+
+    with pytest.raises(InvalidParameterError, match="fitted selector"):
+        build_report(PSDDensity(rank=10, tol=0.1).fit(X), X, y)
