@@ -22,7 +22,7 @@ from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.fitting import Fit, all_certified, spread
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.outcome import describe, read_outcome
-from nablasso.estimators.reading import feature_kinds
+from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.scoring import scored_errors
 from nablasso.estimators.stratified import stratified_folds
 from nablasso.estimators.taught import sample_of
@@ -50,6 +50,7 @@ from nablasso.metric import (
     starts_of,
 )
 from nablasso.metric.nested import ridge_fit
+from nablasso.metric.paired import paired
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.preparation import Table
@@ -208,7 +209,12 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _discoveries(
         self, sample: Sample, selection: Selection, table: Table, d: int
     ) -> NDArray[np.intp]:
-        """Groups that pass Benjamini-Hochberg, and those to keep; p-values per column."""
+        """Groups that pass Benjamini-Hochberg, and those to keep; p-values per column.
+
+        The model was picked by the same held-out rows that the p-values rest on, which favours it
+        a little; so there are no discoveries at all unless it predicts these rows clearly better
+        than the smallest model does.
+        """
         assert self.fdr is not None
         best = selection.best
         size = int(np.argmin(best.curve))
@@ -235,7 +241,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         self.p_values_ = np.ones(d)
         self.p_values_[table.columns] = p_values[sample.labels]
-        found = adjusted_p_values(p_values) <= self.fdr
+        gain = paired(best.errors[0] - best.errors[size], best.weights)
+        convincing = gain.mean > CLEAR_GAIN * gain.error
+        found = (adjusted_p_values(p_values) <= self.fdr) & convincing
         order = np.lexsort((p_values, ~sample.kept))
         if self.max_features is not None:
             order = order[: self._largest(sample)]

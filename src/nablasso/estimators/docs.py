@@ -85,6 +85,14 @@ _SECTIONS = {
         n_jitter : int, default=0
             Copies of each row, moved part of the way to another row, at which derivatives are
             penalised too. They keep f from being flat at the data and steep between them.
+        space : {"auto", "exact", "fourier", "nystrom"} or an object of these, default="auto"
+            Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``:
+            random features, one pass over the rows, squared loss; selects with ANOVA kernels.
+            ``"nystrom"``: the exact problem on ``n_components`` rows, the refit on all rows.
+            ``"auto"`` is exact while memory and time allow, then the one of the others that can
+            select with the kernel.
+        n_components : int, default=512
+            Number of features, or of landmark rows.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
         fit_intercept : bool, default=True
@@ -124,6 +132,12 @@ _SECTIONS = {
             Multiplier of each column inside the kernel; one over the length scale for one pass.
         alpha_, ridge_, length_scale_, kernel_, loss_
             What was used.
+        space_, space_reason_ : str
+            The space, and why it was taken.
+        approximation_error_ : float
+            How far that space is from the exact one: root mean squared difference of predictions
+            in deviations of ``y``, both fitted to the same few rows. Zero in the exact space, nan
+            where no rows were seen.
         solver_status_ : str
             ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
             the best fit so far, ``"interrupted"``.
@@ -223,14 +237,15 @@ _SECTIONS = {
         l1_ratio : float, default=0.1
             Share of the trace in the penalty: larger gives matrices of lower rank. Less than 1.
         rank : int or None, default=200
-            Largest number of anchor points, chosen by randomly pivoted Cholesky; None for as many
-            as the kernel matrix has rank.
+            Largest number of anchor points of a non-negative function, chosen by randomly pivoted
+            Cholesky; functions of any sign have up to twice as many. None for as many as the kernel
+            matrix has rank.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
-        tol : float, default=1e-5 (quantiles: 1e-3)
+        tol : float, default=1e-5 (quantiles: 1e-4)
             Duality gap to reach.
         max_iter : int, optional
-            Newton steps for each weight on the way; 1000 by default.
+            Steps of the solver for each weight on the way; 1000 by default.
         random_state : int or RandomState, optional
             Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
             without it both are fixed by the data.
@@ -262,11 +277,12 @@ _SECTIONS = {
             (:mod:`nablasso.nonnegative.constraints`). Only with ``model="psd"``.
         """,
     "psd_metric": """
-        metric : None or "adaptive", default=None
+        metric : None, "adaptive" or "evidence", default=None (MultiQuantileRegressorCV: "evidence")
             ``"adaptive"`` first finds out which columns matter and how much
-            (:mod:`nablasso.metric`), and the kernel sees them in that metric.
+            (:mod:`nablasso.metric`), and the kernel sees them in that metric. ``"evidence"`` drops
+            no column: it gives each the scale of largest evidence of a Gaussian process.
         feature_groups : lists of columns, mapping or labels, optional
-            With ``metric="adaptive"``: columns that are selected together.
+            With a metric: columns that are selected, or scaled, together.
         always_keep : columns, optional
             With ``metric="adaptive"``: columns that stay in.
         """,
@@ -279,6 +295,9 @@ _SECTIONS = {
             Steps of the solver, and how it ended.
         length_scale_ : float
             Width of the kernel on standardised inputs.
+        selection_status_ : str
+            ``"all columns"`` or, with ``metric="adaptive"``, ``"clear"``, ``"too few rows"`` or
+            ``"none found"``.
         n_features_in_, feature_names_in_
             As in scikit-learn.
         """,
@@ -287,7 +306,8 @@ _SECTIONS = {
             Columns that the functions depend on: all that vary, or those that
             ``metric="adaptive"`` found.
         scales_ : array, shape (n_features,)
-            Multiplier of each standardised column inside the kernel, zero outside the support.
+            Multiplier of each standardised column inside the kernel, zero outside the support; with
+            ``metric="evidence"`` the root of the sum of squares of those of a column and its rank.
         """,
     "psd_cv": """
         widths : array-like, optional

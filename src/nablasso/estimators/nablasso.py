@@ -44,7 +44,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     --------
     >>> from nablasso import NablassoRegressor
     >>> from nablasso.datasets import make_two_way
-    >>> data = make_two_way(100, 20, random_state=0)
+    >>> data = make_two_way(60, 6, random_state=0)
     >>> model = NablassoRegressor().fit(data.X, data.y)
     >>> model.get_feature_names_out().tolist()
     ['x0', 'x1', 'x2', 'x3']
@@ -154,7 +154,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     --------
     >>> from nablasso import NablassoClassifier
     >>> from nablasso.datasets import make_rings
-    >>> data = make_rings(40, 20, random_state=0)
+    >>> data = make_rings(40, 6, random_state=0)
     >>> model = NablassoClassifier().fit(data.X, data.y)
     >>> model.get_feature_names_out().tolist()
     ['x0', 'x1']
