@@ -13,6 +13,7 @@ from nablasso import (
     DerivativeLassoCV,
     derivative_path,
 )
+from nablasso.datasets import make_additive
 from nablasso.exceptions import InvalidParameterError
 from nablasso.progress import reporting
 
@@ -147,3 +148,11 @@ def test_progress_is_reported():
     with reporting(seen.append):
         derivative_path(*draw(), estimator=ESTIMATORS[0], n_alphas=3)
     assert [(p.label, p.done, p.total) for p in seen] == [("path", k, 3) for k in (1, 2, 3)]
+
+
+def test_a_loose_tolerance_loses_no_variable():
+    # a warm start can meet a loose tolerance at once, strictly inside the balls of all groups
+    data = make_additive(80, 10, random_state=0)
+    path = derivative_path(data.X, data.y, estimator=DerivativeLasso("polynomial", tol=1e-3))
+    assert not path.support[0].any()
+    assert path.support[5:, data.support].all()

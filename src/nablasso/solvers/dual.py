@@ -33,6 +33,7 @@ from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
 MAX_FACTORED = 3000
+INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
 
 
@@ -59,7 +60,8 @@ class DualSolver(Solver[SquaredProblem]):
     ) -> Solution:
         """Minimise the dual from ``start`` (zero by default)."""
         s = np.zeros(problem.space.points.shape) if start is None else start
-        run = _Run(problem, problem.feasible_point(s), start is not None)
+        point = problem.feasible_point(s)
+        run = _Run(problem, point, start is not None and _settled(problem, point))
         target = self.tol * problem.reference
         rescue = max(self.spectral_steps, s.size)
         status, n_iter = Status.MAX_ITER, 0
@@ -104,6 +106,18 @@ class DualSolver(Solver[SquaredProblem]):
     def _factored(self, problem: SquaredProblem, s: Array) -> _Run:
         """Go on from where ADMM gets to from ``s``."""
         return _Run(problem, Admm(tol=self.tol, max_iter=self.max_iter).solve(problem, s).point)
+
+
+def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
+    """Whether the groups inside their spheres have next to no derivative, as at a solution.
+
+    A warm start can meet a loose tolerance while groups that are in lie just inside.
+    """
+    partition = problem.penalty.partition
+    inside = partition.norms(point.s) < problem.penalty.radius(problem.alpha) * (1 - INSIDE)
+    derivative = partition.norms(point.g)
+    largest = float(derivative.max(initial=0.0))
+    return not np.any(derivative[inside] > NEARLY_FLAT * largest)
 
 
 @dataclass
