@@ -163,6 +163,8 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
         stamp = json.loads(text)
         if not isinstance(stamp, dict) or not isinstance(stamp["format"], int):
             raise KeyError("format")
+        if not isinstance(stamp.get("versions", {}), dict):
+            raise KeyError("versions")
     except OSError as error:
         raise ModelFileError(
             f"{place} cannot be read: {error.strerror or error}. Give the path of a saved model."

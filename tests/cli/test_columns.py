@@ -38,6 +38,17 @@ def test_whole_numbers_and_truth_values_become_numbers(write):
     assert set(data.X.dtypes) == {np.dtype(float)}
 
 
+def test_underscores_make_a_word(write):
+    rows = "".join(f"{1 + i % 3}_2,{i}\n" for i in range(6))
+    data = choose_columns(read_table(write("site,y\n" + rows)), "y")
+    assert list(data.X) == ["site=1_2", "site=2_2", "site=3_2"]
+
+
+def test_blanks_around_a_class_do_not_make_another(write):
+    rows = "".join(f"{i},{' yes ' if i % 2 else 'no'}{' ' * (i % 3)}\n" for i in range(6))
+    assert choose_columns(read_table(write("a,y\n" + rows)), "y").classes == {"no": 3, "yes": 3}
+
+
 def test_numbers_are_read_to_the_last_bit(write):
     numbers = np.random.default_rng(0).normal(size=(200, 2))
     rows = "".join(f"{a!r},{b!r}\n" for a, b in numbers.tolist())
@@ -322,3 +333,11 @@ def test_kinds_of_errors(table):
         choose_columns(table, "absent")
     with pytest.raises(InvalidDataError):
         choose_columns(table.assign(city="2024-01-31"), "y")
+
+
+def test_a_target_whose_squares_underflow_has_an_answer(run, table, write):
+    table["y"] *= 1e-200
+    path = write(table.to_csv(index=False))
+    quick = ("--method", "lasso", "--kernel", "linear", "--alphas", "2", "--cv", "2")
+    outcome = run("select", path, "--target", "y", *quick)
+    assert outcome.code in (0, 1), outcome.err

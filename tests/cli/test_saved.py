@@ -3,10 +3,13 @@
 import csv as csv_module
 import io
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 import nablasso
 from nablasso import DerivativeLassoCV, PSDDensity, load, persistence, save
@@ -219,6 +222,79 @@ def test_an_interrupted_fit_leaves_no_file(run, csv, calls, tmp_path):
     assert outcome.code == 130
     assert path.read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.skops", "table.csv"]
+
+
+def test_no_file_is_written_over_one_that_is_read_or_written(run, csv, saved, calls, tmp_path):
+    table, model, both = csv.read_bytes(), saved.read_bytes(), tmp_path / "both"
+    for arguments in (
+        ("select", csv, "--target", "y", "--save", csv),
+        ("select", csv, "--target", "y", "--report", csv.parent / "." / csv.name),
+        ("predict", saved, csv, "--out", csv),
+        ("predict", saved, csv, "--out", saved),
+    ):
+        outcome = run(*arguments)
+        assert outcome.code == 1
+        assert "cannot be written: it is read by this command" in outcome.message
+    outcome = run("select", csv, "--target", "y", "--save", both, "--report", both)
+    assert "is to hold another result" in outcome.message
+    assert (csv.read_bytes(), saved.read_bytes(), calls) == (table, model, [])
+    assert not both.exists()
+
+
+def test_ctrl_c_while_writing_tells_the_answer(run, csv, monkeypatch, tmp_path):
+    from nablasso.cli import session
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "save_model", stopped)
+    outcome = run("select", csv, "--target", "y", *QUICK, "--save", tmp_path / "model.skops")
+    assert outcome.code == 130
+    assert outcome.err.startswith("nablasso: interrupted while writing;")
+    assert outcome.out.startswith("2 of 4 columns matter for y")
+
+
+def forged(path, change):
+    """The same archive with another stamp."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    stamp = json.loads(parts[persistence.STAMP])
+    change(stamp)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(stamp) if name == persistence.STAMP else content)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda stamp: stamp.update(versions=[1]), "or is damaged"),
+        (lambda stamp: stamp["notes"].update(columns=[]), "notes that this version cannot read"),
+        (lambda stamp: stamp["notes"]["columns"].pop(), "notes that this version cannot read"),
+        (lambda stamp: stamp.update(notes=[1]), "The table lacks"),
+    ],
+)
+def test_a_forged_stamp_is_refused(run, saved, csv, change, message):
+    forged(saved, change)
+    outcome = run("predict", saved, csv)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert message in outcome.message
+
+
+def test_what_predicts_nothing_is_no_model(run, csv, tmp_path):
+    path = tmp_path / "scaler.skops"
+    save(StandardScaler().fit(pd.read_csv(csv)), path)
+    outcome = run("predict", path, csv)
+    assert outcome.code == 1
+    assert "holds a StandardScaler, which predicts nothing" in outcome.message
+
+
+def test_notes_of_the_writer_do_not_matter(run, csv, table, tmp_path):
+    path, X = tmp_path / "mine.skops", table[["curved", "straight"]]
+    model = LinearRegression().fit(X, table["y"])
+    save(model, path, notes={"author": "me"})
+    outcome = run("predict", path, csv)
+    np.testing.assert_allclose(columns_of(outcome.out)["predicted_y"], model.predict(X))
 
 
 def test_an_answer_is_told_even_if_its_files_fail(run, csv, monkeypatch, tmp_path):

@@ -131,7 +131,7 @@ def select(
         choice = choose_kernel(kernel, degree, order)
         settings = Settings(method, choice, alphas, cv, fdr, max_features, jobs, seed)
         settings.check()
-        check_places(report, save)
+        check_places(report, save, reads=(file, groups))
         roles = Roles(target, ignore or (), keep or (), category or (), classify)
         data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
         partition = None if groups is None else read_groups(groups, data.variables, data.ignored)
@@ -140,6 +140,9 @@ def select(
         written: dict[str, str] = {}
         try:
             keep_result(written, model, result, call, report, save)
+        except KeyboardInterrupt:
+            render.print_error("interrupted while writing; files not named below are as before.")
+            raise typer.Exit(INTERRUPTED) from None
         finally:  # an answer that took time is told even if its report cannot be written
             if json:
                 render.print_json(result.to_json() | {"written": written})
@@ -163,7 +166,7 @@ def predict(
     Example: [bold cyan]nablasso predict houses.skops new.csv --out prices.csv[/]
     """
     with exit_codes():
-        check_places(out)
+        check_places(out, reads=(model, file))
         with noted() as notes:
             saved = Saved.read(model)
             table = read_table(file, min_rows=1, min_columns=1)
@@ -196,7 +199,7 @@ def explain(
     """
     with exit_codes():
         check_plot(out)
-        check_places(out)
+        check_places(out, reads=(model, file))
         with noted() as notes:
             saved = Saved.read(model)
             rows = saved.rows(read_table(file, min_rows=1, min_columns=1), _as_fitted(saved))
@@ -225,7 +228,7 @@ def density(
     """
     with exit_codes():
         check_plot(out)
-        check_places(out, save)
+        check_places(out, save, reads=(file,))
         table = read_table(file, min_columns=1)
         data = read_variables(table, list(dict.fromkeys(columns)), Rows(missing, sample, seed))
         model = density_model(data, n_folds=cv, seed=seed, n_jobs=jobs)
@@ -257,7 +260,7 @@ def quantiles(
     with exit_codes():
         chosen = parse_levels(levels)
         check_plot(out)
-        check_places(out, save)
+        check_places(out, save, reads=(file,))
         roles = Roles(target, ignore or (), categories=category or ())
         data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
         model = quantile_model(data, chosen, n_folds=cv, seed=seed, n_jobs=jobs)

@@ -235,7 +235,7 @@ def _labels(
     cells: pd.Series[Any], values: pd.Series[float], classify: bool
 ) -> pd.Series[Any] | None:
     """Labels of classes as text; None where the target is to hold numbers."""
-    words = cells.map(str, na_action="ignore").astype(object)
+    words = cells.map(str, na_action="ignore").astype(object).str.strip()
     given = words.dropna()
     if len(given) and given.str.lower().isin(list(TRUTH)).all():
         return words.str.lower()

@@ -176,6 +176,8 @@ def learned_fill(column: Column, cells: pd.Series[Any]) -> Column:
 
 def _number(cell: Any) -> float:
     word = str(cell).lower()
+    if "_" in word:  # to Python 1_2 is twelve, in a table it is a word
+        return math.nan
     try:
         return TRUTH[word] if word in TRUTH else float(cell)
     except (ValueError, TypeError):

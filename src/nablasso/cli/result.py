@@ -102,7 +102,8 @@ class Result:
         """Validation error in standard deviations of the target; 1 is as bad as the mean."""
         if self.validation is None or self.validation.rmse is None:
             return None
-        return self.validation.rmse / float(self.data.y.std(ddof=0))
+        spread = float(self.data.y.std(ddof=0))
+        return self.validation.rmse / spread if spread > 0 else 1.0  # squares may underflow
 
     def answer(self) -> str:
         """The result in one sentence."""

@@ -42,15 +42,21 @@ class Saved:
         """The model of a file, refused where it is damaged or not safe."""
         notes = read_stamp(path)["notes"]
         model = load(path)
+        if not any(hasattr(model, method) for method in ("predict", "score_samples")):
+            raise ModelFileError(
+                f"{path} holds a {type(model).__name__}, which predicts nothing. Give a model."
+            )
+        names = getattr(model, "feature_names_in_", None)
         try:
-            if notes:
+            if isinstance(notes, dict) and "columns" in notes:  # others are of the writer
                 encoding = Encoding.from_json(notes["columns"])
+                if names is None or encoding.names != [str(name) for name in names]:
+                    raise ValueError("columns of another model")
                 return cls(model, encoding, str(notes["target"]), Missing(notes["missing"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"{path} has notes that this version cannot read. Save the model again."
             ) from error
-        names = getattr(model, "feature_names_in_", None)
         if names is None:
             raise ModelFileError(
                 f"{path} holds a model without column names. Fit it on a data frame, or save it "

@@ -15,6 +15,7 @@ from nablasso.cli.reading import Call, read_result
 from nablasso.cli.result import Result
 from nablasso.cli.saved import save_model
 from nablasso.cli.waiting import shown_progress
+from nablasso.exceptions import InvalidParameterError
 from nablasso.whole_file import check_place
 
 
@@ -39,11 +40,21 @@ def fitted(call: Call) -> tuple[Any, Result]:
     return model, read_result(model, call, seconds=seconds, warnings=tuple(notes))
 
 
-def check_places(*paths: Path | None) -> None:
-    """Refuse files that could not be written, before anything is computed."""
+def check_places(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
+    """Refuse files that could not be written, before anything is computed.
+
+    Nor is a file written over one that the command reads, or over another that it writes.
+    """
+    taken = {path.resolve(): "is read by this command" for path in reads if path is not None}
     for path in paths:
-        if path is not None:
-            check_place(path)
+        if path is None:
+            continue
+        check_place(path)
+        if path.resolve() in taken:
+            raise InvalidParameterError(
+                f"{path} cannot be written: it {taken[path.resolve()]}. Give another path."
+            )
+        taken[path.resolve()] = "is to hold another result"
 
 
 def keep_result(
