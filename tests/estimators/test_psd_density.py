@@ -214,3 +214,20 @@ def test_columns_and_counts_are_checked():
         model.conditional([0, 0], [1.0, 2.0])
     with pytest.raises(InvalidParameterError, match="whole number"):
         model.sample(2.5)
+
+
+def test_a_width_at_which_the_constraints_cannot_be_met_is_out():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(30, 1))
+    tuned = PSDDensityCV(
+        widths=(0.01, 1.0),
+        weights=(0.1,),
+        cv=2,
+        standardize=False,
+        length_scale=1.0,
+        constraints=[Moment([1], 1.2)],
+    )
+    with pytest.warns(UserWarning, match="width 0.01"):
+        tuned.fit(X)
+    assert tuned.best_params_["width"] == 1.0
+    assert tuned.selection_status_ == "all columns"

@@ -89,7 +89,8 @@ def test_constant_target_has_a_note():
 
 def test_quantiles_never_cross():
     X, y = noisy()
-    model = MultiQuantileRegressor((0.05, 0.25, 0.5, 0.75, 0.95), width=0.3, weight=1e-4).fit(X, y)
+    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+    model = MultiQuantileRegressor(levels, width=0.3, weight=1e-2).fit(X, y)
     Z = model.predict(GRID)
     assert Z.shape == (300, 5)
     assert (np.diff(Z, axis=1) >= 0).all()
@@ -219,9 +220,10 @@ def test_the_metric_tells_mean_from_noise():
 def test_no_column_matters(model, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.uniform(size=40)
-    monkeypatch.setattr(PSDRegressor, "_learned", lambda self, table: np.zeros((1, 2)))
+    monkeypatch.setattr(PSDRegressor, "_learned", lambda self, table: (np.zeros((1, 2)), 0.0))
     fitted = PSDRegressor(model=model, metric="adaptive").fit(X, y)
     assert "depends on no column" in fitted.summary()
+    assert fitted.selection_status_ == "none found"
     np.testing.assert_allclose(fitted.predict(X), y.mean(), rtol=0.05)
 
 

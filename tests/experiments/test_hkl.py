@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from nablasso.experiments import hkl, hkl_elimination, hkl_rivals
+from nablasso.experiments import hkl, hkl_rivals
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +118,3 @@ def test_pruning_finds_the_product(product, monkeypatch):
     fitted = fit(Z[:60], y[:60], 0)
     assert fitted.columns == (0, 1)
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.05 * np.var(y[60:])
-
-
-def test_the_pruned_refit_drops_noise_columns(product):
-    Z, y = product
-    assert hkl_elimination.pruned_refit(Z, y, (0, 1, 2)).columns == (0, 1)
-    assert hkl_elimination.pruned_refit(Z, y, ()).predict(Z[:2]) == pytest.approx([y.mean()] * 2)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from nablasso import MultiQuantileRegressor
 from nablasso.nonnegative import (
     GaussianLoss,
     LogLoss,
@@ -32,7 +31,7 @@ def make_task(name, n=25, weight=0.05, seed=0):
         "squared": (SquaredLoss(np.abs(y)[:, None]), np.eye(1), (True,), [1.0]),
         "gaussian": (GaussianLoss(y), np.eye(2), (True, False), [1.0, 0.0]),
         "pinball": (
-            PinballLoss(y, np.array([0.2, 0.7]), 1e-3),
+            PinballLoss(y, np.array([0.2, 0.7])),
             np.tril(np.ones((2, 2))),
             (False, True),
             [0.3, 1.0],
@@ -65,6 +64,8 @@ def random_point(fitter, rng):
     task = fitter.task
     fitted = fitter.fit(tol=1e-2)
     t = fitted.point.t + 0.1 * rng.normal(size=fitted.point.t.shape)
+    if task.loss.bounded:
+        t = np.clip(t, 0.01, 0.99)
     return task, DualPoint(t, fitted.point.multipliers)
 
 
@@ -77,7 +78,7 @@ def test_dual_gradient_matches_differences(name):
     space = _Space(problem, point)
     x, h = space.pack(point), 1e-6
     direction = rng.normal(size=x.shape)
-    ahead, behind = (space.evaluate(x + s * h * direction).softened for s in (1, -1))
+    ahead, behind = (space.evaluate(x + s * h * direction).dual for s in (1, -1))
     slope = space.gradient(space.evaluate(x)) @ direction
     assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-8)
 
@@ -102,7 +103,7 @@ def test_hessian_matches_differences_of_the_gradient(name):
 def test_gap_is_a_true_bound(name):
     """A loose fit is not further from a tight one than its gap says."""
     task = make_task(name)
-    tight_tol = 1e-4 if name == "pinball" else 1e-9
+    tight_tol = 1e-9
     tight, loose = fit(task, tol=tight_tol), fit(task, tol=3e-2)
     assert tight.status is Status.CONVERGED
     assert 0 <= tight.gap <= tight_tol
@@ -114,7 +115,7 @@ def test_gap_is_a_true_bound(name):
 def test_objective_is_that_of_the_functions(name):
     """Loss and penalty computed from the returned functions alone."""
     task = make_task(name, n=12)
-    fitted = fit(task, tol=1e-6 if name != "pinball" else 1e-4)
+    fitted = fit(task, tol=1e-6)
     F = np.column_stack([function.values(task.X) for function in fitted.functions])
     loss = task.weights @ task.loss.value(task.outputs(F))
     factors = PSDFitter(task)._factors
@@ -169,19 +170,3 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
     fitted = fit(make_task("density", weight=1e-4), tol=1e-12)
     assert np.isfinite(fitted.gap)
     assert fitted.functions[0].integral() * np.prod([0.8, 1.2]) == pytest.approx(1.0)
-
-
-def test_a_path_of_quantiles_is_not_slower_than_cold_fits():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 6))
-    y = X[:, 0] ** 2 + 0.3 * rng.standard_t(3, size=80)
-    model = MultiQuantileRegressor(levels=(0.1, 0.5, 0.9), rank=60)
-    model._check_parameters()
-    table = model._prepare(*model._validate(X, y, None))
-    model._look_at(table)
-    tasks = [model._task(table, 1.0, weight, weight) for weight in (1e-2, 3e-3, 1e-3)]
-    weights = [(task.l1, task.l2) for task in tasks]
-    path = list(PSDFitter(tasks[0]).path(weights, tol=1e-3, max_iter=60))
-    cold = [PSDFitter(task).fit(tol=1e-3, max_iter=60) for task in tasks]
-    assert all(fit.status is Status.CONVERGED for fit in path)
-    assert sum(fit.n_iter for fit in path) <= sum(fit.n_iter for fit in cold)

@@ -65,7 +65,7 @@ def make_task(name: str, seed: int, constant: float) -> Task:
         "squared": (SquaredLoss(np.maximum(y, 0)[:, None]), np.zeros(1), np.ones(1)),
         "poisson": (PoissonLoss(counts(y)), np.zeros(1), np.ones(1)),
         "heteroscedastic": (GaussianLoss(y), np.array([FLOOR, 0.0]), np.array([1.0, 0.0])),
-        "quantiles": (PinballLoss(y, LEVELS, 1e-5), np.zeros(3), np.quantile(y, LEVELS)),
+        "quantiles": (PinballLoss(y, LEVELS), np.zeros(3), np.quantile(y, LEVELS)),
     }[name]
     return Task(
         X=X,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nablasso.estimators.docs import document
-from nablasso.estimators.psd_base import GivenLinear, NonnegativeRegressor, inputs_of
+from nablasso.estimators.psd_base import GivenLinear, NonnegativeRegressor
 from nablasso.estimators.psd_metric import learn
 from nablasso.estimators.validation import check_finite_columns
 from nablasso.exceptions import InvalidDataError
@@ -73,7 +73,7 @@ class ConeValued(NonnegativeRegressor):
         l1, l2 = self._penalties(nonnegative, weight, linear_weight)
         self._next = (unit, N @ (N.T @ mean) / unit)
         return Task(
-            X=inputs_of(table),
+            X=self._inputs(table),
             weights=table.weights,
             loss=SquaredLoss(Y / unit),
             mixing=np.column_stack([G, N]),
@@ -88,10 +88,12 @@ class ConeValued(NonnegativeRegressor):
             random_state=self._seed(),
         )
 
-    def _learned(self, table: Table) -> Array:
+    def _learned(self, table: Table) -> tuple[Array, float]:
         """Columns that any output depends on."""
         Y = self._targets_of(table)
-        return np.asarray(np.max([learn(self, table, y).scales for y in Y.T], axis=0)[None, :])
+        found = [learn(self, table, y) for y in Y.T]
+        scales = np.max([one.scales for one in found], axis=0)
+        return np.asarray(scales)[None, :], max(one.gain for one in found)
 
     def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
         self._keep_units(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import (
+    LIGHTER,
     GivenLinear,
     NonnegativeRegressor,
     check_count,
     check_positive,
-    inputs_of,
     named,
 )
 from nablasso.estimators.psd_metric import learn, noise_targets
@@ -33,6 +33,8 @@ class MeanAndNoise(NonnegativeRegressor):
 
     _: KW_ONLY
     precision_floor: float = 0.01
+
+    linear_share: ClassVar[float] = LIGHTER
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of the target and, if asked for, its standard deviation.
@@ -74,7 +76,7 @@ class MeanAndNoise(NonnegativeRegressor):
         l1, l2 = self._penalties(nonnegative, weight, linear_weight)
         floor = float(self.precision_floor)
         return Task(
-            X=inputs_of(table),
+            X=self._inputs(table),
             weights=table.weights,
             loss=GaussianLoss((table.y - mean) / unit),
             mixing=np.eye(2),
@@ -89,7 +91,7 @@ class MeanAndNoise(NonnegativeRegressor):
             random_state=self._seed(),
         )
 
-    def _learned(self, table: Table) -> Array:
+    def _learned(self, table: Table) -> tuple[Array, float]:
         """Scales for the precision, for precision times mean, and for the mean alone.
 
         The precision has the columns of the noise, precision times mean those of either.
@@ -98,19 +100,20 @@ class MeanAndNoise(NonnegativeRegressor):
         targets = np.zeros(len(table.y))
         targets[: len(mean.residuals)] = noise_targets(mean.residuals)
         noise = learn(self, table, targets)
-        return np.array([noise.scales, np.maximum(mean.scales, noise.scales), mean.scales])
+        either = np.maximum(mean.scales, noise.scales)
+        return np.array([noise.scales, either, mean.scales]), max(mean.gain, noise.gain)
 
     def _words(self) -> list[str]:
-        if self.metric is None:
+        if self.metric != "adaptive":
             return []
         return [
             f"The mean depends on {named(self, self.support_mean_)}, "
             f"the noise level on {named(self, self.support_noise_)}."
         ]
 
-    def _keep_support(self) -> None:
-        super()._keep_support()
-        self.support_noise_, self.support_mean_ = self._relative[0] > 0, self._relative[-1] > 0
+    def _keep_support(self, used: Any) -> None:
+        super()._keep_support(used)
+        self.support_noise_, self.support_mean_ = used[0], used[-1]
 
     def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
         self._keep_units(table)
@@ -145,7 +148,9 @@ class HeteroscedasticRegressor(GivenLinear, MeanAndNoise):
         ``y``.
     {psd}
     {psd_width}
-    {psd_linear}
+    linear_weight : float, optional
+        Weight of the squared norm of precision times mean; by default ``weight / 100``. It is the
+        larger function of the two, so it needs the lighter weight.
     {psd_intercept}
     {psd_metric}
 
@@ -165,7 +170,7 @@ class HeteroscedasticRegressor(GivenLinear, MeanAndNoise):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(200, 1))
     >>> y = np.sin(6 * X[:, 0]) + (0.1 + X[:, 0]) * rng.normal(size=200)
-    >>> model = HeteroscedasticRegressor(weight=1e-4).fit(X, y)
+    >>> model = HeteroscedasticRegressor(weight=1e-2).fit(X, y)
     >>> mean, std = model.predict([[0.1], [0.9]], return_std=True)
     >>> bool(std[1] > 1.5 * std[0])
     True
@@ -182,7 +187,7 @@ def _location(table: Table) -> tuple[float, float]:
             UserWarning,
             stacklevel=2,
         )
-        return mean, 1.0
+        return float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
     return mean, deviation
 
 

@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.estimators.psd_evidence import evidence_scales
 from nablasso.estimators.psd_metric import check_metric, learn
+from nablasso.estimators.psd_ranks import Ranks
+from nablasso.estimators.reading import CLEAR_GAIN
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
     check_training_data,
     feature_names,
+    group_labels,
 )
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian
@@ -35,6 +39,7 @@ from nablasso.spaces.kernel_ridge import length_scale
 Array = NDArray[np.float64]
 
 MODELS = ("psd", "pnm", "glm", "ncm")
+LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
 
 
 @dataclass(eq=False, repr=False)
@@ -51,6 +56,8 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     max_iter: int | None = None
     random_state: Any = None
     verbose: int = 0
+
+    linear_share: ClassVar[float] = 1.0  # linear_weight in units of weight, where it is not given
 
     @abstractmethod
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
@@ -112,11 +119,12 @@ class NonnegativeEstimator(BaseEstimator, ABC):
 
     def _look_at(self, table: Table) -> None:
         """What is done once, before the first fit."""
+        self.selection_status_ = "all columns"
 
     def _fit_at(self, table: Table, width: float, weight: float, linear_weight: float) -> Self:
         """Fit on a table and unpack."""
         task = self._task(table, width, weight, linear_weight)
-        fitted = fit(task, self.model, tol=self.tol, max_iter=self.max_iter)
+        fitted = fit(task, self.model, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         self._finish(task, fitted, table)
         return self
 
@@ -201,7 +209,7 @@ class Given(NonnegativeEstimator):
             table,
             float(self.width),
             float(self.weight),
-            float(self.weight if linear is None else linear),
+            float(self.linear_share * self.weight if linear is None else linear),
         )
 
     def _check_parameters(self) -> None:
@@ -239,42 +247,83 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
 
     def _look_at(self, table: Table) -> None:
         """Relative scale of every column of the input for each function, zero when dropped."""
-        d = int(self.n_features_in_)
-        learned = np.ones((1, len(table.columns)))
-        if self.metric is not None and table.X.shape[1]:
-            learned = self._learned(table)
-        self._relative = np.zeros((len(learned), d))
-        self._relative[:, table.columns] = learned
-        self._keep_support()
+        super()._look_at(table)
+        d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
+        if self.metric == "evidence":
+            learned = self._by_evidence(table)
+        elif self.metric == "adaptive" and table.X.shape[1]:
+            scales, gain = self._learned(table)
+            learned = scales / table.deviations
+            found = "clear" if gain >= CLEAR_GAIN else "too few rows"
+            self.selection_status_ = found if scales.any() else "none found"
+        shape = (len(learned), 2 if self.metric == "evidence" else 1)  # columns and their ranks
+        self._relative = np.zeros((*shape, d))
+        self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
+        self._keep_support(self._relative.any(axis=1))
 
-    def _learned(self, table: Table) -> Array:
-        """Scales of the table's columns, one row per function or one for all."""
-        return learn(self, table, table.y).scales[None, :]
+    def _by_evidence(self, table: Table) -> Array:
+        """Scales of the columns and of their ranks, one row for all functions."""
+        labels = group_labels(self, self.feature_groups)[table.columns]
+        X, targets = self._inputs(table), self._targets_of(table)
+        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
+        units = np.concatenate([table.deviations, np.ones(len(labels))])
+        if not table.X.shape[1]:
+            return np.ones((1, 0))
+        scales = evidence_scales(X / units, targets, table.weights, doubled)
+        return np.asarray(scales / units)[None, :]
+
+    def _targets_of(self, table: Table) -> Array:
+        """Targets (n, q) that say how fast functions change along the columns."""
+        return table.y[:, None]
+
+    def _inputs(self, table: Table) -> Array:
+        """What the kernels see of a table: columns, and with evidence their ranks."""
+        if self.metric != "evidence" or not table.X.shape[1]:
+            return inputs_of(table)
+        return np.hstack([table.X, Ranks(table.X, table.weights)(table.X)])
+
+    def _inside(self, X: Array) -> Array:
+        inside = super()._inside(X)
+        if self.metric != "evidence" or not self._columns.size:
+            return inside
+        return np.hstack([inside, self._ranks(inside)])
+
+    def _keep_units(self, table: Table) -> None:
+        super()._keep_units(table)
+        self._ranks = Ranks(table.X, table.weights)
+
+    def _learned(self, table: Table) -> tuple[Array, float]:
+        """Scales of the table's columns, one row per function or one for all, and their gain."""
+        found = learn(self, table, table.y)
+        return found.scales[None, :], found.gain
 
     def _words(self) -> list[str]:
         """Which columns matter, where that was asked for."""
-        if self.metric is None:
+        if self.metric != "adaptive":
             return []
         return [f"It depends on {named(self, self.support_)}."]
 
-    def _keep_support(self) -> None:
-        self.support_ = np.asarray((self._relative > 0).any(axis=0))
+    def _keep_support(self, used: Any) -> None:
+        """Columns that each function uses, shape (m, d)."""
+        self.support_ = np.asarray(used.any(axis=0))
 
     def _scales_of(self, table: Table, width: float, n_blocks: int) -> Array:
         """Multipliers of the table's columns for each function, shape (m, d)."""
         if not table.X.shape[1]:
             return np.ones((n_blocks, 1))
-        relative = self._relative[:, table.columns]
+        relative = self._relative[:, :, table.columns].reshape(len(self._relative), -1)
+        X, rule = self._inputs(table), self.length_scale
         made = [
-            scales
-            / length_scale(Gaussian(), table.X * scales, table.weights, self.length_scale, width)
+            scales / length_scale(Gaussian(), X * scales, table.weights, rule, width)
             for scales in relative
         ]
         return np.array([made[min(b, len(made) - 1)] for b in range(n_blocks)])
 
     def _keep_scales(self, task: Task) -> None:
         self.scales_ = np.zeros(int(self.n_features_in_))
-        self.scales_[self._columns] = task.scales.max(axis=0)[: self._columns.size]
+        if self._columns.size:
+            largest = task.scales.max(axis=0).reshape(-1, self._columns.size)
+            self.scales_[self._columns] = np.sqrt(np.sum(largest**2, axis=0))
 
     def _finish(self, task: Task, fitted: Fit, table: Table) -> None:
         super()._finish(task, fitted, table)
@@ -295,9 +344,12 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         inside = self._inside(X)
         out = np.zeros((*X.shape, len(self.functions_)))
         if self._columns.size:
+            r = self._columns.size
             for b, function in enumerate(self.functions_):
-                slopes = function.gradients(inside) / self._scaler.scale[self._columns]
-                out[:, self._columns, b] = slopes
+                slopes = function.gradients(inside)
+                if slopes.shape[1] > r:  # by way of the ranks too
+                    slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
+                out[:, self._columns, b] = slopes / self._scaler.scale[self._columns]
         return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -27,7 +28,7 @@ from nablasso.estimators.psd_density import DensityEstimator
 from nablasso.estimators.psd_regressor import NonnegativeMean
 from nablasso.estimators.quantile import TOL, Quantiles
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.nonnegative import Fit, PSDFitter, Task, fit
+from nablasso.nonnegative import Fit, InfeasibleError, PSDFitter, Task, fit
 from nablasso.preparation import Table
 from nablasso.solvers import Status
 
@@ -98,7 +99,7 @@ class CrossValidated(NonnegativeEstimator):
         """The grid, weights within widths, heaviest first."""
         widths = _positive(self.default_widths if self.widths is None else self.widths, "widths")
         given = self.default_weights if self.weights is None else self.weights
-        pairs = _positive(given, "weights", pairs=self.has_linear)
+        pairs = _positive(given, "weights", pairs=self.has_linear, share=self.linear_share)
         ordered = sorted({(float(w), float(v)) for w, v in pairs}, reverse=True)
         return [
             Candidate(float(width), *pair)
@@ -126,6 +127,8 @@ class CrossValidated(NonnegativeEstimator):
                 stacklevel=3,
             )
             scores = seconds = np.zeros_like(scores)
+        elif len(getattr(self, "constraints", ())) and np.isneginf(scores).any():
+            self._warn_of_infeasible(candidates, np.isneginf(scores).any(axis=0))
         elif np.isneginf(scores).any(axis=0).all():
             warnings.warn(
                 f"Every candidate of {type(self).__name__} gives some held-out row probability "
@@ -139,6 +142,16 @@ class CrossValidated(NonnegativeEstimator):
         choice = choose(params, {"score": scores, "fit_time": seconds})
         self.cv_results_, self.best_index_ = choice
         self.best_params_, self.best_score_ = choice.params, choice.score
+
+    def _warn_of_infeasible(self, candidates: list[Candidate], unmet: Any) -> None:
+        widths = sorted({c.width for c, bad in zip(candidates, unmet, strict=True) if bad})
+        names = ", ".join(f"{width:g}" for width in widths)
+        warnings.warn(
+            f"In some fold no density of width {names} was found that meets the constraints; "
+            "candidates of that width are out.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def score_fold(probe: Any, data: Data, candidates: list[Candidate], fold: Fold) -> Array:
@@ -154,13 +167,15 @@ def score_fold(probe: Any, data: Data, candidates: list[Candidate], fold: Fold) 
         for width in dict.fromkeys(c.width for c in candidates):
             chosen = [i for i, c in enumerate(candidates) if c.width == width]
             started = time.perf_counter()
-            for i, task, fitted in _fits(probe, table, candidates, chosen):
-                if fitted.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt
-                probe._unpack(task, fitted, table)
-                score = probe._held_out(data.X[test], data.y[test], data.weights[test])
-                out[:, i] = score, time.perf_counter() - started
-                started = time.perf_counter()
+            out[0, chosen] = -np.inf  # until fitted
+            with suppress(InfeasibleError):  # at this width no density meets the constraints
+                for i, task, fitted in _fits(probe, table, candidates, chosen):
+                    if fitted.status is Status.INTERRUPTED:
+                        raise KeyboardInterrupt
+                    probe._unpack(task, fitted, table)
+                    score = probe._held_out(data.X[test], data.y[test], data.weights[test])
+                    out[:, i] = score, time.perf_counter() - started
+                    started = time.perf_counter()
     return out
 
 
@@ -180,10 +195,15 @@ def _fits(
     yield from zip(chosen, tasks, path, strict=True)
 
 
-def _positive(values: Any, name: str, *, pairs: bool = True) -> Array:
-    """Positive numbers as (k, 2): pairs as they are, single ones twice."""
+def _positive(values: Any, name: str, *, pairs: bool = True, share: float = 1.0) -> Array:
+    """Positive numbers as (k, 2): pairs as they are, single ones and their share."""
     try:
-        rows = [np.broadcast_to(np.asarray(value, dtype=float), 2) for value in values]
+        rows = [
+            np.array([1.0, share]) * float(value)
+            if np.ndim(value) == 0
+            else np.broadcast_to(np.asarray(value, dtype=float), 2)
+            for value in values
+        ]
         array = np.array(rows)
     except (TypeError, ValueError):
         array = np.empty((0, 2))
@@ -214,7 +234,7 @@ class PSDDensityCV(CrossValidated, DensityEstimator):
     """
 
     default_widths: ClassVar[tuple[float, ...]] = (0.35, 0.6, 1.0)
-    default_weights: ClassVar[tuple[float, ...]] = (3.0, 0.3, 0.03, 0.003)
+    default_weights: ClassVar[tuple[float, ...]] = (30.0, 3.0, 0.3, 0.03, 0.003)
     fold_tol: ClassVar[float] = FOLD_TOL
     has_linear: ClassVar[bool] = False
 
@@ -294,6 +314,10 @@ class MultiQuantileRegressorCV(CrossValidated, Quantiles):
 
     _: KW_ONLY
     tol: float = TOL
+    metric: str | None = "evidence"
+
+    default_widths: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0)
+    default_weights: ClassVar[tuple[float, ...]] = (1e-2, 3e-3, 1e-3, 1e-4)
 
 
 @document

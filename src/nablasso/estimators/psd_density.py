@@ -274,6 +274,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return float(np.average(self._log_density(X), weights=weights))
 
     def _look_at(self, table: Table) -> None:
+        super()._look_at(table)
         d = table.X.shape[1]
         if d > MANY_FEATURES:
             size = effective_size(table, self._width_of(table, getattr(self, "width", WIDTH)))

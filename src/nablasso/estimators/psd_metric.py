@@ -12,6 +12,7 @@ from nablasso.estimators.taught import sample_of
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian
 from nablasso.metric import default_starts, search, select, starts_of
+from nablasso.metric.paired import paired
 from nablasso.preparation import Table
 
 Array = NDArray[np.float64]
@@ -22,16 +23,22 @@ SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good 
 
 
 class Learned(NamedTuple):
-    """Relative scale of each column of the table, zero when dropped, and held-out residuals."""
+    """Relative scale of each column of the table, zero when dropped, and held-out residuals.
+
+    ``gain`` is what they save over the mean, in standard errors.
+    """
 
     scales: Array
     residuals: Array
+    gain: float = 0.0
 
 
 def check_metric(metric: Any) -> None:
-    """Refuse anything but None and the name of the adaptive metric."""
-    if metric is not None and metric != "adaptive":
-        raise InvalidParameterError(f'metric must be None or "adaptive"; got {metric!r}.')
+    """Refuse anything but None and the names of the two learned metrics."""
+    if metric is not None and metric not in ("adaptive", "evidence"):
+        raise InvalidParameterError(
+            f'metric must be None, "adaptive" or "evidence"; got {metric!r}.'
+        )
 
 
 def learn(estimator: Any, table: Table, targets: Array) -> Learned:
@@ -53,7 +60,8 @@ def learn(estimator: Any, table: Table, targets: Array) -> Learned:
         learned = best.metric.scales[inner.labels]
         floor = 0.05 * float(learned.max()) or 1.0  # what was chosen stays
         scales[sample.columns(selection.chosen)] = np.maximum(learned, floor)
-    return Learned(scales, residuals)
+    saved = paired(centred[:, 0] ** 2 - residuals**2, sample.weights)
+    return Learned(scales, residuals, saved.mean / saved.error if saved.error > 0 else 0.0)
 
 
 def noise_targets(residuals: Array) -> Array:

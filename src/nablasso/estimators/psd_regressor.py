@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.estimators.docs import document
-from nablasso.estimators.psd_base import Given, NonnegativeRegressor, inputs_of
+from nablasso.estimators.psd_base import Given, NonnegativeRegressor
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative import Fit, PoissonLoss, RowLoss, SquaredLoss, Task
 from nablasso.preparation import Table
@@ -64,7 +64,7 @@ class NonnegativeMean(NonnegativeRegressor):
         y = table.y / unit
         l1, l2 = self._penalties((True,), weight, linear_weight)
         return Task(
-            X=inputs_of(table),
+            X=self._inputs(table),
             weights=table.weights,
             loss=self._row_loss(y),
             mixing=np.ones((1, 1)),

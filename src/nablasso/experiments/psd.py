@@ -178,7 +178,7 @@ def density_ranks(
         start = time.perf_counter()
         estimator = density_estimators(d, draw, folds, ("psd",))["psd"]().set_params(rank=rank)
         held_out = float(estimator.fit(X).score_samples(test).mean())
-        row = {"d": d, "n": n_samples, "draw": draw, "rank": rank, "held_out": held_out}
+        row: Row = {"d": d, "n": n_samples, "draw": draw, "rank": rank, "held_out": held_out}
         row["chosen"] = str(estimator.best_params_)
         yield row | {"seconds": round(time.perf_counter() - start, 2)}
 

@@ -34,6 +34,10 @@ LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 FOLDS = 5
 WIDTHS = (0.5, 1.0, 2.0)  # of the models' quantiles
 WEIGHTS = (3e-4, 1e-3, 3e-3, 1e-2)
+NOISE_WEIGHTS = (  # of the precision and of precision times mean; picked on draws 520 to 529
+    *((1e-2, 1e-2), (1e-2, 1e-3), (1e-2, 1e-4)),
+    *((1e-3, 1e-3), (1e-3, 1e-4), (1e-4, 1e-4)),
+)
 RANK = 100
 CROSSING: Row = {"width": 0.35, "weight": 3e-3, "rank": RANK, "tol": 1e-3}
 
@@ -122,8 +126,8 @@ def heteroscedastic_curves(
 def _noise_estimator(model: str, seed: int) -> HeteroscedasticRegressorCV:
     return HeteroscedasticRegressorCV(
         model=model,
-        widths=(0.35, 0.7, 1.4, 2.8),
-        weights=(1e-4, 1e-3, 1e-2),
+        widths=(0.7, 1.4),
+        weights=NOISE_WEIGHTS,
         rank=RANK,
         cv=_folds(seed),
         random_state=seed,

@@ -205,7 +205,7 @@ def hkl_figure_8(rows: Rows) -> list[Line]:
 
 def hkl_figure_9(rows: Rows) -> list[Line]:
     """Median test error over the variance of y, and the number of splits."""
-    default = "HKL hermite + refit"
+    default = "HKL hermite + pruning"
     found = []
     for data in distinct(rows, "data"):
         for method in distinct(rows, "method"):

@@ -1,7 +1,7 @@
 """Functions that must stay non-negative: PSD models, their algebra, and the tasks they serve."""
 
 from nablasso.nonnegative.base import Fit, FittedFunction
-from nablasso.nonnegative.fitting import PSDFitter, fit
+from nablasso.nonnegative.fitting import InfeasibleError, PSDFitter, fit
 from nablasso.nonnegative.gaussians import Bumps
 from nablasso.nonnegative.losses import (
     GaussianLoss,
@@ -21,6 +21,7 @@ __all__ = [
     "FittedFunction",
     "Functional",
     "GaussianLoss",
+    "InfeasibleError",
     "LinearModel",
     "LogLoss",
     "PSDFitter",

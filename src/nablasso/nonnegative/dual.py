@@ -7,7 +7,8 @@ r"""The dual of a task with PSD models, its gradient, and the certificate.
 which for one PSD block is (10) of Marteau-Ferey, Bach and Rudi with equality constraints
 ``Tr(A W_c) = r_c`` added as free variables ``c``. Solved in coordinates ``t`` of ``a`` that
 make conjugates linear or quadratic (:mod:`nablasso.nonnegative.losses`) by Newton's method
-(:mod:`nablasso.nonnegative.newton`). The gradient is the misfit of the functions ``A(a)``
+(:mod:`nablasso.nonnegative.newton`) or, where slopes are bounded, by an interior point method
+(:mod:`nablasso.nonnegative.interior`). The gradient is the misfit of the functions ``A(a)``
 of (11) at the rows.
 
 Each step costs one eigendecomposition per PSD block, O(n r^2 + r^3), and gives ``A(a)`` for
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from nablasso.nonnegative.blocks import Block
 from nablasso.nonnegative.losses import RowLoss
+from nablasso.nonnegative.watch import Watch
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
@@ -75,10 +77,9 @@ class Problem:
         )
         linear = float(self.weights @ (slopes @ self.offset)) - targets - penalties
         dual = float(self.weights @ self.loss.conjugate(point.t)) + linear
-        softened = float(self.weights @ self.loss.softened(point.t)) + linear
         ascent = self.weights[:, None] * self.loss.ascent(point.t, Z)
         excess = tuple(b.excess(p) for b, p in zip(self.blocks, parameters, strict=True))
-        return Evaluation(point, dual, softened, ascent, excess, parameters, Z, spectra)
+        return Evaluation(point, dual, ascent, excess, parameters, Z, spectra)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,6 @@ class Evaluation:
 
     point: DualPoint
     dual: float
-    softened: float
     ascent: Array  # in t
     excess: tuple[Array, ...]  # in the multipliers
     parameters: list[Array]
@@ -102,28 +102,23 @@ class Best:
     problem: Problem
     primal: float = np.inf
     dual: float = -np.inf
-    soft_primal: float = np.inf
-    soft_dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
     point: DualPoint | None = None
     n_evaluations: int = 0
+    watch: Watch | None = None
 
     @property
     def gap(self) -> float:
         """``primal - dual``."""
         return self.primal - self.dual
 
-    @property
-    def soft_gap(self) -> float:
-        """The gap of the rounded loss."""
-        return self.soft_primal - self.soft_dual
-
     def note(self, evaluation: Evaluation) -> None:
         """Take in one evaluation."""
         self.n_evaluations += 1
+        if self.watch is not None:
+            self.watch(self.n_evaluations, self.gap)
         if evaluation.dual > self.dual:
             self.dual, self.point = evaluation.dual, evaluation.point
-        self.soft_dual = max(self.soft_dual, evaluation.softened)
         problem = self.problem
         feasible = [
             block.feasible(theta)
@@ -135,10 +130,6 @@ class Best:
         moved = any(len(block.targets) for block in problem.blocks)
         Z = problem.outputs(parameters) if moved else evaluation.Z
         primal = problem.primal(parameters, Z)
-        if problem.loss.softness:
-            rounding = problem.loss.soft_value(Z) - problem.loss.value(Z)
-            soft = primal + float(problem.weights @ rounding)
-            self.soft_primal = min(self.soft_primal, soft)
         if primal < self.primal:
             self.primal, self.parameters = primal, parameters
 

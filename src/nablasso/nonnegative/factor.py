@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+FREE = 2
 SPANNED = 1e-10  # share of k(x, x) left over that counts as none; integrals still see 1e-8
 
 
@@ -98,19 +99,27 @@ class Factor:
 
 
 def make_factors(task: Task) -> tuple[Factor, ...]:
-    """The factor of each block; blocks of the same scales share one."""
-    made: dict[bytes, Factor] = {}
-    for scales in task.scales:
-        if scales.tobytes() not in made:
-            made[scales.tobytes()] = make_factor(
+    """The factor of each block; blocks of the same scales and rank share one.
+
+    A free function costs a product where a PSD model costs an eigendecomposition, so it may have
+    ``FREE`` times as many anchors.
+    """
+    made: dict[tuple[bytes, int], Factor] = {}
+    n = len(task.X)
+    keys = []
+    for scales, nonnegative in zip(task.scales, task.nonnegative, strict=True):
+        rank = n if task.rank is None else min(n, task.rank * (1 if nonnegative else FREE))
+        keys.append((scales.tobytes(), rank))
+        if keys[-1] not in made:
+            made[keys[-1]] = make_factor(
                 task.X * scales,
                 task.weights,
-                task.rank,
+                rank,
                 np.random.default_rng(task.random_state),
                 height=task.height,
                 constant=task.constant,
             )
-    return tuple(made[scales.tobytes()] for scales in task.scales)
+    return tuple(made[key] for key in keys)
 
 
 def make_factor(

@@ -2,9 +2,10 @@ r"""From a task to functions: features once, then a path of ever smaller penalti
 
 A small penalty is hard from a cold start: most slopes give ``A = 0`` or an enormous one. So a fit
 begins with a heavy weight, where a few steps suffice, and goes down by factors of ``STEP``, each
-solution starting the next; losses with a kink are rounded less and less in the same way. Densities
-start from a sum of squared kernels at the data, other tasks from constant outputs. Features do
-not depend on the weights, so all candidates of a grid share them.
+solution starting the next. Densities start from a sum of squared kernels at the data, other tasks
+from constant outputs. Losses whose slopes are bounded need no such way: an interior point method
+starts from slopes zero, whatever the weight. Features do not depend on the weights, so all
+candidates of a grid share them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from nablasso.nonnegative.base import Fit
 from nablasso.nonnegative.blocks import Block, LinearBlock, PSDBlock
 from nablasso.nonnegative.dual import DualPoint, DualSolution, Problem
 from nablasso.nonnegative.factor import Factor, make_factors
-from nablasso.nonnegative.losses import RowLoss
+from nablasso.nonnegative.interior import solve as solve_inside
 from nablasso.nonnegative.newton import solve
 from nablasso.nonnegative.task import Task
+from nablasso.nonnegative.watch import Watch
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
@@ -41,10 +43,11 @@ def fit(
     tol: float,
     max_iter: int | None = None,
     start: DualPoint | None = None,
+    verbose: int = 0,
 ) -> Fit:
     """Functions that minimise the objective of a task, by the named model."""
     if model == "psd":
-        return PSDFitter(task).fit(tol=tol, max_iter=max_iter, start=start)
+        return PSDFitter(task, verbose).fit(tol=tol, max_iter=max_iter, start=start)
     from nablasso.nonnegative import baselines
 
     return baselines.fit(task, model, tol=tol, max_iter=max_iter, random_state=task.random_state)
@@ -55,6 +58,11 @@ class PSDFitter:
     """A task with its features; every weight of the penalties uses the same ones."""
 
     task: Task
+    verbose: int = 0
+
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self.verbose)
 
     @cached_property
     def _factors(self) -> tuple[Factor, ...]:
@@ -120,33 +128,31 @@ class PSDFitter:
     ) -> tuple[DualSolution, int, DualPoint]:
         """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
 
-        Returns the solution, its steps, and where the next weight may start: the end of the first
-        stage, since at later ones the coordinates of rows at a bound are too far out to come back.
+        Returns the solution, its steps, and where the next weight may start.
         """
-        size, before, stages = float(np.max(l2)), 0, self.task.loss.stages()
+        if self.task.loss.bounded:
+            problem = self._problem(l1, l2)
+            solution = solve_inside(problem, point, tol=tol, max_iter=limit, watch=self._watch)
+            return solution, solution.n_iter, point
+        size, before = float(np.max(l2)), 0
         while (reached := reached / STEP) > size * STEP**0.5:
-            problem = self._problem(l1 * (reached / size), l2 * (reached / size), stages[0])
-            step = solve(problem, point, tol=max(LOOSE, tol), max_iter=limit)
+            problem = self._problem(l1 * (reached / size), l2 * (reached / size))
+            step = solve(problem, point, tol=max(LOOSE, tol), max_iter=limit, watch=self._watch)
             _check_feasible(step)
             point, before = step.point, before + step.n_iter
             if step.status is Status.INTERRUPTED:
                 return self._interrupted(l1, l2, point, tol), before, point
-        following: DualPoint | None = None
-        for loss in stages:
-            solution = solve(self._problem(l1, l2, loss), point, tol=tol, max_iter=limit)
-            _check_feasible(solution)
-            point, before = solution.point, before + solution.n_iter
-            following = following or point
-            if solution.gap <= tol or solution.status is Status.INTERRUPTED:
-                break
-        return solution, before, following or point
+        problem = self._problem(l1, l2)
+        solution = solve(problem, point, tol=tol, max_iter=limit, watch=self._watch)
+        _check_feasible(solution)
+        return solution, before + solution.n_iter, solution.point
 
     def _interrupted(self, l1: Array, l2: Array, point: DualPoint, tol: float) -> DualSolution:
         """What the point reached at a heavier weight is worth at this one."""
         here = solve(self._problem(l1, l2), point, tol=tol, max_iter=0)
         return replace(here, status=Status.INTERRUPTED)
 
-    def _problem(self, l1: Array, l2: Array, loss: RowLoss | None = None) -> Problem:
+    def _problem(self, l1: Array, l2: Array) -> Problem:
         blocks: list[Block] = []
         for b, nonnegative in enumerate(self.task.nonnegative):
             kind = PSDBlock if nonnegative else LinearBlock
@@ -160,7 +166,7 @@ class PSDFitter:
             )
             blocks.append(block)
         task = self.task
-        return Problem(loss or task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
+        return Problem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
 
     def _first(self, l1: Array, l2: Array) -> tuple[DualPoint, float]:
         """Where the first fit starts, and for which weight that is good enough."""
@@ -169,8 +175,8 @@ class PSDFitter:
         if task.normalise:
             return self._from_bumps(l1, l2), max(HEAVY, size) * STEP
         null = np.broadcast_to(task.null, (len(task.X), len(task.null)))
-        counts = (len(pairs) for pairs in self._functionals)
-        return DualPoint(task.loss.coordinates(null), tuple(np.zeros(k) for k in counts)), HEAVY
+        multipliers = tuple(np.zeros(len(pairs)) for pairs in self._functionals)
+        return DualPoint(task.loss.start(null), multipliers), HEAVY
 
     def _from_bumps(self, l1: Array, l2: Array) -> DualPoint:
         """The density of squared kernels at the data, ``A = sum_i p_i phi_i phi_i'``."""
@@ -201,10 +207,14 @@ class PSDFitter:
         )
 
 
+class InfeasibleError(InvalidParameterError):
+    """No function of the model was found that meets the constraints."""
+
+
 def _check_feasible(solution: DualSolution) -> None:
     """Refuse constraints that no function was found to meet."""
     if solution.status is Status.STALLED and not np.isfinite(solution.primal):
-        raise InvalidParameterError(
+        raise InfeasibleError(
             "No density of this model was found that meets the constraints. Check that some "
             "density can (probabilities between 0 and 1, moments that fit each other, within reach "
             "of the data), or use a larger width."

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from nablasso.nonnegative.dual import Best, DualPoint, DualSolution, Evaluation, Problem
 from nablasso.nonnegative.quasi_newton import climb
+from nablasso.nonnegative.watch import Watch
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
@@ -30,7 +31,6 @@ QUASI = 200  # of these, at most
 PRODUCTS = 100  # of conjugate gradients, per step
 FORCING = 0.1  # relative residual of a step
 LARGEST_STEP = 4.0  # of a coordinate t, a logarithm where it matters
-SOLVED = 0.05  # gap of a rounded loss, in units of its softness, that will not get much better
 SUFFICIENT = 1e-4  # share of the promised ascent
 SHRINK = 0.4
 TRIALS = 25
@@ -39,18 +39,24 @@ RIDGE = 1e-20  # relative curvature that is none
 FLAT = 1e-6  # what stands for none, in units of a row's weight
 
 
-def solve(problem: Problem, start: DualPoint, *, tol: float, max_iter: int) -> DualSolution:
+def solve(
+    problem: Problem,
+    start: DualPoint,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch | None = None,
+) -> DualSolution:
     """Climb the dual from ``start`` until the gap is at most ``tol``."""
-    best, space = Best(problem), _Space(problem, start)
+    best, space = Best(problem, watch=watch), _Space(problem, start)
     x, status, n_iter = space.pack(start), Status.MAX_ITER, 0
     try:
-        if len(problem.weights) > MANY and not problem.loss.softness:
+        if len(problem.weights) > MANY:
             n_iter = climb(problem, start, best, tol=tol, max_iter=min(QUASI, max_iter))
             x = space.pack(best.point or start)
         here = space.evaluate(x)
         best.note(here)
-        rounded = SOLVED * problem.loss.softness
-        while best.gap > tol and best.soft_gap > rounded and n_iter < max_iter:
+        while best.gap > tol and n_iter < max_iter:
             n_iter += 1
             found = _climb(space, x, here)
             if found is None or (n_iter > HOPELESS and not best.parameters):
@@ -62,8 +68,7 @@ def solve(problem: Problem, start: DualPoint, *, tol: float, max_iter: int) -> D
         if best.point is None or not best.parameters:
             raise
         status = Status.INTERRUPTED
-    solved = best.gap <= tol or best.soft_gap <= SOLVED * problem.loss.softness
-    if solved and status is not Status.INTERRUPTED:
+    if best.gap <= tol and status is not Status.INTERRUPTED:
         status = Status.CONVERGED
     return best.solution(start, n_iter, status)
 
@@ -129,7 +134,7 @@ def _climb(space: _Space, x: Array, here: Evaluation) -> tuple[Array, Evaluation
     length = 1.0
     for _ in range(TRIALS):
         there = space.evaluate(x + length * step)
-        if there.softened >= here.softened + SUFFICIENT * length * promised:
+        if there.dual >= here.dual + SUFFICIENT * length * promised:
             return x + length * step, there
         length *= SHRINK
     return None

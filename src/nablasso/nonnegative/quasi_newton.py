@@ -39,7 +39,7 @@ def climb(problem: Problem, start: DualPoint, best: Best, *, tol: float, max_ite
         evaluation = problem.evaluate(unpack(x))
         best.note(evaluation)
         parts = [(evaluation.ascent / root).ravel(), *(e / unit for e in evaluation.excess)]
-        return -evaluation.softened * n, -np.concatenate(parts) * n
+        return -evaluation.dual * n, -np.concatenate(parts) * n
 
     def look(intermediate_result: OptimizeResult) -> None:  # noqa: ARG001
         if best.gap <= tol:

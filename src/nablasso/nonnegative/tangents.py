@@ -27,6 +27,10 @@ class Tangent(ABC):
         """Changes of the values (n,) and of the functionals, to first order."""
 
     @abstractmethod
+    def matrix(self) -> Array:
+        """Minus the derivative of the values in the slopes, (n, n)."""
+
+    @abstractmethod
     def diagonal(self) -> Array:
         """Minus the derivative of each value in its own slope, (n,), not negative."""
 
@@ -44,6 +48,10 @@ class LinearTangent(Tangent):
     def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """One product with ``Phi`` and one with its transpose."""
         return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
+
+    def matrix(self) -> Array:
+        """``Phi Phi' / l2``."""
+        return np.asarray(self.Phi @ self.Phi.T) / self.l2
 
     def diagonal(self) -> Array:
         """``|phi_i|^2 / l2``."""
@@ -85,6 +93,13 @@ class PSDTangent(Tangent):
         X *= self._weights
         values = np.einsum("ij,ij->i", top @ X, self._P)
         return values, np.array([float(np.sum(W * X)) for W in self._W])
+
+    def matrix(self) -> Array:
+        """``sum_j (p_j p_j') * (P Diag(Theta_j) P') / l2`` over positive eigenvalues j."""
+        Q = np.zeros((len(self._P), len(self._P)))
+        for p, weights in zip(self._top.T, self._weights, strict=True):
+            Q += np.outer(p, p) * ((self._P * weights) @ self._P.T)
+        return Q
 
     def diagonal(self) -> Array:
         """``sum_jk Theta_jk P_ij^2 P_ik^2 / l2``."""

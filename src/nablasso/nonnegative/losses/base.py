@@ -32,7 +32,7 @@ class RowLoss(ABC):
     """A convex function of the outputs of each row; ``n`` rows, ``p`` outputs."""
 
     n_outputs: int = 1
-    softness: float = 0.0  # of the rounding of kinks
+    bounded: bool = False  # slopes live in a box, and coordinates are in (0, 1)
 
     @abstractmethod
     def value(self, Z: Array) -> Array:
@@ -45,6 +45,10 @@ class RowLoss(ABC):
     @abstractmethod
     def coordinates(self, Z: Array) -> Array:
         """Dual coordinates ``t`` (n, c) that belong to outputs ``Z``, in the interior."""
+
+    def start(self, Z: Array) -> Array:
+        """Coordinates to start from when the outputs are about ``Z``."""
+        return self.coordinates(Z)
 
     @abstractmethod
     def slopes(self, t: Array) -> Array:
@@ -65,18 +69,6 @@ class RowLoss(ABC):
     @abstractmethod
     def curvature(self, t: Array, Z: Array) -> Array:
         """Minus the derivative of :meth:`ascent` in ``t`` for fixed ``z``: diagonal, (n, c)."""
-
-    def stages(self) -> tuple[RowLoss, ...]:
-        """Losses to solve one after the other, each from the one before; this one last."""
-        return (self,)
-
-    def softened(self, t: Array) -> Array:
-        """``-l*`` that the solver climbs; that of a slightly smoothed loss where l has kinks."""
-        return self.conjugate(t)
-
-    def soft_value(self, Z: Array) -> Array:
-        """The loss that belongs to :meth:`softened`."""
-        return self.value(Z)
 
     @abstractmethod
     def rows(self, chosen: Rows) -> RowLoss:

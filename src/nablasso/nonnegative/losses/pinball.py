@@ -1,27 +1,19 @@
 r"""Pinball loss of several quantiles: mean over the levels of ``rho_tau(y - z)``.
 
-.. math:: \rho_\tau(e) = \max(\tau e, (\tau - 1) e), \qquad
-          \rho_{\tau,\delta}(e) = \tau e + \delta \log(1 + e^{-e / \delta})
+.. math:: \rho_\tau(e) = \max(\tau e, (\tau - 1) e)
 
 The conjugate is ``a y`` for slopes ``a`` in ``[-tau, 1 - tau]`` (each divided by the number of
-levels) and infinite outside. The solver climbs the dual of the loss with its kink rounded,
-``rho_{tau,delta}``: that adds ``delta`` times the entropy of ``u = a + tau``, a barrier for the
-box. Coordinates are ``t = logit u``. The gap is that of the pinball loss itself and includes what
-rounding costs, at most ``delta log 2``. Rounding begins wide and ends at ``softness``.
+levels) and infinite outside. Coordinates are ``u = a + tau`` in ``(0, 1)``, for the interior point
+method (:mod:`nablasso.nonnegative.interior`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr, expit
 
 from nablasso.nonnegative.losses.base import Array, RowLoss, Rows
-
-WIDEST = 0.1  # rounding to begin with, in units of the target's deviation
-STEP = 2.5
-LARGEST = 15.0  # of the coordinates: slopes within 1e-6 of the box's ends
 
 
 @dataclass(frozen=True)
@@ -30,7 +22,7 @@ class PinballLoss(RowLoss):
 
     y: Array
     levels: Array
-    softness: float = 1e-3
+    bounded = True
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -42,56 +34,42 @@ class PinballLoss(RowLoss):
         e = self.y[:, None] - Z
         return np.asarray(np.mean(np.maximum(self.levels * e, (self.levels - 1) * e), axis=1))
 
-    def soft_value(self, Z: Array) -> Array:
-        """Mean over the levels of the rounded loss."""
-        e = (self.y[:, None] - Z) / self.softness
-        return np.asarray(self.softness * np.mean(self.levels * e + np.logaddexp(0, -e), axis=1))
-
     def gradient(self, Z: Array) -> Array:
-        """Gradient of the rounded loss."""
-        u = expit((Z - self.y[:, None]) / self.softness)
-        return np.asarray((u - self.levels) / self.n_outputs)
+        """``1 - tau`` above ``y`` and ``-tau`` below, divided by the number of levels."""
+        return self.slopes(self.coordinates(Z))
 
     def coordinates(self, Z: Array) -> Array:
-        """``(z - y) / softness``, bounded."""
-        return np.clip((Z - self.y[:, None]) / self.softness, -LARGEST, LARGEST)
+        """1 above ``y``, 0 below, 1/2 at it."""
+        return np.asarray(np.heaviside(Z - self.y[:, None], 0.5))
+
+    def start(self, Z: Array) -> Array:
+        """Slopes zero."""
+        return np.asarray(np.broadcast_to(self.levels, Z.shape))
 
     def slopes(self, t: Array) -> Array:
         """``u - tau`` divided by the number of levels."""
-        return np.asarray((expit(t) - self.levels) / self.n_outputs)
+        return np.asarray((t - self.levels) / self.n_outputs)
 
     def conjugate(self, t: Array) -> Array:
         """``-a y``."""
         return np.asarray(-self.y * self.slopes(t).sum(axis=1))
 
-    def softened(self, t: Array) -> Array:
-        """``-a y + softness * entropy(u)``."""
-        entropy = entr(expit(t)) + entr(expit(-t))
-        return np.asarray(self.conjugate(t) + self.softness * np.mean(entropy, axis=1))
-
-    def ascent(self, t: Array, Z: Array) -> Array:
-        """``u' (z - y - softness t)``."""
-        rest = Z - self.y[:, None] - self.softness * t
-        return np.asarray(expit(t) * expit(-t) * rest / self.n_outputs)
+    def ascent(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
+        """``z - y`` divided by the number of levels."""
+        return np.asarray((Z - self.y[:, None]) / self.n_outputs)
 
     def jacobian(self, t: Array) -> Array:
-        """``u'`` divided by the number of levels."""
+        """The identity divided by the number of levels."""
         p = self.n_outputs
-        return np.asarray((expit(t) * expit(-t))[:, :, None] * np.eye(p) / p)
+        return np.asarray(np.broadcast_to(np.eye(p) / p, (len(t), p, p)))
 
     def curvature(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
-        """``softness u'``: without the part that vanishes at the solution."""
-        return np.asarray(self.softness * expit(t) * expit(-t) / self.n_outputs)
-
-    def stages(self) -> tuple[RowLoss, ...]:
-        """From widely rounded to this."""
-        if self.softness * STEP > WIDEST:
-            return (self,)
-        return (*replace(self, softness=self.softness * STEP).stages(), self)
+        """None: the conjugate is linear in the box."""
+        return np.zeros_like(t)
 
     def rows(self, chosen: Rows) -> PinballLoss:
         """The loss of some rows."""
-        return PinballLoss(self.y[chosen], self.levels, self.softness)
+        return PinballLoss(self.y[chosen], self.levels)
 
     def prox(self, Z: Array, step: Array | float) -> Array:
         """Towards ``y`` by at most ``step tau`` from below and ``step (1 - tau)`` from above."""
