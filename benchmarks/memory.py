@@ -1,9 +1,13 @@
-"""Peak resident memory of a script in a process of its own."""
+"""Peak resident memory: of a script in a process of its own, or of a call in this one."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 # VmHWM belongs to the script alone. ru_maxrss, where there is no /proc, may hold the parent's peak.
 PEAK = """
@@ -25,3 +29,40 @@ def peak_gib(script: str) -> tuple[float, list[str]]:
     )
     *words, peak = done.stdout.split()
     return float(peak), words
+
+
+class Peak:
+    """MiB above what was resident before; None where the system does not tell."""
+
+    mib: float | None = None
+
+    def __str__(self) -> str:
+        return "" if self.mib is None else f"{self.mib:.1f}"
+
+
+@contextmanager
+def peak_above() -> Iterator[Peak]:
+    """Peak resident memory of the block above what was resident at its start.
+
+    Linux forgets the peak when asked. Memory that earlier work freed and the allocator kept is used
+    again unseen, and other processes (R) are not counted: a lower bound, alike for all contestants.
+    """
+    peak = Peak()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        before = _status("VmRSS")
+    except OSError:
+        yield peak
+        return
+    try:
+        yield peak
+    finally:
+        peak.mib = max(0.0, _status("VmHWM") - before)
+
+
+def _status(name: str) -> float:
+    """MiB of a line of this process's status."""
+    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    if found is None:
+        raise OSError(f"no {name} in /proc/self/status")
+    return int(found[1]) / 1024

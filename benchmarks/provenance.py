@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -38,7 +39,8 @@ def environment() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    found["machine"] = f"{platform.system()} {platform.machine()}"
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    found["machine"] = machine
     found["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     return found
 

@@ -48,11 +48,14 @@ class RowStore:
     def forget(self, keys: set[Key]) -> None:
         """Remove rows, replacing the file in one step."""
         self.rows = [row for row in self.rows if self.key_of(dict(row)) not in keys]
+        self._rewrite(self.rows)
+
+    def _rewrite(self, rows: list[dict[str, str]]) -> None:
         temporary = self.path.with_suffix(".part")
         with temporary.open("w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=self.columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self.rows)
+            writer.writerows(rows)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self.path)
@@ -73,9 +76,13 @@ class RowStore:
         with self.path.open(newline="") as file:
             reader = csv.DictReader(file)
             found = tuple(reader.fieldnames or self.columns)
-            if found != self.columns:
+            if found != self.columns[: len(found)] or not set(self.key) <= set(found):
                 raise ValueError(
                     f"{self.path} has the columns {', '.join(found)}; expected "
                     f"{', '.join(self.columns)}. Move it away or choose another --out."
                 )
-            return list(reader)
+            added = dict.fromkeys(self.columns[len(found) :], "")
+            rows = [row | added for row in reader]
+        if added:  # columns that came later stay empty in older rows
+            self._rewrite(rows)
+        return rows

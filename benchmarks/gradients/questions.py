@@ -13,8 +13,9 @@ from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import SIZE, timed
 from nablasso import SparseGradientRegressor, sparse_gradient_path
-from nablasso.experiments.psd_regression import data_folder
-from nablasso.experiments.sgl_leukemia import FILE, read_leukemia
+from nablasso.datasets import load_leukemia
+from nablasso.exceptions import NablassoError
+from nablasso.experiments.sgl_leukemia import divided
 
 Array = NDArray[np.float64]
 
@@ -43,10 +44,10 @@ def wide_table(n: int, p: int, seed: int) -> tuple[Array, Array]:
 
 def leukemia() -> tuple[Array, Array, str]:
     """The 38 training rows of the paper's table 2; made-up ones of that shape without the file."""
-    path = data_folder() / FILE
-    if not path.exists():
+    try:
+        X, y, _, _ = divided(load_leukemia())
+    except NablassoError:
         return *wide_table(38, 7129, 0), "made up"
-    X, y, _, _ = read_leukemia(path)
     return X, y, "leukemia"
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.memory import peak_above
 from benchmarks.prediction.contestants import CONTESTANTS
 from benchmarks.provenance import record_run
 from benchmarks.selection.contest import Array, Contestant, Question
@@ -44,6 +45,7 @@ COLUMNS = (
     "cpu_seconds",
     "status",
     "columns",
+    "peak_mib",
 )
 OUT = Path(__file__).parent / "results" / "rows.csv"
 
@@ -71,7 +73,8 @@ def measure(contestant: Contestant, given: Split, number: int) -> Row:
     support, error, status = np.zeros(given.X.shape[1], dtype=bool), np.inf, "ok"
     try:
         with threadpool_limits(1):
-            answer = contestant.fit(Question(given.X, given.y, seed=number))
+            with peak_above() as peak:
+                answer = contestant.fit(Question(given.X, given.y, seed=number))
             seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
             error = rmse(answer.predict(given.X_test), given.y_test) / float(given.y_test.std())
         support = answer.support
@@ -88,6 +91,7 @@ def measure(contestant: Contestant, given: Split, number: int) -> Row:
         "cpu_seconds": f"{cpu_seconds:.4g}",
         "status": status,
         "columns": " ".join(map(str, np.flatnonzero(support))),
+        "peak_mib": str(peak),
     }
 
 

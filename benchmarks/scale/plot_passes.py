@@ -1,6 +1,7 @@
-"""Draw the stored rows of the pass: ``python -m benchmarks.scale.plot_passes``. Needs matplotlib.
+"""Draw the stored rows of pass and path: ``python -m benchmarks.scale.plot_passes``.
 
-Time and memory above the input against n, d and m, log-log, with slopes fitted to all points.
+Time and memory above the input of the pass, and time of the path after it, against n, d and m,
+log-log, with slopes fitted to all points. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ MEASURES = {
     "cpu_seconds": "seconds of the processor",
     "memory_above_input_mb": "MB above the input",
 }
+PATH_MEASURES = {"cpu_seconds": "path, seconds of the processor", "iterations": "iterations"}
 Row = dict[str, str]
 
 
@@ -44,10 +46,10 @@ def slope(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.polyfit(np.log(x), np.log(np.maximum(y, 1e-12)), 1)[0])
 
 
-def draw(rows: list[Row], target: Path) -> None:
+def draw(rows: list[Row], target: Path, measures: dict[str, str] = MEASURES) -> None:
     """One panel per measure and variable."""
-    figure, axes = plt.subplots(2, 3, figsize=(11, 6))
-    for line, (measure, label) in zip(axes, MEASURES.items(), strict=True):
+    figure, axes = plt.subplots(len(measures), 3, figsize=(11, 3 * len(measures)), squeeze=False)
+    for line, (measure, label) in zip(axes, measures.items(), strict=True):
         for axis, (name, mine) in zip(line, sweeps(rows).items(), strict=True):
             x, y = (np.array([float(row[c]) for row in mine]) for c in (name, measure))
             axis.loglog(x, y, "o-", ms=4)
@@ -58,11 +60,23 @@ def draw(rows: list[Row], target: Path) -> None:
     plt.close(figure)
 
 
+def stored(name: str, questions: tuple[str, ...]) -> list[Row]:
+    """Rows of some questions; none where nothing was measured yet."""
+    path = RESULTS / name
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["question"] in questions]
+
+
 def main() -> None:
-    """Draw ``passes.png`` next to the rows."""
-    with (RESULTS / "passes.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["question"] == "scaling"]
-    draw(rows, RESULTS / "passes.png")
+    """Draw ``passes.png`` and ``path_time.png`` next to the rows, where there are rows."""
+    rows = stored("passes.csv", ("scaling",))
+    if rows:
+        draw(rows, RESULTS / "passes.png")
+    rows = stored("path_time.csv", ("rows", "columns", "features"))
+    if rows:
+        draw(rows, RESULTS / "path_time.png", PATH_MEASURES)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.memory import peak_above
 from benchmarks.selection.contest import Answer, Contestant, Question
 from benchmarks.selection.contestants import CONTESTANTS
 from benchmarks.selection.judge import judge_support, rmse
@@ -37,6 +38,7 @@ COLUMNS = (
     "status",
     "columns",
     "detail",
+    "peak_mib",
 )
 
 
@@ -62,7 +64,8 @@ def measure(task: Task) -> Row:
     start, cpu = time.perf_counter(), time.process_time()
     try:
         with threadpool_limits(1):
-            answer = ask(contestant, problem, train, task.seed)
+            with peak_above() as peak:
+                answer = ask(contestant, problem, train, task.seed)
             seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
             prediction = answer.predict(test.X)
         status = "ok"
@@ -89,6 +92,7 @@ def measure(task: Task) -> Row:
         "status": " ".join(status.split())[:300],
         "columns": " ".join(str(a) for a in np.flatnonzero(answer.support)),
         "detail": " ".join(answer.detail.split()),
+        "peak_mib": str(peak),
     }
 
 

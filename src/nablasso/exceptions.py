@@ -61,3 +61,7 @@ class DriftWarning(UserWarning):
 
 class NoSelectionWarning(UserWarning):
     """The space has no functions of fewer variables: derivatives shrink, none is left out."""
+
+
+class MissingInteractionsWarning(UserWarning):
+    """A space of features is too small to hold all interactions of its kernel."""

@@ -14,6 +14,7 @@ exchangeable. The order is arbitrary but fixed, so taking its first rows is a fa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,8 @@ Index = NDArray[np.intp]
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
+HASHED = 4096  # rows at a time
+CORRELATED = 1024  # columns whose correlations with as many others are looked at at once
 ROUNDING = 16 * float(np.finfo(float).eps)  # relative variation that is rounding, not data
 
 
@@ -150,6 +153,50 @@ def first_rows(table: Table, n: int) -> Table:
     )
 
 
+def fair_rows(X: Array, y: Array, sample_weight: Array, n: int) -> NDArray[np.bool_]:
+    """Rows of non-zero weight, or about ``n`` distinct ones of them where there are more.
+
+    They have the smallest hashes of their values, columns in any order. A canonical order of all
+    rows would take a sort of every column. Other units may give another sample.
+    """
+    used = sample_weight > 0
+    if int(used.sum()) <= n:
+        return np.asarray(used)
+    hashes = np.empty(len(y), dtype=np.uint64)
+    for start in range(0, len(y), HASHED):
+        rows = slice(start, start + HASHED)
+        inputs = _mix(_bits(X[rows]), _bits(y[rows])[:, None])
+        hashes[rows] = _mix(inputs.sum(axis=1, dtype=np.uint64), _bits(y[rows]))
+    distinct = np.unique(hashes[used])
+    return np.asarray(used & (hashes <= distinct[min(n, len(distinct)) - 1]))
+
+
+def correlated_columns(
+    X: Array, weights: Array, chosen: Index, least: float
+) -> Iterator[tuple[int, Index]]:
+    """Each chosen column with the columns whose correlation with it has at least this size.
+
+    Column by column of blocks: a matrix of all chosen by all columns may not fit into memory.
+    """
+
+    def blocks(columns: Index) -> Iterator[tuple[Index, Array]]:
+        for start in range(0, len(columns), CORRELATED):
+            block = columns[start : start + CORRELATED]
+            Z = X[:, block] - weights @ X[:, block]
+            size = np.sqrt(weights @ Z**2)
+            yield block, Z / np.where(size > 0, size, 1.0)
+
+    for own, mine in blocks(chosen):
+        weighted = (mine * weights[:, None]).T
+        found: list[list[Index]] = [[] for _ in own]
+        for others, theirs in blocks(np.arange(X.shape[1])):
+            for row, column in zip(*np.nonzero(np.abs(weighted @ theirs) >= least), strict=True):
+                found[row].append(others[column : column + 1])
+        for a, partners in zip(own, found, strict=True):
+            nothing = np.empty(0, dtype=np.intp)
+            yield int(a), np.concatenate([nothing, *partners])
+
+
 def absolute_correlations(X: Array, weights: Array, chosen: Index) -> Array:
     """Sizes of the correlations of chosen columns with all columns; constant ones have none."""
     Z = X - weights @ X
@@ -216,6 +263,11 @@ def _ranks(values: Array) -> Hash:
     ranks = np.empty_like(steps)
     np.put_along_axis(ranks, order, np.cumsum(steps, axis=0, dtype=np.uint64), axis=0)
     return ranks
+
+
+def _bits(values: Array) -> Hash:
+    """The bits of numbers as whole numbers; -0.0 is 0.0."""
+    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
 
 
 def _mix(a: Hash, b: Hash) -> Hash:

@@ -10,7 +10,7 @@ def test_draws_repeat_and_have_the_sizes_that_are_promised():
     first, again = (accuracy.draw("pairwise", 5) for _ in range(2))
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert first[0].shape == (80, 5)
+    assert first[0].shape == (60, 4)
     assert len(first[3]) == accuracy.N_TEST
 
 

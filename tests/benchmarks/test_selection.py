@@ -11,7 +11,8 @@ from scipy.stats import norm
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
 
-from benchmarks.selection import fdr, n95, pumadyn, run, speed
+from benchmarks.memory import peak_above
+from benchmarks.selection import fdr, n95, run, speed
 from benchmarks.selection import generators as own
 from benchmarks.selection.contest import Answer, Contestant, Question
 from benchmarks.selection.contestants import CONTESTANTS
@@ -330,6 +331,26 @@ def test_an_interrupted_run_loses_nothing_and_resumes(counting, tmp_path):
     assert len(out.with_suffix(".runs.jsonl").read_text().splitlines()) == 4
 
 
+def test_columns_that_came_later_are_empty_in_older_rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n")
+    store = RowStore(path, ("a", "b", "c"), ("a",))
+    assert store.rows == [{"a": "1", "b": "2", "c": ""}]
+    store.append({"a": 3, "b": 4, "c": 5})
+    assert path.read_text() == "a,b,c\n1,2,\n3,4,5\n"
+
+
+def test_peak_memory_is_that_of_the_block():
+    with peak_above() as peak:
+        assert np.ones(40 << 17).sum() > 0  # 40 MiB
+    if peak.mib is None:
+        pytest.skip("the system does not tell")
+    assert 35 < peak.mib < 120
+    with peak_above() as peak:
+        pass
+    assert peak.mib < 20
+
+
 def test_a_store_with_other_columns_is_refused(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,2\n")
@@ -364,7 +385,7 @@ def test_the_report_sets_targets_next_to_measurements():
     assert "rows that ended in an error: 0" in page
 
 
-# --- rows needed, pumadyn, error control, speed ------------------------------------------------
+# --- rows needed, error control, speed --------- ------------------------------------------------
 
 
 @pytest.mark.parametrize(("needed", "first"), [(73, 80), (73, 20), (300, 80), (20, 80), (21, 80)])
@@ -412,23 +433,6 @@ def test_rows_needed_are_stored_and_never_measured_twice(monkeypatch, tmp_path, 
     assert curve == sorted(curve)
     assert {20, 80} <= set(curve)
     assert "forest step: n95 =" in capsys.readouterr().out
-
-
-def test_pumadyn_needs_its_file_and_splits_all_rows(monkeypatch, tmp_path, capsys):
-    monkeypatch.delenv("NABLASSO_DATA", raising=False)
-    pumadyn.main(["--out", str(tmp_path / "none.csv")])
-    assert "skipped: no pumadyn_32nh.csv.gz" in capsys.readouterr().err
-    table = np.random.default_rng(0).standard_normal((60, 5))
-    table[:, 4] = table[:, 0]
-    np.savetxt(tmp_path / pumadyn.FILE, table, delimiter=",", header="a,b,c,d,target", comments="")
-    monkeypatch.setenv("NABLASSO_DATA", str(tmp_path))
-    words = ["--contestants", "lasso", "--splits", "2", "--n", "40"]
-    pumadyn.main([*words, "--out", str(tmp_path / "out.csv")])
-    rows = stored(tmp_path / "out.csv")
-    assert [row["columns"] for row in rows] == ["0", "0"]
-    assert all(float(row["rmse_over_sd"]) < 0.1 for row in rows)
-    X, _, X_test, _ = pumadyn.split(table, 0, 40)
-    assert sorted(np.append(X[:, 1], X_test[:, 1])) == sorted(table[:, 1])
 
 
 class Stand:

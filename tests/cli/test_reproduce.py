@@ -1,6 +1,7 @@
 """``nablasso reproduce``: a thin command over the experiments."""
 
 import json
+from dataclasses import replace
 
 from nablasso.experiments import EXPERIMENTS
 
@@ -51,3 +52,24 @@ def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
     monkeypatch.setattr(running.Store, "append", done)
     assert run(*arguments).code == 0
     assert len((tmp_path / "sgl_table_1.quick.csv").read_text().splitlines()) == 7
+
+
+def test_all_goes_on_where_data_are_missing(run, tmp_path, monkeypatch):
+    from nablasso.cli import reproduction
+    from nablasso.exceptions import DataUnavailableError
+
+    def no_data():
+        raise DataUnavailableError("put the table there")
+
+    without = replace(EXPERIMENTS["sgl_table_1"], name="without", run=no_data, quick=[{}])
+    some = {"without": without, "sgl_table_1": EXPERIMENTS["sgl_table_1"]}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", some)
+    outcome = run("reproduce", "--all", "--quick", "--out", tmp_path)
+    assert outcome.code == 0
+    assert "skipped without: put the table there" in outcome.message
+    assert "SGL selects x1," in outcome.out
+    content = json.loads(run("reproduce", "--all", "--quick", "--out", tmp_path, "--json").out)
+    assert [found["name"] for found in content["experiments"]] == ["sgl_table_1"]
+    assert content["skipped"] == {"without": "put the table there"}
+    assert run("reproduce", "without", "--quick", "--out", tmp_path).code == 1
+    assert run("reproduce", "sgl_table_1", "--all", "--out", tmp_path).code == 1

@@ -11,6 +11,7 @@ from nablasso import datasets
 from nablasso.datasets.demo import DEMO_COLUMNS, demo_function
 from nablasso.datasets.friedman import friedman1_function
 from nablasso.datasets.pairwise import pairwise_function
+from nablasso.datasets.quadratic import draw_quadratic, quadratic_function
 from nablasso.datasets.rings import rings_function
 from nablasso.datasets.smooth import (
     additive_function,
@@ -65,6 +66,18 @@ CASES = (
     Case(datasets.make_friedman1, (100, 10), (1, 2, 3, 4, 5), friedman1_function, {}, "noise", 1.0),
     Case(datasets.make_rings, (40, 200), (1, 2), rings_function, {"n_features": 3}, "none", 0.0),
     Case(datasets.make_demo, (200, 12), (2, 4, 6, 8), demo_function, {}, "fixed", 1.0),
+    Case(
+        datasets.make_quadratic,
+        (30, 10),
+        (1, 2, 3),
+        lambda X: quadratic_function(X, draw_quadratic(3, np.random.RandomState(0))),
+        {"n_features": 4},
+        "snr",
+        3.0,
+    ),
+    # Noise that depends on x: see test_uneven_noise.py.
+    Case(datasets.make_growing_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
+    Case(datasets.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
 )
 
 
@@ -79,7 +92,11 @@ each_with_noise = for_each(case for case in CASES if case.noise_parameter == "no
 each_with_a_noise_sd = for_each(
     case for case in CASES if case.noise_parameter in ("noise", "fixed")
 )
-each_with_a_width = for_each(case for case in CASES if case.make is not datasets.make_demo)
+FIXED_WIDTH = (datasets.make_demo, datasets.make_growing_noise, datasets.make_bow_tie)
+each_with_a_width = for_each(case for case in CASES if case.make not in FIXED_WIDTH)
+each_smooth = for_each(
+    case for case in CASES if case.function is not None and case.make is not datasets.make_rings
+)
 
 
 def same(first: datasets.KnownSupport, second: datasets.KnownSupport) -> bool:
@@ -184,6 +201,31 @@ def test_each_relevant_column_enters_the_function(case):
         assert not np.allclose(case.function(changed), problem.noise_free), f"column {a}"
 
 
+@each_smooth
+def test_the_gradient_is_that_of_the_function(case):
+    problem = case.make(n_samples=20, random_state=0)
+    step = 1e-5
+    for a in range(case.shape[1]):
+        ahead, behind = problem.X.copy(), problem.X.copy()
+        ahead[:, a] += step
+        behind[:, a] -= step
+        slope = (case.function(ahead) - case.function(behind)) / (2 * step)
+        np.testing.assert_allclose(problem.gradient[:, a], slope, rtol=1e-6, atol=1e-7)
+
+
+def test_there_is_no_gradient_where_the_output_is_no_smooth_function_of_x():
+    assert datasets.make_rings(random_state=0).gradient is None
+    assert datasets.make_noisy_copies(random_state=0).gradient is None
+
+
+@each
+def test_the_noise_level_is_kept(case):
+    problem = case.make(n_samples=50_000, random_state=0, **case.narrow)
+    noise = problem.y - problem.noise_free
+    level = np.sqrt(np.mean(np.square(problem.noise_sd)))
+    assert np.sqrt(np.mean(noise**2)) == pytest.approx(level, rel=0.02)
+
+
 @each_with_snr
 def test_signal_to_noise_ratio_of_a_large_sample(case):
     problem = case.make(n_samples=200_000, random_state=0, **case.narrow)
@@ -206,7 +248,7 @@ def test_signal_to_noise_ratio_is_a_parameter(case):
 def test_the_noise_level_does_not_depend_on_the_sample(case):
     """A level computed from the drawn rows would be zero for one row."""
     rng = np.random.default_rng(0)
-    draws = [case.make(n_samples=1, random_state=rng, **case.narrow) for _ in range(4000)]
+    draws = [case.make(n_samples=1, random_state=rng, **case.narrow) for _ in range(2000)]
     noise = np.array([draw.y[0] - draw.noise_free[0] for draw in draws])
     large = case.make(n_samples=100_000, random_state=1, **case.narrow)
     expected = (large.y - large.noise_free).std()

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from nablasso import DerivativeElasticNet, DerivativeGroupLasso, DerivativeLasso, derivative_path
 from nablasso.datasets import make_parabola
+from nablasso.estimators import reading
 from nablasso.exceptions import (
     DataTooLargeError,
     DegenerateFitWarning,
@@ -1024,3 +1025,14 @@ def test_status_follows_the_leave_one_out_score():
 def test_kernel_objects_show_in_the_summary():
     assert "Matern52(" in fitted(kernel=Matern52()).summary()
     assert "Polynomial(degree=3)" in fitted(kernel=Polynomial(3), alpha=0.5).summary()
+
+
+def test_twins_of_the_most_important_columns_where_many_are_selected(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    X = np.column_stack([X, X[:, 0], X[:, 3]])
+    model = DerivativeLasso(alpha=1e-6).fit(X, 5 * X[:, 0] + X[:, 1] + X[:, 2] + 0.5 * X[:, 3])
+    assert model.twins_ == [(0, 4), (3, 5)]
+    monkeypatch.setattr(reading, "MANY", 2)
+    again = DerivativeLasso(alpha=1e-6).fit(X, 5 * X[:, 0] + X[:, 1] + X[:, 2] + 0.5 * X[:, 3])
+    assert again.twins_ == [(0, 4)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.estimators import automatic
+from nablasso.estimators import automatic, nablasso
 from nablasso.exceptions import InvalidDataError
 from nablasso.kernels import Linear
 from nablasso.metric import Sample, Start
@@ -90,3 +91,73 @@ def test_folds_that_leave_nothing_to_train_on_are_refused():
     X, _ = table(40, 2)
     with pytest.raises(InvalidDataError, match="training rows"):
         NablassoRegressor("linear", cv=[(np.arange(3), np.arange(3, 40))]).fit(X, X[:, 0])
+
+
+def many_rows(n=1500):
+    X, rng = table(n, 5)
+    return X, np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n), rng
+
+
+def few(monkeypatch):
+    """The stages of a large table on a small one."""
+    monkeypatch.setattr(automatic, "FIRST_ROWS", 80)
+    monkeypatch.setattr(automatic, "SEARCH_ROWS", 160)
+    monkeypatch.setattr(automatic, "FRESH", 400)
+    monkeypatch.setattr(nablasso, "PREPARED_ROWS", 700)
+    monkeypatch.setattr(nablasso, "EXACT_ROWS", 200)
+
+
+def test_few_rows_are_enough_when_fresh_ones_agree(monkeypatch):
+    few(monkeypatch)
+    X, y, _ = many_rows()
+    model = NablassoRegressor("gaussian").fit(X, y)
+    assert model.n_rows_searched_ == 80
+    assert model.support_.tolist() == [True, True, False, False, False]
+    assert model.score(X, y) > 0.95
+    lower, upper = model.predict(X, return_interval=0.9)[1].T
+    assert 0.85 < np.mean((lower <= y) & (y <= upper)) < 0.95
+
+
+def test_more_rows_are_searched_when_fresh_ones_disagree(monkeypatch):
+    few(monkeypatch)
+    X, y, _ = many_rows()
+    monkeypatch.setattr(automatic, "nothing_missed", lambda *_: False)
+    assert NablassoRegressor("gaussian").fit(X, y).n_rows_searched_ == 160
+
+
+def test_an_interrupt_of_the_second_search_leaves_the_answer_of_the_first(monkeypatch):
+    few(monkeypatch)
+    X, y, _ = many_rows()
+    decide = automatic.AutomaticSelector._decide
+
+    def impatient(self, X, y, table, sample, groups):
+        if len(sample.X) > 80:
+            raise KeyboardInterrupt
+        return decide(self, X, y, table, sample, groups)
+
+    monkeypatch.setattr(automatic, "nothing_missed", lambda *_: False)
+    monkeypatch.setattr(automatic.AutomaticSelector, "_decide", impatient)
+    with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        model = NablassoRegressor("gaussian").fit(X, y)
+    assert model.n_rows_searched_ == 80
+    assert model.selection_status_ == "interrupted"
+    assert model.support_[:2].all()
+
+
+def test_a_large_table_gives_the_same_whatever_the_order(monkeypatch):
+    few(monkeypatch)
+    X, y, rng = many_rows()
+    model = NablassoRegressor("gaussian").fit(X, y)
+    rows, columns = rng.permutation(len(X)), rng.permutation(5)
+    again = NablassoRegressor("gaussian").fit(X[rows][:, columns], y[rows])
+    np.testing.assert_array_equal(again.support_, model.support_[columns])
+    np.testing.assert_allclose(again.predict(X[:9, columns]), model.predict(X[:9]), rtol=1e-6)
+
+
+def test_a_weight_is_that_many_copies_in_a_large_table(monkeypatch):
+    few(monkeypatch)
+    X, y, rng = many_rows(1000)
+    weights = rng.integers(1, 4, size=1000)
+    model = NablassoRegressor("gaussian").fit(X, y, sample_weight=weights)
+    again = NablassoRegressor("gaussian").fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(again.predict(X[:9]), model.predict(X[:9]), rtol=1e-6)

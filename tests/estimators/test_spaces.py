@@ -15,7 +15,11 @@ from nablasso import (
     DerivativeLassoCV,
     derivative_path,
 )
-from nablasso.exceptions import InvalidParameterError, NoSelectionWarning
+from nablasso.exceptions import (
+    InvalidParameterError,
+    MissingInteractionsWarning,
+    NoSelectionWarning,
+)
 from nablasso.kernels import Anova
 from nablasso.spaces import NystromSpace, SufficientStatistics, choice
 
@@ -125,10 +129,53 @@ def test_dense_features_say_that_they_do_not_select():
         clone(dense).set_params(n_passes=4).fit(X, y)
 
 
-def test_other_losses_are_sent_elsewhere():
+@pytest.mark.parametrize("loss", ["huber", "epsilon_insensitive_squared", "poisson"])
+def test_other_losses_answer_as_in_the_exact_space(loss):
+    X, y = draw(70)
+    y = np.round(np.exp(0.3 * y)) if loss == "poisson" else y
+    alpha = 1.0 if loss == "poisson" else 0.2
+    ours, exact = (
+        additive(loss=loss, space=space, alpha=alpha, tol=1e-5).fit(X, y)
+        for space in ("fourier", "exact")
+    )
+    assert ours.space_ == "fourier"
+    np.testing.assert_array_equal(ours.support_, exact.support_)
+    assert ours.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    np.testing.assert_allclose(ours.predict(X), exact.predict(X), rtol=1e-3, atol=1e-3)
+    assert ours.loo_r2_ == pytest.approx(exact.loo_r2_, abs=1e-3)
+    assert ours.approximation_error_ < 1e-3
+    assert np.isfinite(ours.predict_gradient(X)).all()
+
+
+def test_classes_answer_as_in_the_exact_space():
+    X, y = draw(70)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, [4.5, 5.5])]
+    settings = {"alpha": 0.05, "ridge": 0.01, "n_components": 120, "tol": 1e-4}
+    ours, exact = (
+        DerivativeLassoClassifier(Anova(1), space=space, **settings).fit(X, labels)
+        for space in ("fourier", "exact")
+    )
+    np.testing.assert_array_equal(ours.support_, exact.support_)
+    np.testing.assert_allclose(ours.predict_proba(X), exact.predict_proba(X), atol=2e-3)
+    weights = np.random.default_rng(1).integers(0, 3, size=70)
+    weighted = clone(ours).fit(X, labels, sample_weight=weights)
+    copied = clone(ours).fit(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
+    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-5)
+
+
+def test_ridge_and_alpha_are_chosen_for_other_losses_too():
     X, y = draw(60)
-    with pytest.raises(InvalidParameterError, match=r'serves the squared loss.*space="nystrom"'):
-        additive(loss="huber").fit(X, y)
+    model = DerivativeLasso(Anova(1), space="fourier", loss="huber", n_components=40, tol=1e-4)
+    model.fit(X, y)
+    assert model.support_[:2].all()
+    assert model.ridge_ > 0
+
+
+def test_a_space_too_small_for_all_pairs_says_so():
+    X, y = np.random.default_rng(0).normal(size=(60, 12)), np.arange(60.0)
+    small = DerivativeLasso(Anova(2), space="fourier", n_components=60, alpha=1.0, ridge=1.0)
+    with pytest.warns(MissingInteractionsWarning, match=r"66 sets of 2 variables.*n_components"):
+        small.fit(X, y)
 
 
 # -------------------------------------------------------------------------- landmarks

@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+from nablasso.datasets import RealTable
 from nablasso.experiments import hkl, hkl_rivals
 
 
@@ -39,14 +40,15 @@ def test_hierarchical_kernels_beat_additive_ones_on_a_product(monkeypatch):
     assert errors["HKL"] < 0.3 < errors["MKL"]
 
 
-def test_figure_9_splits_a_table(tmp_path):
+def test_figure_9_splits_a_table(monkeypatch):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(60, 4))
-    np.savetxt(tmp_path / "pumadyn_8fh.csv.gz", table, delimiter=",", header="a,b,c,target")
+    real = RealTable(table[:, :3], table[:, 3], ("a", "b", "c"), "pumadyn_8fh", "", "here")
+    monkeypatch.setattr(hkl, "load_pumadyn", {"8fh": real}.__getitem__)
     methods = {"greedy": hkl_rivals.greedy}
-    (row,) = hkl.figure_9(tmp_path, splits=1, data=("8fh",), n_samples=30, methods=methods)
+    (row,) = hkl.figure_9(splits=1, data=("8fh",), n_samples=30, methods=methods)
     assert [row[part] for part in hkl.KEY_9] == ["8fh", 0, "greedy"]
-    split = hkl.pumadyn(tmp_path / "pumadyn_8fh.csv.gz", 0, 30)
+    split = hkl.pumadyn("8fh", 0, 30)
     assert (len(split.X), len(split.X_test)) == (30, 30)
     both = np.vstack([np.column_stack(split[:2]), np.column_stack(split[2:4])])
     assert np.allclose(np.sort(both, axis=0), np.sort(table, axis=0))

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from nablasso.datasets import load_boston, make_bow_tie, make_growing_noise
+from nablasso.datasets.uneven_noise import bow_tie_deviation
+from nablasso.exceptions import DataUnavailableError
 from nablasso.experiments.psd import (
     absolute_mass,
     densities,
@@ -17,16 +20,10 @@ from nablasso.experiments.psd import (
 from nablasso.experiments.psd_regression import (
     LEVELS,
     boosting,
-    bow_tie_deviation,
     bow_tie_quantiles,
     crossings,
-    data_folder,
-    growing_deviation,
-    growing_mean,
     heteroscedastic,
     heteroscedastic_curves,
-    make_bow_tie,
-    make_growing_noise,
     pinball,
     quantile_curves,
     quantiles,
@@ -45,11 +42,13 @@ def test_two_bumps_have_the_density_that_is_stated():
 
 def test_noise_is_what_is_stated():
     rng = np.random.default_rng(2)
-    X, y = make_growing_noise(200_000, rng)
-    z = (y - growing_mean(X[:, 0])) / growing_deviation(X[:, 0])
+    data = make_growing_noise(200_000, random_state=rng)
+    x = data.X[:, 0]
+    z = (data.y - 2 * np.sin(2 * np.pi * x)) / (x + 0.5)
     assert abs(z.mean()) < 0.01
     assert abs(z.std() - 1) < 0.01
-    X, y = make_bow_tie(100_000, rng)
+    data = make_bow_tie(100_000, random_state=rng)
+    X, y = data.X, data.y
     assert not ((X > 1 / 3) & (X < 2 / 3)).any()
     assert np.isclose(bow_tie_deviation(np.array([0.0, 0.5, 1.0])), [1 / 3, 0, 1 / 3]).all()
     below = (y[:, None] < bow_tie_quantiles(X[:, 0])).mean(axis=0)
@@ -121,8 +120,10 @@ def test_quantile_rows_and_curves():
 
 @pytest.mark.slow
 def test_boosting_compares_two_methods_on_the_same_rows():
-    if not (data_folder() / "boston.csv.gz").exists():
-        pytest.skip("no boston.csv.gz in the folder of NABLASSO_DATA")
+    try:
+        load_boston()
+    except DataUnavailableError as error:
+        pytest.skip(str(error))
     rows = list(boosting(names=("boston",), splits=1, n_train=60))
     assert [row["method"] for row in rows] == ["psd", "boosting"]
     assert rows[0]["crossed"] == 0

@@ -6,10 +6,11 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.exceptions import DataUnavailableError, InvalidDataError, InvalidParameterError
 from nablasso.experiments import EXPERIMENTS, Experiment, Line, reproduce, running
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -83,6 +84,22 @@ def test_an_interrupted_run_loses_nothing_and_goes_on(tmp_path):
     assert third == []
 
 
+def test_where_rows_come_from_is_kept_with_the_run_that_made_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "computed_with", lambda: {"date": "first"})
+    cut, _ = counted(stop_at=(1, "old"))
+    with pytest.raises(StoppedError):
+        reproduce(cut, tmp_path)
+    state = tmp_path / "counted.json"
+    assert json.loads(state.read_text())["computed_with"] == {"date": "first"}
+    monkeypatch.setattr(running, "computed_with", lambda: {"date": "second"})
+    whole, _ = counted()
+    reproduce(whole, tmp_path)
+    assert json.loads(state.read_text())["computed_with"] == {"date": "second"}
+    monkeypatch.setattr(running, "computed_with", lambda: {"date": "third"})
+    reproduce(whole, tmp_path)  # nothing is missing
+    assert json.loads(state.read_text())["computed_with"] == {"date": "second"}
+
+
 def test_an_experiment_that_resumes_is_told_the_stored_keys(tmp_path):
     seen = []
 
@@ -132,7 +149,12 @@ def test_other_files_in_the_way_are_not_touched(tmp_path):
 
 def test_a_missing_data_file_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("NABLASSO_DATA", str(tmp_path))
-    with pytest.raises(InvalidDataError, match="environment variable NABLASSO_DATA"):
+
+    def no_network(**_):
+        raise URLError("no network")
+
+    monkeypatch.setattr("nablasso.datasets.real.fetch_openml", no_network)
+    with pytest.raises(DataUnavailableError, match="environment variable NABLASSO_DATA"):
         reproduce(EXPERIMENTS["hkl_figure_9"], tmp_path, quick=True)
 
 
@@ -165,7 +187,7 @@ def test_a_quick_run(name, tmp_path):
 def test_every_quick_run(name, tmp_path):
     try:
         done = reproduce(EXPERIMENTS[name], tmp_path, quick=True)
-    except InvalidDataError as error:
+    except DataUnavailableError as error:
         pytest.skip(str(error))
     assert done.rows
 

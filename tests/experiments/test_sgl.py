@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso import SparseGradientRegressor
-from nablasso.datasets import make_rings, make_turlach
+from nablasso.datasets import RealTable, make_rings, make_turlach
 from nablasso.experiments import sgl, sgl_leukemia
 
 
@@ -116,9 +116,10 @@ def test_genes_have_unit_length_and_test_rows_the_same_scale():
     assert slope == pytest.approx(1 / np.linalg.norm(X[:, 0] - X[:, 0].mean()))
 
 
-def test_leukemia_is_read_by_its_split(tmp_path):
-    path = tmp_path / "leukemia.csv"
-    path.write_text("g1,g2,split,target\n1,2,train,ALL\n3,4,test,AML\n5,6,train,AML\n")
-    X, y, X_test, y_test = sgl_leukemia.read_leukemia(path)
+def test_leukemia_is_divided_by_its_split():
+    genes = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    kinds, train = np.array(["ALL", "AML", "AML"]), np.array([True, False, True])
+    table = RealTable(genes, kinds, ("g1", "g2"), "leukemia", "", "a file", train)
+    X, y, X_test, y_test = sgl_leukemia.divided(table)
     assert (X.tolist(), y.tolist()) == ([[1, 2], [5, 6]], [1, -1])
     assert (X_test.tolist(), y_test.tolist()) == ([[3, 4]], [-1])

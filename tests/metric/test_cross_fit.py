@@ -94,7 +94,9 @@ def brute_force_fewest(errors, weights, clearly):
         delta = [a - b for a, b in zip(errors[k], errors[best], strict=True)]
         mean = sum(pi * x for pi, x in zip(p, delta, strict=True))
         variance = sum(pi**2 * (x - mean) ** 2 for pi, x in zip(p, delta, strict=True))
-        if mean <= clearly * variance**0.5:
+        if mean <= clearly * variance**0.5 and (
+            min(map(min, errors)) < 0 or mean <= means[best] / 10
+        ):
             return k, best
     return best, best
 
@@ -106,8 +108,10 @@ def test_the_fewest_not_clearly_worse_by_brute_force(seed):
     errors = levels * rng.uniform(0.5, 1.5, size=15) + 0.2 * rng.uniform(size=(6, 15))
     weights = rng.uniform(0.2, 3.0, size=15)
     for clearly in (0.0, 1.0, 2.0, 1e9):
-        expected = brute_force_fewest(errors.tolist(), weights.tolist(), clearly)
-        assert fewest(errors, weights, clearly) == expected
+        for shift in (0.0, 3.0):  # below zero they are scores, of which a tenth says nothing
+            shifted = errors - shift
+            expected = brute_force_fewest(shifted.tolist(), weights.tolist(), clearly)
+            assert fewest(shifted, weights, clearly) == expected
     assert fewest(errors, weights) == brute_force_fewest(errors.tolist(), weights.tolist(), 2.0)
 
 

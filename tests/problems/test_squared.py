@@ -8,6 +8,7 @@ import pytest
 
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
 from nablasso.problems import Coefficients
+from nablasso.problems.squared import conjugate_gradients
 from nablasso.solvers import DualSolver, Status
 from nablasso.solvers.base import certify
 from tests.dense_reference import cvxpy_optimum, library_problem, make_problem
@@ -419,3 +420,23 @@ def test_a_variable_that_is_out_is_certified_by_its_room_in_the_ball():
     room = ours.penalty.radius(ours.alpha)[2] - np.linalg.norm(solution.point.s[:, 2])
     assert room > 0.1
     assert upper[2] == pytest.approx(solution.gap / room, rel=1e-6)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_conjugate_gradients_solve_a_damped_system(warm):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(12, 12))
+    A = A @ A.T
+    rhs = rng.normal(size=(4, 3))
+    expected = np.linalg.solve(A + 0.3 * np.eye(12), rhs.ravel()).reshape(4, 3)
+    start = expected + 0.1 * rng.normal(size=(4, 3)) if warm else None
+    given = None if start is None else start.copy()
+
+    def product(x):
+        return (A @ x.ravel()).reshape(x.shape)
+
+    x, converged = conjugate_gradients(product, rhs.copy(), 0.3, start, 1e-12, 100)
+    assert converged
+    np.testing.assert_allclose(x, expected, rtol=1e-8)
+    np.testing.assert_array_equal(start, given)
+    assert not conjugate_gradients(product, rhs.copy(), 0.3, start, 1e-12, 1)[1]

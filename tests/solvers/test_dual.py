@@ -388,3 +388,12 @@ def test_settings_make_the_round_trip():
     before = vars(solver).copy()
     solver.solve(problem)
     assert vars(solver) == before  # settings only: no data, no iterates
+
+
+def test_large_solutions_are_not_polished(monkeypatch):
+    problem = library_problem(make_problem(Gaussian(1.5), alpha=0.4))
+    solver = DualSolver(tol=1e-6)
+    solution = solver.solve(problem)
+    assert solver.polish(problem, solution).gap < solution.gap
+    monkeypatch.setattr(dual, "POLISH_SIZE", solution.point.s.size - 1)
+    assert solver.polish(problem, solution) is solution

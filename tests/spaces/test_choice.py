@@ -10,21 +10,20 @@ GIB = 2**30
 
 
 @pytest.mark.parametrize(
-    ("kernel", "n", "squared", "available", "expected", "reason"),
+    ("kernel", "n", "available", "expected", "reason"),
     [
-        (Gaussian(), 400, True, 100 * GIB, "exact", "400 rows are few"),
-        (Gaussian(), 400, True, 1000, "exact", "400 rows are few"),  # no space is smaller
-        (Gaussian(), 2000, True, 100 * GIB, "exact", "fit into memory and time"),
-        (Gaussian(), 2000, True, GIB // 4, "nystrom", "0.3 GiB for 2000 rows"),
-        (Gaussian(), 20000, True, 1000 * GIB, "nystrom", "operations for 20000 rows"),
-        (Anova(2), 20000, True, 1000 * GIB, "fourier", "touch few variables"),
-        (Anova(2), 20000, False, 1000 * GIB, "nystrom", "kernel and loss"),
-        (Anova(2), 20000, True, None, "fourier", "operations"),
+        (Gaussian(), 400, 100 * GIB, "exact", "400 rows are few"),
+        (Gaussian(), 400, 1000, "exact", "400 rows are few"),  # no space is smaller
+        (Gaussian(), 2000, 100 * GIB, "exact", "fit into memory and time"),
+        (Gaussian(), 2000, GIB // 4, "nystrom", "0.3 GiB for 2000 rows"),
+        (Gaussian(), 20000, 1000 * GIB, "nystrom", "operations for 20000 rows"),
+        (Anova(2), 20000, 1000 * GIB, "fourier", "touch few variables"),
+        (Anova(2), 20000, None, "fourier", "operations"),
     ],
 )
-def test_what_auto_takes_and_why(monkeypatch, kernel, n, squared, available, expected, reason):
+def test_what_auto_takes_and_why(monkeypatch, kernel, n, available, expected, reason):
     monkeypatch.setattr(memory, "available_bytes", lambda: available)
-    choice = choose_space("auto", kernel, n, 10, 512, squared=squared)
+    choice = choose_space("auto", kernel, n, 10, 512)
     assert choice.name == expected
     assert reason in choice.reason
 

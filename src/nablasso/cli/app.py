@@ -38,7 +38,7 @@ from nablasso.cli.session import (
 )
 from nablasso.cli.table_file import read_table
 from nablasso.cli.waiting import shown_progress
-from nablasso.exceptions import NablassoError
+from nablasso.exceptions import DataUnavailableError, NablassoError
 from nablasso.whole_file import written_whole
 
 EXIT_CODES = (
@@ -272,6 +272,7 @@ def quantiles(
 def reproduce(
     name: options.ExperimentName = None,
     show: options.ListAll = False,
+    everything: options.Everything = False,
     quick: options.Quick = False,
     out: options.OutFolder = Path("nablasso-results"),
     json: options.Json = False,
@@ -282,9 +283,10 @@ def reproduce(
     [bold cyan]nablasso reproduce nvsd_protocol --quick[/]
     """
     with exit_codes():
-        from nablasso.cli.reproduction import list_experiments, reproduced  # takes a second
+        from nablasso.cli.reproduction import chosen, list_experiments  # takes a second
+        from nablasso.experiments import reproduce as computed
 
-        if show or name is None:
+        if show or (name is None and not everything):
             entries = list_experiments()
             if json:
                 render.print_json({"experiments": entries})
@@ -293,15 +295,26 @@ def reproduce(
                     ("Name", "What"), [(e["name"], e["title"]) for e in entries], numbers=False
                 )
             return
-        with shown_progress():
-            done = reproduced(name, out, quick=quick)
+        results, skipped = [], {}
+        for experiment in chosen(name, everything=everything):
+            try:
+                with shown_progress():
+                    done = computed(experiment, out, quick=quick)
+            except DataUnavailableError as error:
+                if not everything:
+                    raise
+                skipped[experiment.name] = str(error)
+                render.print_error(f"skipped {experiment.name}: {error}")
+                continue
+            results.append(done.to_json())
+            if not json:
+                render.print_text(done.experiment.title, "bold")
+                render.print_table(*done.table(), numbers=False)
+                render.print_text(done.remark)
+                print_written(done.written)
         if json:
-            render.print_json(done.to_json())
-        else:
-            render.print_text(done.experiment.title, "bold")
-            render.print_table(*done.table(), numbers=False)
-            render.print_text(done.remark)
-            print_written(done.written)
+            whole = {"experiments": results, "skipped": skipped}
+            render.print_json(whole if everything else results[0])
 
 
 @app.command(epilog=EXIT_CODES)

@@ -275,6 +275,9 @@ ExperimentName = Annotated[
     typer.Argument(metavar="[NAME]", help="Of an experiment; --list shows all."),
 ]
 ListAll = Annotated[bool, typer.Option("--list", help="List the experiments and leave.")]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Every experiment in turn; those without data are skipped.")
+]
 Quick = Annotated[
     bool, typer.Option("--quick", help="A few repeats, to see it work; not for conclusions.")
 ]

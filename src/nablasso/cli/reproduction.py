@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
 
 from nablasso.exceptions import InvalidParameterError
-from nablasso.experiments import EXPERIMENTS, Reproduction, reproduce
+from nablasso.experiments import EXPERIMENTS, Experiment
 
 
 def list_experiments() -> list[dict[str, str]]:
@@ -14,12 +13,16 @@ def list_experiments() -> list[dict[str, str]]:
     return [{"name": e.name, "title": e.title} for e in EXPERIMENTS.values()]
 
 
-def reproduced(name: str, folder: Path, *, quick: bool) -> Reproduction:
-    """Run what is missing of an experiment."""
+def chosen(name: str | None, *, everything: bool) -> list[Experiment]:
+    """The experiment of that name, or all of them."""
+    if everything:
+        if name is not None:
+            raise InvalidParameterError(f"--all means every experiment; leave out {name!r}.")
+        return list(EXPERIMENTS.values())
     if name not in EXPERIMENTS:
-        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        near = difflib.get_close_matches(str(name), EXPERIMENTS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidParameterError(
             f"{name!r} is not an experiment.{hint} nablasso reproduce --list shows them."
         )
-    return reproduce(EXPERIMENTS[name], folder, quick=quick)
+    return [EXPERIMENTS[name]]

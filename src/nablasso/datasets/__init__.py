@@ -1,8 +1,9 @@
 """Data sets: generated ones whose relevant variables are known, and tables of the real world.
 
 Each ``make_*`` function returns a :class:`KnownSupport`. The noiseless function behind it is a
-function of the same module, for instance ``nablasso.datasets.smooth.radial_function``. The noise
-level is a constant of the population: two draws differ in their rows only.
+function of the same module, for instance ``nablasso.datasets.smooth.radial_function``, its gradient
+stands beside it, and both are evaluated at the rows. The noise level is a constant of the
+population: two draws differ in their rows only.
 
 Each ``load_*`` function returns a :class:`RealTable`, from a folder or from OpenML
 (:mod:`nablasso.datasets.real`).
@@ -33,6 +34,7 @@ from nablasso.datasets.loaders import (
     load_wpbc,
 )
 from nablasso.datasets.pairwise import make_pairwise
+from nablasso.datasets.quadratic import make_quadratic
 from nablasso.datasets.real import RealTable, load_table
 from nablasso.datasets.rings import make_rings
 from nablasso.datasets.smooth import (
@@ -49,6 +51,7 @@ from nablasso.datasets.structured import (
     make_noisy_copies,
 )
 from nablasso.datasets.turlach import make_turlach
+from nablasso.datasets.uneven_noise import make_bow_tie, make_growing_noise
 
 __all__ = [
     "CATALOGUE",
@@ -74,14 +77,17 @@ __all__ = [
     "load_table",
     "load_wpbc",
     "make_additive",
+    "make_bow_tie",
     "make_correlated_pairs",
     "make_cubic_groups",
     "make_demo",
     "make_friedman1",
+    "make_growing_noise",
     "make_noisy_copies",
     "make_pairwise",
     "make_parabola",
     "make_product",
+    "make_quadratic",
     "make_radial",
     "make_rings",
     "make_three_way",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise
+from nablasso.datasets.known_support import KnownSupport, add_noise, partial_derivatives
 from nablasso.datasets.random_source import RandomSource, RandomStateLike, resolve_random_source
 
 Array = NDArray[np.float64]
@@ -38,6 +38,18 @@ def demo_function(X: Array) -> Array:  # (n_samples, 12) -> (n_samples,)
     return values
 
 
+def demo_gradient(X: Array) -> Array:  # (n_samples, 12) -> (n_samples, 12)
+    """-0.24 (temperature - 22), 0.1 (water - 2.5), 0.1 light and 2, in their columns."""
+    slopes = (
+        -0.24 * (X[:, _TEMPERATURE] - 22),
+        0.1 * (X[:, _WATER] - 2.5),
+        0.1 * X[:, _LIGHT],
+        np.full(len(X), 2.0),
+    )
+    relevant = (_TEMPERATURE, _LIGHT, _WATER, _NUTRIENT)
+    return partial_derivatives(X, relevant, np.column_stack(slopes))
+
+
 def make_demo(n_samples: int = 200, random_state: RandomStateLike = 0) -> KnownSupport:
     """Draw y = 20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient + noise.
 
@@ -64,7 +76,15 @@ def make_demo(n_samples: int = 200, random_state: RandomStateLike = 0) -> KnownS
     columns |= _irrelevant_columns(rng, n_samples, columns["temperature_celsius"])
     X = np.column_stack([columns[name] for name in DEMO_COLUMNS])
     relevant = (_TEMPERATURE, _LIGHT, _WATER, _NUTRIENT)
-    return add_noise(X, demo_function(X), relevant, 1.0, rng, feature_names=DEMO_COLUMNS)
+    return add_noise(
+        X,
+        demo_function(X),
+        relevant,
+        1.0,
+        rng,
+        gradient=demo_gradient(X),
+        feature_names=DEMO_COLUMNS,
+    )
 
 
 def _relevant_columns(rng: RandomSource, n: int) -> dict[str, Array]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
+from nablasso.datasets.known_support import (
+    KnownSupport,
+    add_noise,
+    partial_derivatives,
+    require_features,
+)
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
 
 
@@ -18,6 +23,16 @@ def friedman1_function(
         interaction + 20 * np.square(X[:, 2] - 0.5) + 10 * X[:, 3] + 5 * X[:, 4]
     )
     return values
+
+
+def friedman1_gradient(
+    X: NDArray[np.float64],  # (n_samples, n_features)
+) -> NDArray[np.float64]:  # (n_samples, n_features)
+    """10 pi x2 cos(pi x1 x2), the same with x1, 40 (x3 - 1/2), 10, 5."""
+    wave = 10 * np.pi * np.cos(np.pi * X[:, 0] * X[:, 1])
+    constant = np.ones(len(X))
+    slopes = (wave * X[:, 1], wave * X[:, 0], 40 * (X[:, 2] - 0.5), 10 * constant, 5 * constant)
+    return partial_derivatives(X, range(5), np.column_stack(slopes))
 
 
 def make_friedman1(
@@ -51,4 +66,5 @@ def make_friedman1(
     require_features(n_features, 5)
     rng = resolve_random_source(random_state)
     X = rng.uniform(0.0, 1.0, size=(n_samples, n_features))
-    return add_noise(X, friedman1_function(X), range(5), noise, rng)
+    gradient = friedman1_gradient(X)
+    return add_noise(X, friedman1_function(X), range(5), noise, rng, gradient=gradient)

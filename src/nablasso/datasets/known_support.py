@@ -29,6 +29,11 @@ class KnownSupport:
         A partition of the column indices where the experiment defines one.
     noise_free : ndarray of shape (n_samples,)
         The noiseless output.
+    noise_sd : float or ndarray of shape (n_samples,)
+        Standard deviation of the noise, one for all rows or one per row; NaN where it has none.
+    gradient : ndarray of shape (n_samples, n_features), or None
+        Partial derivatives of the noiseless output at the rows; None where it is not a smooth
+        function of ``X``.
     """
 
     X: NDArray[np.float64]
@@ -37,15 +42,18 @@ class KnownSupport:
     feature_names: tuple[str, ...]
     groups: tuple[tuple[int, ...], ...] | None
     noise_free: NDArray[np.float64]
+    noise_sd: float | NDArray[np.float64] = float("nan")
+    gradient: NDArray[np.float64] | None = None
 
 
 def add_noise(
     X: NDArray[np.float64],  # (n_samples, n_features)
     noise_free: NDArray[np.float64],  # (n_samples,)
     relevant: Sequence[int],
-    noise_sd: float,
+    noise_sd: float | NDArray[np.float64],  # for all rows, or (n_samples,)
     rng: RandomSource,
     *,
+    gradient: NDArray[np.float64] | None = None,  # (n_samples, n_features)
     feature_names: tuple[str, ...] | None = None,
     groups: tuple[tuple[int, ...], ...] | None = None,
 ) -> KnownSupport:
@@ -56,7 +64,7 @@ def add_noise(
     ValueError
         If ``noise_sd`` is negative.
     """
-    if noise_sd < 0:
+    if np.any(np.asarray(noise_sd) < 0):
         raise ValueError(f"The noise is a standard deviation, at least 0; got {noise_sd}.")
     n_samples, n_features = X.shape
     support = np.zeros(n_features, dtype=np.bool_)
@@ -64,7 +72,18 @@ def add_noise(
     if feature_names is None:
         feature_names = tuple(f"x{a + 1}" for a in range(n_features))
     y = noise_free + noise_sd * rng.standard_normal(size=n_samples)
-    return KnownSupport(X, y, support, feature_names, groups, noise_free)
+    return KnownSupport(X, y, support, feature_names, groups, noise_free, noise_sd, gradient)
+
+
+def partial_derivatives(
+    X: NDArray[np.float64],  # (n_samples, n_features)
+    columns: Sequence[int],
+    values: NDArray[np.float64],  # (n_samples, len(columns))
+) -> NDArray[np.float64]:
+    """The gradient with these values in these columns and zero elsewhere."""
+    gradient = np.zeros_like(X)
+    gradient[:, list(columns)] = values
+    return gradient
 
 
 def noise_level(signal_sd: float, snr: float) -> float:

@@ -7,7 +7,13 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise, noise_level, require_features
+from nablasso.datasets.known_support import (
+    KnownSupport,
+    add_noise,
+    noise_level,
+    partial_derivatives,
+    require_features,
+)
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
 
 
@@ -24,6 +30,17 @@ def pairwise_function(
     left, right = np.triu_indices(n_relevant, k=1)
     values: NDArray[np.float64] = (X[:, left] * X[:, right]) @ c
     return values
+
+
+def pairwise_gradient(
+    X: NDArray[np.float64],  # (n_samples, n_features)
+    n_relevant: int = 4,
+    coefficients: ArrayLike | None = None,
+) -> NDArray[np.float64]:  # (n_samples, n_features)
+    """sum_j c_ij x_j in column i, with c symmetric and zero on its diagonal."""
+    C = np.zeros((n_relevant, n_relevant))
+    C[np.triu_indices(n_relevant, k=1)] = pair_coefficients(n_relevant, coefficients)
+    return partial_derivatives(X, range(n_relevant), X[:, :n_relevant] @ (C + C.T))
 
 
 def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> NDArray[np.float64]:
@@ -119,4 +136,5 @@ def make_pairwise(
     X = Z @ np.linalg.cholesky(correlation).T
     noise_free = pairwise_function(X, n_relevant)
     noise_sd = noise_level(pairwise_signal_sd(correlation, n_relevant), snr)
-    return add_noise(X, noise_free, range(n_relevant), noise_sd, rng)
+    gradient = pairwise_gradient(X, n_relevant)
+    return add_noise(X, noise_free, range(n_relevant), noise_sd, rng, gradient=gradient)

@@ -9,8 +9,14 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise, noise_level, require_features
-from nablasso.datasets.pairwise import pair_coefficients, pairwise_function
+from nablasso.datasets.known_support import (
+    KnownSupport,
+    add_noise,
+    noise_level,
+    partial_derivatives,
+    require_features,
+)
+from nablasso.datasets.pairwise import pair_coefficients, pairwise_function, pairwise_gradient
 from nablasso.datasets.random_source import RandomSource, RandomStateLike, resolve_random_source
 
 Array = NDArray[np.float64]
@@ -54,6 +60,35 @@ def product_function(X: Array) -> Array:  # (n_samples, n_features) -> (n_sample
 def parabola_function(X: Array) -> Array:  # (n_samples, n_features) -> (n_samples,)
     """f(x) = x1^2."""
     return np.square(X[:, 0])
+
+
+def additive_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """2 x_a for the first four."""
+    return partial_derivatives(X, range(4), 2 * X[:, :4])
+
+
+def three_way_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """2 x1 (x2 x3)^2 and so on."""
+    Z = X[:, :3]
+    others = np.column_stack([Z[:, 1] * Z[:, 2], Z[:, 0] * Z[:, 2], Z[:, 0] * Z[:, 1]])
+    return partial_derivatives(X, range(3), 2 * Z * others**2)
+
+
+def radial_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """2 x_a (1 - r) exp(-r) / pi."""
+    Z = X[:, :2]
+    r = np.sum(Z**2, axis=1, keepdims=True)
+    return partial_derivatives(X, range(2), 2 * Z * (1 - r) * np.exp(-r) / np.pi)
+
+
+def product_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """x2, then x1."""
+    return partial_derivatives(X, range(2), X[:, 1::-1])
+
+
+def parabola_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """2 x1."""
+    return partial_derivatives(X, range(1), 2 * X[:, :1])
 
 
 @cache
@@ -100,7 +135,8 @@ def make_additive(
     rng = resolve_random_source(random_state)
     X = _uniform(rng, n_samples, n_features, 2.0)
     signal_sd = sqrt(4 * (_even_moment(2.0, 4) - _even_moment(2.0, 2) ** 2))
-    return add_noise(X, additive_function(X), range(4), noise_level(signal_sd, snr), rng)
+    values, gradient = additive_function(X), additive_gradient(X)
+    return add_noise(X, values, range(4), noise_level(signal_sd, snr), rng, gradient=gradient)
 
 
 def make_two_way(
@@ -148,7 +184,8 @@ def make_two_way(
     signal_sd = _even_moment(half_width, 2) * sqrt(float(c @ c))
     noise_free = pairwise_function(X, n_relevant, c)
     relevant = _variables_of_pairs(n_relevant, c)
-    return add_noise(X, noise_free, relevant, noise_level(signal_sd, snr), rng)
+    gradient, noise_sd = pairwise_gradient(X, n_relevant, c), noise_level(signal_sd, snr)
+    return add_noise(X, noise_free, relevant, noise_sd, rng, gradient=gradient)
 
 
 def _variables_of_pairs(n_relevant: int, coefficients: Array) -> Sequence[int]:
@@ -187,7 +224,8 @@ def make_three_way(
     rng = resolve_random_source(random_state)
     X = _uniform(rng, n_samples, n_features, 2.0)
     signal_sd = sqrt(_even_moment(2.0, 4) ** 3 - _even_moment(2.0, 2) ** 6)
-    return add_noise(X, three_way_function(X), range(3), noise_level(signal_sd, snr), rng)
+    values, gradient = three_way_function(X), three_way_gradient(X)
+    return add_noise(X, values, range(3), noise_level(signal_sd, snr), rng, gradient=gradient)
 
 
 def make_radial(
@@ -220,7 +258,8 @@ def make_radial(
     rng = resolve_random_source(random_state)
     X = _uniform(rng, n_samples, n_features, 2.0)
     noise_sd = noise_level(radial_signal_sd(), snr)
-    return add_noise(X, radial_function(X), range(2), noise_sd, rng)
+    gradient = radial_gradient(X)
+    return add_noise(X, radial_function(X), range(2), noise_sd, rng, gradient=gradient)
 
 
 def make_product(
@@ -253,7 +292,8 @@ def make_product(
     rng = resolve_random_source(random_state)
     X = _uniform(rng, n_samples, n_features, 1.0)
     noise_sd = noise_level(_even_moment(1.0, 2), snr)
-    return add_noise(X, product_function(X), range(2), noise_sd, rng)
+    gradient = product_gradient(X)
+    return add_noise(X, product_function(X), range(2), noise_sd, rng, gradient=gradient)
 
 
 def make_parabola(
@@ -290,4 +330,5 @@ def make_parabola(
     rng = resolve_random_source(random_state)
     x1 = _uniform(rng, n_samples, 1, 1.0)
     X = np.hstack([x1, spread * rng.standard_normal(size=(n_samples, n_features - 1))])
-    return add_noise(X, parabola_function(X), range(1), noise, rng)
+    gradient = parabola_gradient(X)
+    return add_noise(X, parabola_function(X), range(1), noise, rng, gradient=gradient)

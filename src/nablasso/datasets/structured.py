@@ -7,7 +7,12 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
+from nablasso.datasets.known_support import (
+    KnownSupport,
+    add_noise,
+    partial_derivatives,
+    require_features,
+)
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
 
 Array = NDArray[np.float64]
@@ -29,6 +34,21 @@ def _cubic_monomials(block: Array) -> Array:  # (n_samples, n_variables) -> (n_s
     p1, p2, p3 = (np.sum(block**power, axis=1) for power in (1, 2, 3))
     values: Array = (p1**3 + 3 * p1 * p2 + 2 * p3) / 6
     return values
+
+
+def cubic_groups_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """(p1^2 + p2) / 2 + p1 x_a + x_a^2, with the power sums p of the column's group."""
+    slopes = []
+    for group in (X[:, 0:3], X[:, 6:9]):
+        p1, p2 = (np.sum(group**power, axis=1, keepdims=True) for power in (1, 2))
+        slopes.append((p1**2 + p2) / 2 + p1 * group + group**2)
+    return partial_derivatives(X, RELEVANT, np.hstack(slopes))
+
+
+def correlated_pairs_gradient(X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+    """Three times the square of the column's sum."""
+    sums = [np.sum(X[:, a : a + 3], axis=1, keepdims=True) for a in (0, 6)]
+    return partial_derivatives(X, RELEVANT, np.repeat(3 * np.hstack(sums) ** 2, 3, axis=1))
 
 
 def correlated_pairs_function(X: Array) -> Array:  # (n_samples, n_features) -> (n_samples,)
@@ -97,7 +117,8 @@ def make_cubic_groups(
     groups = _triples(n_features)
     rng = resolve_random_source(random_state)
     X = rng.standard_normal(size=(n_samples, n_features))
-    return add_noise(X, cubic_groups_function(X), RELEVANT, noise, rng, groups=groups)
+    values, gradient = cubic_groups_function(X), cubic_groups_gradient(X)
+    return add_noise(X, values, RELEVANT, noise, rng, gradient=gradient, groups=groups)
 
 
 def make_correlated_pairs(
@@ -141,7 +162,8 @@ def make_correlated_pairs(
     X = rng.standard_normal(size=(n_samples, n_features))
     for first, second in pairs_of_columns(n_features):
         X[:, second] = correlation * X[:, first] + sqrt(1 - correlation**2) * X[:, second]
-    return add_noise(X, correlated_pairs_function(X), RELEVANT, noise, rng)
+    gradient = correlated_pairs_gradient(X)
+    return add_noise(X, correlated_pairs_function(X), RELEVANT, noise, rng, gradient=gradient)
 
 
 def make_noisy_copies(

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
+from nablasso.datasets.known_support import (
+    KnownSupport,
+    add_noise,
+    partial_derivatives,
+    require_features,
+)
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
 
 
@@ -15,6 +20,15 @@ def turlach_function(
     """f(x) = (2 x1 - 1)^2 + x2 + x3 + x4 + x5."""
     values: NDArray[np.float64] = np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1)
     return values
+
+
+def turlach_gradient(
+    X: NDArray[np.float64],  # (n_samples, n_features)
+) -> NDArray[np.float64]:  # (n_samples, n_features)
+    """4 (2 x1 - 1), then 1 for x2 to x5."""
+    slopes = np.ones((len(X), 5))
+    slopes[:, 0] = 4 * (2 * X[:, 0] - 1)
+    return partial_derivatives(X, range(5), slopes)
 
 
 def make_turlach(
@@ -49,4 +63,5 @@ def make_turlach(
     require_features(n_features, 5)
     rng = resolve_random_source(random_state)
     X = rng.uniform(0.0, 1.0, size=(n_samples, n_features))
-    return add_noise(X, turlach_function(X), range(5), noise, rng)
+    gradient = turlach_gradient(X)
+    return add_noise(X, turlach_function(X), range(5), noise, rng, gradient=gradient)

@@ -19,6 +19,7 @@ from nablasso.estimators.derivative_cv import (
     DerivativeGroupLassoCV,
     DerivativeLassoCV,
 )
+from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.heteroscedastic import HeteroscedasticRegressor
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
@@ -76,6 +77,7 @@ __all__ = [
     "DerivativeLassoClassifier",
     "DerivativeLassoClassifierCV",
     "DerivativePath",
+    "HeldOutScreening",
     "HeteroscedasticRegressor",
     "HeteroscedasticRegressorCV",
     "HierarchicalKernelClassifier",

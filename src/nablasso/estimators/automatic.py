@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.fitting import Fit, all_certified, spread
 from nablasso.estimators.folds import Fold, draw_folds
-from nablasso.estimators.outcome import describe, read_outcome
+from nablasso.estimators.outcome import STABLE, describe, frequencies, read_outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.scoring import scored_errors
 from nablasso.estimators.stratified import stratified_folds
 from nablasso.estimators.taught import sample_of
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.exceptions import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.inference import (
     HeldOut,
     LinearConditional,
@@ -35,34 +35,53 @@ from nablasso.inference import (
     enough_draws,
     randomization_p_values,
 )
-from nablasso.kernels import as_kernel
+from nablasso.kernels import Kernel, as_kernel
 from nablasso.losses import Loss
 from nablasso.metric import Fit as MetricFit
 from nablasso.metric import (
     Sample,
     Selection,
     Start,
-    Trail,
     default_starts,
-    mean_fit,
-    search,
     select,
     starts_of,
 )
-from nablasso.metric.nested import ridge_fit
+from nablasso.metric.enough import FRESH, nothing_missed
+from nablasso.metric.likelihood import Tuned
+from nablasso.metric.more_rows import exactly
 from nablasso.metric.paired import paired
+from nablasso.metric.refit import KERNELS, refit
+from nablasso.metric.screening import WIDE, is_wide, screened, shortlisted
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import Table
+from nablasso.preparation import Table, first_rows
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-SEARCH_ROWS = 1000  # rows that metric, support and certificate are found on: O(n^3) each
-REFIT_ROWS = 4000  # rows that the predictor is fitted on
+FIRST_ROWS = 300  # rows that metric, support and certificate are found on if they are enough
+SEARCH_ROWS = 1000  # and if they are not: O(n^3) each
 FEW_ROWS = 500  # up to which one BLAS thread is faster than several
 LARGEST = 100  # groups that nested models go up to, unless max_features says otherwise
+
+
+class Found(NamedTuple):
+    """What some rows say: the groups chosen, and the predictor on them."""
+
+    sample: Sample
+    selection: Selection | None
+    chosen: Index
+    fit: MetricFit
+    tuned: list[Tuned]
+
+
+class Rest(NamedTuple):
+    """Rows that are not in the table, as they came; weights in the units of the table's."""
+
+    X: Array
+    y: Array
+    weights: Array
 
 
 @dataclass(eq=False, repr=False)
@@ -80,6 +99,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+
+    @abstractmethod
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
 
     @abstractmethod
     def _targets(self, table: Table) -> Array:
@@ -102,50 +125,85 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return np.asarray(self.support_)
 
-    def _fit_automatically(self, X: Array, y: Any, table: Table, groups: Any) -> None:
-        """Everything between a prepared table and fitted attributes.
-
-        Thousands of small matrices: several BLAS threads on each would wait for one another.
-        """
+    def _fit_automatically(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
+        """Everything between validated arrays and fitted attributes."""
         self._check_parameters()
-        with threadpool_limits(1 if len(table.X) <= FEW_ROWS else None, user_api="blas"):
-            self._learn(X, y, table, groups)
-
-    def _learn(self, X: Array, y: Any, table: Table, groups: Any) -> None:
-        """Search, decide, refit, certify, read."""
-        d, everything = X.shape[1], self._sample(table)
-        sample, searched = everything.first(SEARCH_ROWS), _first(table, SEARCH_ROWS)
+        table = self._table(X, y, weights)
+        everything = self._sample(table)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+        found, interrupted = self._found(X, y, table, everything, groups)
+        sample, fit = found.sample, found.fit
         self.n_rows_searched_ = len(sample.X)
-        starts = self._starts(len(sample.X), sample.n_groups)
-        selection, chosen = None, np.empty(0, dtype=np.intp)
+        self.refits_ = [{"kernel": str(one), "price": one.price} for one in found.tuned]
+        searched = first_rows(table, len(sample.X))
+        self._unpack(X, searched, sample, fit)
+        read_outcome(self, searched, sample, found.selection, found.chosen, fit)
+        if len(everything.X) > len(sample.X):
+            outside = np.flatnonzero((weights > 0) & (table.rows < 0))
+            rest = Rest(X[outside], np.asarray(y)[outside], weights[outside] / table.total)
+            fit, sample = self._on_more_rows(everything, fit, table, rest)
+        self._keep_functions(fit, sample, table)
+        self._warn(interrupted)
+
+    def _found(
+        self, X: Array, y: Any, table: Table, everything: Sample, groups: Any
+    ) -> tuple[Found, bool]:
+        """The answer of the first rows that are enough, and whether it was interrupted."""
+        found: Found | None = None
+        for n_rows in self._stages(len(everything.X)):
+            # thousands of small matrices: several threads on each would wait for one another
+            with threadpool_limits(1 if n_rows <= FEW_ROWS else None, user_api="blas"):
+                try:
+                    found = self._decide(X, y, table, everything.first(n_rows), groups)
+                except KeyboardInterrupt:
+                    if found is None:
+                        raise
+                    return found, True
+                selection = found.selection
+                if selection is None or selection.interrupted:
+                    break
+                fresh = everything.rows(np.arange(n_rows, min(n_rows + FRESH, len(everything.X))))
+                stable = frequencies(found.sample, selection)[found.chosen] >= STABLE
+                if bool(stable.all()) and nothing_missed(fresh, found.fit):
+                    break
+        assert found is not None
+        return found, found.selection is not None and found.selection.interrupted
+
+    def _stages(self, n_samples: int) -> tuple[int, ...]:
+        """How many rows are searched, one after the other until they are enough."""
+        n = min(n_samples, SEARCH_ROWS)
+        plenty = n_samples >= FIRST_ROWS + FRESH and self.fdr is None
+        return (FIRST_ROWS, n) if plenty else (n,)
+
+    def _decide(self, X: Array, y: Any, table: Table, sample: Sample, groups: Any) -> Found:
+        """Search, decide and refit on the rows of a sample, the first ones of the table."""
+        d = X.shape[1]
         self.p_values_ = None if self.fdr is None else np.ones(d)
         if sample.kept.all():  # nothing to decide
             chosen = np.flatnonzero(sample.kept)
-        else:
-            folds = self._folds(X, y, groups, table, sample)
-            errors = {} if self.scoring is None else {"errors": partial(scored_errors, self, table)}
-            selection = select(
-                sample,
-                starts,
-                folds,
-                self._largest(sample),
-                max_groups=self.max_features,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-                **errors,
-            )
-            chosen = selection.chosen
-            if self.fdr is not None:
-                chosen = self._discoveries(sample, selection, table, d)
-        trail, fit = self._refit(sample, starts, chosen)
-        self._unpack(X, searched, sample, trail, fit)
-        read_outcome(self, searched, sample, selection, chosen, fit)
-        if len(everything.X) > len(sample.X):
-            sample = everything if fit.space is None else everything.first(REFIT_ROWS)
-            fit = _on_more_rows(sample, fit)
-        self._keep_functions(fit, sample, table)
-        self._warn(selection is not None and selection.interrupted)
+            return Found(sample, None, chosen, *refit(sample, chosen, self._kernels()))
+        sample = self._screened(sample)
+        errors = {} if self.scoring is None else {"errors": partial(scored_errors, self, table)}
+        selection = select(
+            sample,
+            self._starts(len(sample.X), sample.n_groups),
+            self._folds(X, y, groups, table, sample),
+            self._largest(sample),
+            max_groups=self.max_features,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            **errors,
+        )
+        chosen = selection.chosen
+        if self.fdr is not None:
+            chosen = self._discoveries(sample, selection, table, d)
+        return Found(sample, selection, chosen, *refit(sample, chosen, self._kernels()))
+
+    def _on_more_rows(
+        self, everything: Sample, fit: MetricFit, table: Table, rest: Rest
+    ) -> tuple[MetricFit, Sample]:
+        """The predictor on more rows than were searched, and the sample of its residuals."""
+        return exactly(everything, fit)
 
     def _warn(self, interrupted: bool) -> None:
         if interrupted:
@@ -174,10 +232,29 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _sample(self, table: Table) -> Sample:
         return sample_of(self, table, self._targets(table))
 
+    def _screened(self, sample: Sample) -> Sample:
+        """On a wide table, the sample with the groups that the search begins from."""
+        if not is_wide(sample):
+            return sample
+        if self.fdr is not None:
+            n, d = sample.X.shape
+            raise DataTooLargeError(
+                f"p-values of {sample.n_groups} hypotheses would need millions of redrawn columns: "
+                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
+                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+            )
+        return screened(shortlisted(sample, verbose=self.verbose))
+
     def _starts(self, n_samples: int, n_groups: int) -> list[Start]:
         if isinstance(self.kernel, str) and self.kernel == "auto":
             return default_starts(n_samples, n_groups)
         return starts_of(clone(as_kernel(self.kernel)))
+
+    def _kernels(self) -> Sequence[Kernel]:
+        """Kernels of the refit."""
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return KERNELS
+        return [clone(as_kernel(self.kernel))]
 
     def _largest(self, sample: Sample) -> int:
         n_kept = int(sample.kept.sum())
@@ -249,22 +326,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             order = order[: self._largest(sample)]
         return np.sort(order[found[order] | sample.kept[order]])
 
-    def _refit(
-        self, sample: Sample, starts: Sequence[Start], chosen: Index
-    ) -> tuple[Trail | None, MetricFit]:
-        """Kernel ridge regression on the chosen groups, kernel and metric by leave-one-out."""
-        if not len(chosen):
-            return None, mean_fit(sample)
-        inner = sample.groups(chosen)
-        trail = min(search(inner, starts), key=lambda trail: trail.metric.error)
-        metric = trail.metric
-        columns = sample.columns(chosen)
-        scales = metric.scales[inner.labels] / metric.width
-        return trail, ridge_fit(sample, metric.kernel, columns, scales)
-
-    def _unpack(
-        self, X: Array, table: Table, sample: Sample, trail: Trail | None, fit: MetricFit
-    ) -> None:
+    def _unpack(self, X: Array, table: Table, sample: Sample, fit: MetricFit) -> None:
         """Fitted attributes of the penalised function in the metric of the refit."""
         d, columns = X.shape[1], fit.columns
         chosen = replace(
@@ -276,12 +338,12 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         support = np.zeros(d, dtype=bool)
         support[chosen.columns] = True
         self.support_ = support
-        self.kernel_ = None if trail is None else trail.metric.kernel
+        self.kernel_ = None if fit.space is None else fit.space.kernel
         self.scales_ = np.zeros(d)
         fits: list[Fit] = []
-        if trail is not None and fit.space is not None:
+        if fit.space is not None:
             self.scales_[chosen.columns] = fit.space.scales
-            fits = self._certificate(chosen, sample, trail, fit)
+            fits = self._certificate(chosen, sample, fit)
         if any(f.solution.status is Status.INTERRUPTED for f in fits):
             raise KeyboardInterrupt
         self.alpha_ = fits[0].problem.alpha if fits else 0.0
@@ -305,42 +367,20 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             norms = np.max([f.importances for f in fits], axis=0)
             self.feature_importances_ = spread(norms, chosen, d)
 
-    def _certificate(self, table: Table, sample: Sample, trail: Trail, fit: MetricFit) -> list[Fit]:
+    def _certificate(self, table: Table, sample: Sample, fit: MetricFit) -> list[Fit]:
         """(P) on the selected columns in the metric of the refit, groups to keep unpenalised."""
         assert fit.space is not None
         groups, labels = np.unique(sample.labels[fit.columns], return_inverse=True)
         partition = Partition(labels.astype(np.intp))
         weights = np.where(sample.kept[groups], 0.0, np.bincount(labels))
         formulation = Formulation(
-            trail.metric.kernel,
+            fit.space.kernel,
             length_scale=1.0,
             penalty=lambda _: GroupLasso(partition, weights),
             fit_intercept=True,
             loss=self._loss(),
         )
         return certify_selection(table, formulation, fit.space.scales, list(sample.Y.T))
-
-
-def _on_more_rows(sample: Sample, fit: MetricFit) -> MetricFit:
-    """The same kernel, metric and columns on other rows; the mean where there are no columns."""
-    if fit.space is None:
-        return mean_fit(sample)
-    return ridge_fit(sample, fit.space.kernel, fit.columns, fit.space.scales)
-
-
-def _first(table: Table, n_rows: int) -> Table:
-    """The first rows of a table: in canonical order they are a fair sample."""
-    if len(table.X) <= n_rows:
-        return table
-    weights = table.weights[:n_rows]
-    rows = np.where(table.rows < n_rows, table.rows, -1)
-    return replace(
-        table,
-        X=table.X[:n_rows],
-        y=table.y[:n_rows],
-        weights=weights / float(weights.sum()),
-        rows=rows,
-    )
 
 
 def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:

@@ -141,8 +141,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     def _choose_space(self, table: Table, points: PenaltyPoints | None) -> SpaceChoice:
         """What ``space`` means for this table."""
         n = len(table.X) + (0 if points is None else len(points.extra))
-        size, squared = (n, table.X.shape[1], self.n_components), isinstance(self._loss(), Squared)
-        return choose_space(self.space, as_kernel(self.kernel), *size, squared=squared)
+        size = (n, table.X.shape[1], self.n_components)
+        return choose_space(self.space, as_kernel(self.kernel), *size)
 
     def _family(
         self, table: Table, multiplier: float, points: PenaltyPoints | None, targets: Array

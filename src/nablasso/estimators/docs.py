@@ -87,7 +87,8 @@ _SECTIONS = {
             penalised too. They keep f from being flat at the data and steep between them.
         space : {"auto", "exact", "fourier", "nystrom"} or an object of these, default="auto"
             Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``:
-            random features, one pass over the rows, squared loss; selects with ANOVA kernels.
+            cosines and sines, one pass over the rows (with other losses than the squared one, one
+            pass a Newton step); selects with ANOVA kernels.
             ``"nystrom"``: the exact problem on ``n_components`` rows, the refit on all rows.
             ``"auto"`` is exact while memory and time allow, then the one of the others that can
             select with the kernel.
@@ -201,10 +202,16 @@ _SECTIONS = {
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
             (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
         n_rows_searched_ : int
-            Rows that metric, support and certificate were found on, at most 1000; the predictor is
-            fitted on at most 4000.
+            Rows that metric, support and certificate were found on, at most 1000. A regressor
+            predicts from all rows, a classifier from at most 4000.
         cautions_ : list of str
             What derivatives cannot see in these data.
+        screened_ : array of bool, shape (n_features,)
+            The variables that the search began from: all of them, unless the table is wide (more
+            than 4 000 000 numbers in the rows searched).
+        added_back_ : list of (int, float)
+            Ten promising ones of the variables that screening dropped, each with the rise of the
+            leave-one-out R2 if it were added to the model, the largest first.
         twins_, alternatives_ : lists of (int, int)
             Selected variables and others correlated 0.95 or more with them; selected variables and
             others that predict as well in their place.
@@ -212,6 +219,9 @@ _SECTIONS = {
             Pairs of selected variables by decreasing root mean squared cross derivative.
         tried_ : list of dict
             The metrics that were judged out of sample, the chosen one first.
+        refits_ : list of dict
+            The kernels tuned on the selected variables, the one that predicts first, each with its
+            price: minus the log likelihood, plus what its scales cost.
         kernel_, scales_, alpha_, ridge_
             The kernel, the multiplier of every standardised column inside it (zero: dropped), and
             the weights of (P).

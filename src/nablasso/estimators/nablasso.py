@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.automatic import AutomaticSelector, Rest
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.metric import Fit, Sample
-from nablasso.preparation import Table, check_weights, prepare
+from nablasso.metric.more_rows import EXACT_ROWS, by_landmarks
+from nablasso.preparation import Table, check_weights, fair_rows, prepare
 from nablasso.reading import interval_half_width
 from nablasso.spaces import Function, RepresenterSpace, machine_on_grid
 
 Array = NDArray[np.float64]
+
+PREPARED_ROWS = 20_000  # rows of a regression that are put into canonical order
 
 
 @document
@@ -68,8 +71,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         X, y = check_training_data(self, X, y)
         weights = check_weights(sample_weight, len(X))
-        table = prepare(X, y, weights, standardize=True, centre_y=True)
-        self._fit_automatically(X, y, table, groups)
+        self._fit_automatically(X, y, weights, groups)
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -111,8 +113,23 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         Z = self._scaler.transform(check_new_data(self, X))
         return np.asarray(self._function.gradients(Z) / self._scaler.scale)
 
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        inside = fair_rows(X, y, weights, PREPARED_ROWS)
+        return prepare(X, y, np.where(inside, weights, 0.0), standardize=True, centre_y=True)
+
     def _targets(self, table: Table) -> Array:
         return np.asarray(table.y[:, None] / table.y_scale)
+
+    def _on_more_rows(
+        self, everything: Sample, fit: Fit, table: Table, rest: Rest
+    ) -> tuple[Fit, Sample]:
+        """A few thousand rows exactly, more of them by landmarks."""
+        if fit.space is None or len(everything.X) <= EXACT_ROWS:
+            return super()._on_more_rows(everything, fit, table, rest)
+        columns, scaler = table.columns[fit.columns], table.scaler
+        Z = (rest.X[:, columns] - scaler.centre[columns]) / scaler.scale[columns]
+        y = (rest.y - table.y_mean) / table.y_scale
+        return by_landmarks(everything, fit, Z, y, rest.weights), everything
 
     def _loss(self) -> Loss:
         return Squared()
@@ -179,9 +196,11 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         """
         X, codes, weights = self._validate_labels(X, y, sample_weight)
         weights = weights * self._class_factors(codes, weights)[codes.astype(np.intp)]
-        table = prepare(X, codes, weights, standardize=True, centre_y=False)
-        self._fit_automatically(X, codes, table, groups)
+        self._fit_automatically(X, codes, weights, groups)
         return self
+
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        return prepare(X, y, weights, standardize=True, centre_y=False)
 
     def _targets(self, table: Table) -> Array:
         return self._signed_targets(table.y)

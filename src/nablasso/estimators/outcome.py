@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
+from nablasso.estimators.screened import read_screening, screening_words, searched_columns
 from nablasso.estimators.validation import feature_names
 from nablasso.metric import Fit, Sample, Selection
 from nablasso.metric.paired import paired
@@ -44,24 +45,26 @@ def read_outcome(
     """Set the attributes that tell how far the answer can be trusted."""
     d = len(selector.support_)
     selector.loo_r2_, gain = _gain(sample, fit.residuals)
-    frequencies = np.zeros(sample.n_groups)
+    found_in = np.zeros(sample.n_groups)
     selector.held_out_r2_ = 0.0
     if selection is not None:
-        frequencies = _frequencies(sample, selection)
+        found_in = frequencies(sample, selection)
         residuals = selection.held_out_residuals(sample)
         seen = np.isfinite(residuals).all(axis=1)
         rows = sample.rows(np.flatnonzero(seen))
         selector.held_out_r2_, _ = _gain(rows, residuals[seen])
     selector.selection_frequencies_ = np.zeros(d)
-    selector.selection_frequencies_[table.columns] = frequencies[sample.labels]
+    selector.selection_frequencies_[table.columns] = found_in[sample.labels]
     selector.tried_ = [] if selection is None else _tried(selection)
     selector.twins_ = correlated_pairs(table, fit.columns)
+    ranked = chosen if selection is None else np.intersect1d(chosen, selection.ranked)
+    decided = ranked[~sample.kept[ranked]]
+    selector.screened_, selector.added_back_ = read_screening(table, sample, fit, d)
+    table, sample, fit = searched_columns(table, sample, fit)
     selector.alternatives_ = _alternatives(sample, table, fit)
     selector.interactions_ = _interactions(sample, table, fit)
     selector.cautions_ = _cautions(selector, sample, table, fit)
-    ranked = chosen if selection is None else np.intersect1d(chosen, selection.ranked)
-    decided = ranked[~sample.kept[ranked]]
-    unstable = selector.fdr is None and bool(np.any(frequencies[decided] < UNSTABLE))
+    unstable = selector.fdr is None and bool(np.any(found_in[decided] < UNSTABLE))
     selector.selection_status_ = _status(selector, gain, unstable)
 
 
@@ -85,17 +88,17 @@ def _gain(sample: Sample, residuals: Array) -> tuple[float, float]:
     return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
 
 
-def _frequencies(sample: Sample, selection: Selection) -> Array:
+def frequencies(sample: Sample, selection: Selection) -> Array:
     """Share of folds in which a group, or a near copy of it, is among the first of the ranking."""
     size = selection.best.sizes[selection.size]
     votes = np.zeros((len(selection.best.folds), sample.n_groups), dtype=bool)
     for vote, fold in zip(votes, selection.best.folds, strict=True):
         vote[fold.order[:size]] = True
     copies = group_correlations(sample, selection.chosen) >= COPY
-    frequencies = votes.mean(axis=0)
+    shares = votes.mean(axis=0)
     for group, alike in zip(selection.chosen, copies, strict=True):
-        frequencies[group] = votes[:, alike].any(axis=1).mean()
-    return np.asarray(frequencies)
+        shares[group] = votes[:, alike].any(axis=1).mean()
+    return np.asarray(shares)
 
 
 def _tried(selection: Selection) -> list[dict[str, Any]]:
@@ -184,6 +187,7 @@ def describe(selector: Any) -> str:
         lines.append(_doubt(selector, names, chosen))
     lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.alternatives_]
     lines += selector.cautions_
+    lines += screening_words(selector, names)
     if chosen:
         lines.append(
             f"Certificate: derivative lasso with {selector.kernel_!r} in the learned metric, alpha "
@@ -194,7 +198,12 @@ def describe(selector: Any) -> str:
         best = selector.tried_[0]
         lines.append(
             f"Found by the best of {len(selector.tried_)} metrics judged out of sample: "
-            f"{best['trail']}. The kernel of the refit was chosen again on the selected variables."
+            f"{best['trail']}."
+        )
+    if selector.refits_:
+        lines.append(
+            f"The predictor is kernel ridge regression with {selector.refits_[0]['kernel']}: the "
+            f"most likely of {len(selector.refits_)} on the selected variables."
         )
     return "\n".join(lines)
 

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.estimators.validation import feature_names
-from nablasso.preparation import Table, absolute_correlations
+from nablasso.preparation import Table, correlated_columns
 from nablasso.reading import discrete_columns
 
 Array = NDArray[np.float64]
 
 TWIN_CORRELATION = 0.95
 CLEAR_GAIN = 2.0  # standard errors
+MANY = 2000  # selected variables whose twins are looked for
 
 
 def feature_kinds(X: Array) -> NDArray[np.str_]:
@@ -29,12 +30,16 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     * ``"none found"``: nothing was selected.
     * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
       mean (by less than two standard errors).
-    * ``"twins"``: a selected variable has another one correlated 0.95 or more with it.
+    * ``"twins"``: a selected variable, of the ``MANY`` most important ones, has another one
+      correlated 0.95 or more with it.
     * ``"clear"``: none of these.
     """
     chosen = np.flatnonzero(selector.support_[table.columns])
     if not chosen.size:
         return "none found", []
+    if len(chosen) > MANY:
+        sizes = selector.feature_importances_[table.columns[chosen]]
+        chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:MANY]])
     twins = correlated_pairs(table, chosen)
     if selector._loo_gain < CLEAR_GAIN:
         return "too few rows", twins
@@ -43,11 +48,11 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
 
 def correlated_pairs(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
-    correlation = absolute_correlations(table.X, table.weights, chosen)
-    pairs = []
-    for row, a in enumerate(chosen):
-        for b in np.flatnonzero(correlation[row] >= TWIN_CORRELATION):
-            if b != a and not (b in chosen and b < a):
+    pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
+    inside[chosen] = True
+    for a, partners in correlated_columns(table.X, table.weights, chosen, TWIN_CORRELATION):
+        for b in partners:
+            if b != a and not (inside[b] and b < a):
                 pairs.append((int(table.columns[a]), int(table.columns[b])))
     return sorted(pairs)
 

@@ -18,7 +18,7 @@ def sample_of(selector: Any, table: Table, targets: NDArray[np.float64]) -> Samp
     kept = column_indices(selector, selector.always_keep, "always_keep")
     inside, numbers = np.unique(labels[table.columns], return_inverse=True)
     return Sample(
-        X=table.X / table.deviations,
+        X=table.X if (table.deviations == 1).all() else table.X / table.deviations,
         Y=targets,
         weights=table.weights,
         labels=numbers.astype(np.intp),

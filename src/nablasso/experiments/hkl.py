@@ -13,14 +13,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from nablasso.datasets import make_pairwise
+from nablasso.datasets import load_pumadyn, make_pairwise
 from nablasso.estimators import HierarchicalKernelRegressorCV, MultipleKernelRegressorCV
 from nablasso.experiments.hkl_rivals import (
     Fitted,
@@ -32,7 +31,6 @@ from nablasso.experiments.hkl_rivals import (
     single_kernel,
     tree,
 )
-from nablasso.experiments.psd_regression import data_folder
 from nablasso.hierarchy import as_decomposition
 from nablasso.progress import track
 
@@ -223,7 +221,6 @@ def figure_8(
 
 
 def figure_9(
-    folder: Path | None = None,
     splits: int = 3,
     seed: int = 0,
     data: Sequence[str] = PUMADYN,
@@ -233,11 +230,8 @@ def figure_9(
 ) -> Iterator[Row]:
     """Test error on pumadyn, 1024 training rows, all others for the test.
 
-    ``folder`` (the environment variable NABLASSO_DATA by default, else a shared folder beside the
-    project) holds ``pumadyn_32nh.csv.gz`` and so on, the output in the last column. One row per
-    table, split and method.
+    One row per table, split and method.
     """
-    folder = data_folder() if folder is None else folder
     fits = methods_9() if methods is None else methods
     plan = [
         (name, split, method)
@@ -247,17 +241,17 @@ def figure_9(
     ]
     todo = [task for task in plan if tuple(map(str, task)) not in done]
     for name, split, method in track(todo, len(todo), "figure 9"):
-        table = pumadyn(folder / f"pumadyn_{name}.csv.gz", split, n_samples)
+        table = pumadyn(name, split, n_samples)
         row: Row = dict(zip(KEY_9, (name, split, method), strict=True))
         yield row | judged(fits[method], table, split)
 
 
-def pumadyn(file: Path, split: int, n_samples: int = PUMADYN_ROWS) -> Table:
+def pumadyn(variant: str, split: int, n_samples: int = PUMADYN_ROWS) -> Table:
     """A split by a permutation that depends on its number alone."""
-    rows = np.loadtxt(file, delimiter=",", skiprows=1)
-    order = np.random.default_rng([32, split]).permutation(len(rows))
-    train, test = rows[order[:n_samples]], rows[order[n_samples:]]
-    return Table(train[:, :-1], train[:, -1], test[:, :-1], test[:, -1])
+    rows = load_pumadyn(variant)
+    order = np.random.default_rng([32, split]).permutation(len(rows.y))
+    train, test = order[:n_samples], order[n_samples:]
+    return Table(rows.X[train], rows.y[train], rows.X[test], rows.y[test])
 
 
 def judged(fit: Fit, table: Table, seed: int, relevant: NDArray[np.intp] | None = None) -> Row:

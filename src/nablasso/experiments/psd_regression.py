@@ -6,10 +6,8 @@ not be negative, and against gradient boosting on real tables.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,8 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
+from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_growing_noise
+from nablasso.datasets.uneven_noise import bow_tie_deviation, growing_deviation, growing_mean
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -42,34 +42,6 @@ RANK = 100
 CROSSING: Row = {"width": 0.35, "weight": 3e-3, "rank": RANK, "tol": 1e-3}
 
 
-def make_growing_noise(n_samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """x uniform on [0, 1], y normal with mean 2 sin(2 pi x) and deviation x + 1/2."""
-    x = rng.random(n_samples)
-    return x[:, None], growing_mean(x) + growing_deviation(x) * rng.standard_normal(n_samples)
-
-
-def growing_mean(x: Array) -> Array:
-    """``2 sin(2 pi x)``."""
-    return 2 * np.sin(2 * np.pi * x)
-
-
-def growing_deviation(x: Array) -> Array:
-    """``x + 1/2``."""
-    return x + 0.5
-
-
-def make_bow_tie(n_samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """x uniform on [0, 1/3] and [2/3, 1], y normal about 0 with a deviation that goes to 0."""
-    x = rng.random(n_samples) / 3
-    x = np.where(rng.random(n_samples) < 0.5, x, x + 2 / 3)
-    return x[:, None], bow_tie_deviation(x) * rng.standard_normal(n_samples)
-
-
-def bow_tie_deviation(x: Array) -> Array:
-    """``1/3 - x``, then ``x - 2/3``, zero between."""
-    return np.maximum(0.0, np.maximum(1 / 3 - x, x - 2 / 3))
-
-
 def heteroscedastic(
     n_samples: int = 80,
     repeats: int = 5,
@@ -84,7 +56,8 @@ def heteroscedastic(
     plan = [(draw, model) for draw in range(seed, seed + repeats) for model in models]
     for draw, model in track(plan, len(plan), "heteroscedastic"):
         rng = np.random.default_rng(draw)
-        (X, y), (Z, z) = make_growing_noise(n_samples, rng), make_growing_noise(n_test, rng)
+        X, y = _drawn(make_growing_noise, n_samples, rng)
+        Z, z = _drawn(make_growing_noise, n_test, rng)
         start = time.perf_counter()
         estimator = _noise_estimator(model, draw).fit(X, y)
         seconds = time.perf_counter() - start
@@ -106,7 +79,7 @@ def heteroscedastic_curves(
     n_samples: int = 80, seed: int = 0, models: Sequence[str] = MODELS
 ) -> Iterator[Row]:
     """The figure: mean and deviation on a grid, after the rows they were learned from."""
-    X, y = make_growing_noise(n_samples, np.random.default_rng(seed))
+    X, y = _drawn(make_growing_noise, n_samples, np.random.default_rng(seed))
     grid = np.linspace(0, 1, 101)
     yield from (
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
@@ -155,7 +128,8 @@ def crossings(
     grid = np.linspace(-0.1, 1.1, n_grid)[:, None]
     for draw in track(range(seed, seed + repeats), repeats, "crossings"):
         rng = np.random.default_rng(draw)
-        (X, y), (Z, z) = make_bow_tie(n_samples, rng), make_bow_tie(5000, rng)
+        X, y = _drawn(make_bow_tie, n_samples, rng)
+        Z, z = _drawn(make_bow_tie, 5000, rng)
         joint = MultiQuantileRegressor(LEVELS, random_state=draw, **CROSSING).fit(X, y)
         alone = [
             MultiQuantileRegressor(tau, random_state=draw, **CROSSING).fit(X, y) for tau in LEVELS
@@ -184,7 +158,8 @@ def quantiles(
     plan = [(draw, model) for draw in range(seed, seed + repeats) for model in models]
     for draw, model in track(plan, len(plan), "quantiles"):
         rng = np.random.default_rng(draw)
-        (X, y), (Z, z) = make_bow_tie(n_samples, rng), make_bow_tie(5000, rng)
+        X, y = _drawn(make_bow_tie, n_samples, rng)
+        Z, z = _drawn(make_bow_tie, 5000, rng)
         start = time.perf_counter()
         settings = {"model": model, "metric": None, "widths": WIDTHS, "weights": WEIGHTS}
         estimator = _quantile_estimator(LEVELS, draw, **settings).fit(X, y)
@@ -203,7 +178,7 @@ def quantile_curves(
     n_samples: int = 500, seed: int = 0, models: Sequence[str] = MODELS
 ) -> Iterator[Row]:
     """The figure: quantiles on a grid, after the rows they were learned from (``CROSSING``)."""
-    X, y = make_bow_tie(n_samples, np.random.default_rng(seed))
+    X, y = _drawn(make_bow_tie, n_samples, np.random.default_rng(seed))
     grid = np.linspace(0, 1, 151)
     yield from (
         {"model": "rows", "level": 0.0, "x": a, "value": b} for a, b in zip(X[:, 0], y, strict=True)
@@ -259,7 +234,8 @@ def boosting(
     """
     plan = [(name, split) for split in range(seed, seed + splits) for name in names]
     for name, split in track(plan, len(plan), "boosting"):
-        X, y = real_table(name)
+        table = load_table(name)
+        X, y = table.X, table.y
         order = np.random.default_rng([split, len(y)]).permutation(len(y))
         test, train = np.split(order, [len(y) // 5])
         train = train[:n_train]
@@ -294,13 +270,8 @@ def _tuned(method: str, X: Array, y: Array, levels: Sequence[float], seed: int) 
     return found
 
 
-def data_folder() -> Path:
-    """Where the real tables are: NABLASSO_DATA, else a shared folder beside the project."""
-    beside = Path(__file__).parents[4] / "shared" / "data"
-    return Path(os.environ.get("NABLASSO_DATA", beside))
-
-
-def real_table(name: str) -> tuple[Array, Array]:
-    """Inputs and target of a table ``name.csv.gz`` whose last column is the target."""
-    table = np.loadtxt(data_folder() / f"{name}.csv.gz", delimiter=",", skiprows=1)
-    return table[:, :-1], table[:, -1]
+def _drawn(
+    make: Callable[..., KnownSupport], n_samples: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    data = make(n_samples, random_state=rng)
+    return data.X, data.y

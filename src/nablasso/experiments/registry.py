@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from nablasso.experiments import (
-    denovas,
     general_figures,
     hkl,
     hkl_figures,
-    nvsd,
+    hkl_rules,
     psd,
     psd_figures,
     psd_regression,
@@ -19,17 +18,13 @@ from nablasso.experiments import (
     sgl_leukemia,
     tables,
 )
-from nablasso.experiments.running import Experiment, Row, Unit
+from nablasso.experiments.registry_derivatives import DERIVATIVES
+from nablasso.experiments.running import Experiment, Row, draws
 
 BACH, YE, MARTEAU = "Bach (2009)", "Ye and Xie (2012)", "Marteau-Ferey, Bach and Rudi (2020)"
 NAMED = "A line that names another method than the paper's holds that method's figure."
 QUICK_8 = ("HKL hermite + pruning", "L2 hermite", "greedy hermite", "CART", "Gaussian process")
 QUICK_9 = ("greedy hermite", "L2 hermite", "Gaussian process")
-
-
-def draws(repeats: int, **settings: Any) -> list[Unit]:
-    """One unit per draw."""
-    return [{"repeats": 1, "seed": draw, **settings} for draw in range(repeats)]
 
 
 def figure_8(only: Iterable[str] = (), **settings: Any) -> Iterable[Row]:
@@ -47,39 +42,7 @@ def figure_9(only: Iterable[str] = (), **settings: Any) -> Iterable[Row]:
 
 
 _ALL = (
-    Experiment(
-        "denovas_figure_3",
-        "Rosasco et al. (2013), figure 3: the norm term and a nearly constant variable",
-        denovas.figure_3,
-        draws(20),
-        draws(1),
-        ("draw", "nu", "choice"),
-        tables.denovas_figure_3,
-        general_figures.strip("tau", "nu", "choice", "selected"),
-    ),
-    Experiment(
-        "nvsd_protocol",
-        "Gregorova et al. (2018), tables of E1 to E3: RMSE (Tanimoto distance)",
-        nvsd.protocol,
-        draws(50),
-        draws(1, n_train=(30, 70)),
-        ("problem", "n", "draw", "groups"),
-        tables.nvsd_protocol,
-        general_figures.errors_against_n,
-        note="Our default is the adaptive metric in the paper's protocol; published is the best "
-        "of the paper's methods.",
-    ),
-    Experiment(
-        "nvsd_twins",
-        "Correlated twins kept together, by the lasso and by the elastic net",
-        nvsd.twins,
-        draws(20),
-        draws(2),
-        ("draw", "estimator", "fraction"),
-        tables.nvsd_twins,
-        general_figures.strip("pairs_whole", "estimator", "fraction"),
-        note="Not in the paper: its claim about the elastic net, made into a count.",
-    ),
+    *DERIVATIVES,
     Experiment(
         "hkl_figure_8",
         f"{BACH}, figure 8: median error over var(f) against p (number of draws), n = 100",
@@ -114,6 +77,18 @@ _ALL = (
         tables.hkl_figure_9,
         hkl_figures.figure_9,
         note=f"Needs the pumadyn tables. {NAMED}",
+        resumes=True,
+    ),
+    Experiment(
+        "hkl_rules",
+        "Hierarchical kernels: rules that choose the hull, on problems they were not made for",
+        hkl_rules.rules,
+        [{}],
+        [{"repeats": 1, "problems": ("few_rows",), "n_alphas": 6}],
+        hkl_rules.KEY,
+        tables.hkl_rules,
+        general_figures.strip("relative_error", "problem", "rule"),
+        note="Not in the paper.",
         resumes=True,
     ),
     Experiment(

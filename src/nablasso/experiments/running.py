@@ -118,6 +118,11 @@ class Reproduction:
         }
 
 
+def draws(repeats: int, **settings: Any) -> list[Unit]:
+    """One unit per draw."""
+    return [{"repeats": 1, "seed": draw, **settings} for draw in range(repeats)]
+
+
 def reproduce(experiment: Experiment, folder: Path, *, quick: bool = False) -> Reproduction:
     """Compute the rows that are missing, then the table and the figure.
 
@@ -141,15 +146,8 @@ def reproduce(experiment: Experiment, folder: Path, *, quick: bool = False) -> R
     todo = [unit for unit in units if experiment.resumes or _name(unit) not in store.done]
     for unit in track(todo, len(todo), experiment.name):
         more = {"done": store.keys} if experiment.resumes else {}
-        try:
-            for row in experiment.run(**unit, **more):
-                store.append(row)
-        except FileNotFoundError as error:
-            raise InvalidDataError(
-                f"{experiment.name} needs a data file that is not there: {error.filename}. Put "
-                "the real tables into a folder and name it in the environment variable "
-                "NABLASSO_DATA."
-            ) from error
+        for row in experiment.run(**unit, **more):
+            store.append(row)
         store.finish(_name(unit))
     return written(experiment, stem, store.rows)
 
@@ -187,9 +185,11 @@ class Store:
         self._file, self._state = Path(f"{stem}.csv"), Path(f"{stem}.json")
         self._key = key
         self._columns: list[str] = []
+        self._appended = False
         self.rows = self._stored_rows()
         self.keys = {self._key_of(row) for row in self.rows}
-        self.done: list[str] = self._stored_units() if self.rows else []
+        units = self._stored_state("done", []) if self.rows else []
+        self.done: list[str] = [str(unit) for unit in units]
 
     def append(self, row: Row) -> None:
         """Add a row, unless one with its key is there."""
@@ -207,11 +207,20 @@ class Store:
             file.write(buffer.getvalue())  # one write, so that a row is there or not
         self.rows.append(text)
         self.keys.add(self._key_of(text))
+        if not self._appended:
+            self._appended = True
+            self._write_state()
 
     def finish(self, unit: str) -> None:
         """Note that a unit is complete."""
-        self.done = list(dict.fromkeys([*self.done, unit]))
-        content = {"done": self.done, "computed_with": computed_with()}
+        if unit not in self.done:
+            self.done.append(unit)
+            self._write_state()
+
+    def _write_state(self) -> None:
+        """Complete units, and where the rows of the last run that added some come from."""
+        with_what = computed_with() if self._appended else self._stored_state("computed_with", {})
+        content = {"done": self.done, "computed_with": with_what}
         with written_whole(self._state) as place:
             place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -236,11 +245,11 @@ class Store:
             )
         return list(reader)
 
-    def _stored_units(self) -> list[str]:
+    def _stored_state(self, name: str, default: Any) -> Any:
         if not self._state.exists():
-            return []
+            return default
         try:
-            return [str(unit) for unit in json.loads(self._state.read_text("utf-8"))["done"]]
+            return json.loads(self._state.read_text("utf-8"))[name]
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidDataError(
                 f"{self._state} cannot be read. Remove it: the stored rows stay, and what is "

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,19 +21,19 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from nablasso.datasets import RealTable, load_leukemia
 from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
     sparse_gradient_path,
 )
-from nablasso.experiments.psd_regression import data_folder
+from nablasso.exceptions import InvalidDataError
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
 
-FILE = "leukemia.csv.gz"
 FRACTIONS = tuple(float(f) for f in np.geomspace(0.8, 0.1, 6).round(4))  # of alpha_max
 SETTINGS: Row = {"standardize": False, "tol": 1e-4}
 AFFINE = Polynomial(degree=1, offset=1.0)
@@ -55,12 +54,14 @@ LIMIT = 1.0  # C of the support vector machine
 GL_FEATURES = 6
 
 
-def read_leukemia(path: Path) -> tuple[Array, Array, Array, Array]:
+def divided(table: RealTable) -> tuple[Array, Array, Array, Array]:
     """X and y (1 for ALL, -1 for AML) of the training rows, then of the test rows."""
-    table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
-    genes = [name for name in table.dtype.names or () if name not in ("split", "target")]
-    X = np.array([table[name] for name in genes], dtype=float).T
-    y, train = np.where(table["target"] == "ALL", 1.0, -1.0), table["split"] == "train"
+    if table.train is None:
+        raise InvalidDataError(
+            f"The table from {table.source} does not say which rows are for training; the file "
+            "leukemia.csv.gz does. Put it into the folder named by NABLASSO_DATA."
+        )
+    X, y, train = table.X, np.where(table.y == "ALL", 1.0, -1.0), table.train
     return X[train], y[train], X[~train], y[~train]
 
 
@@ -75,7 +76,7 @@ def table_2(
     alpha of the nested way only. Then the support vector machine on all genes and gradient
     learning without sparsity with six directions.
     """
-    data = read_leukemia(data_folder() / FILE) if data is None else data
+    data = divided(load_leukemia()) if data is None else data
     X, y, X_test, y_test = data
     steps = np.sort(np.array(list(fractions)))[::-1]
     for form in forms:

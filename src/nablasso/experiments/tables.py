@@ -203,6 +203,23 @@ def hkl_figure_8(rows: Rows) -> list[Line]:
     return [line for line in found if line.paper or line.default]
 
 
+def hkl_rules(rows: Rows) -> list[Line]:
+    """Variables too many and too few, exact hulls, median error over var(f)."""
+    found = []
+    for problem, rule in _combinations(rows, "problem", "rule"):
+        part = where(rows, problem=problem, rule=rule)
+        wrong = f"{mean(part, 'too_many', 2)} / {mean(part, 'too_few', 2)}"
+        known = [row["hull_exact"] == "True" for row in part if row["hull_exact"]]
+        hull = f", hull exact in {sum(known)} of {len(known)}" if known else ""
+        error = np.median(column(part, "relative_error"))
+        words = f"too many / too few {wrong}{hull}, error {error:.3f}"
+        is_default = rule == "1se, pruned"  # what HierarchicalKernelRegressorCV does
+        found.append(
+            Line(f"{problem}, {rule}", "", "" if is_default else words, words if is_default else "")
+        )
+    return found
+
+
 def hkl_figure_9(rows: Rows) -> list[Line]:
     """Median test error over the variance of y, and the number of splits."""
     default = "HKL hermite + pruning"

@@ -113,8 +113,9 @@ class _AnovaOperator(KernelOperator):
 
     def slopes(self, u: Array) -> Array:
         G = np.empty(self.Z.shape)
+        own = np.broadcast_to(u, (len(self.Z), len(self.X)))
         for rows, (k, slope, _) in self._blocks():
-            G[rows] = np.einsum("aij,aij,j->ia", slope, self._first(k), u)
+            G[rows] = np.einsum("aij,aij,ij->ia", slope, self._first(k), own[rows])
         return G
 
     def dense(self) -> tuple[Array, Array]:

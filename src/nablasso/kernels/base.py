@@ -14,6 +14,8 @@ in O(m n d) time and O(m n) memory. The matrix ``L`` (m d x n d) is never formed
 
 Why two half-steps. In the dual solver ``u`` is a function of ``D' v``. So ``push(v)`` gives
 ``D' v`` and a carry that ``pull(u, v, carry)`` reuses: three matrix products in all, not four.
+The carry is the smaller of what both need: an (m, d) array, or with more columns than rows an
+(m, n) one, and then no temporary is as large as the table.
 """
 
 from __future__ import annotations
@@ -41,6 +43,11 @@ def row_blocks(n_rows: int, row_length: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
+def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of columns of an (n_rows, n_columns) array, each of about ``BLOCK_ELEMENTS``."""
+    yield from row_blocks(n_columns, n_rows)
+
+
 def positive(value: Any, name: str) -> float:
     """``value`` as a float, or an error that names the parameter."""
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
@@ -65,7 +72,11 @@ class KernelOperator(ABC):
 
     @abstractmethod
     def slopes(self, u: Array) -> Array:
-        """``D u`` at ``Z``, shape (m, d): gradients of a function without derivative terms."""
+        """``D u`` at ``Z``, shape (m, d): gradients of a function without derivative terms.
+
+        ``u`` (n,), or (m, n) when every point of ``Z`` has coefficients of its own: row i of the
+        result is then ``sum_j u_ij dk(z_i, x_j)``.
+        """
 
     @abstractmethod
     def dense(self) -> tuple[Array, Array]:

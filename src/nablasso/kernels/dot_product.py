@@ -9,7 +9,8 @@ With ``K1 = phi'``, ``K2 = phi''`` (m x n) and ``T[i,j] = z_i . v_j``
 * ``D' v = rows(Z . (K1 v))``
 * ``D u + L v = K1 v + (K2 * T + K1 diag(u)) X``
 
-again three matrix products.
+again three matrix products, of which :meth:`push` makes ``K1 v``, or with more columns than rows
+``T``, and hands it on.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
+from nablasso.kernels.base import Array, Kernel, KernelOperator, column_blocks, row_blocks
 
 
 class DotProductKernel(Kernel):
@@ -88,6 +89,7 @@ class DotProductOperator(KernelOperator):
     def __init__(self, kernel: DotProductKernel, Z: Array, X: Array) -> None:
         self.Z, self.X = Z, X
         self.K0, self.K1, self.K2 = kernel.profile(Z @ X.T)
+        self.wide = X.shape[1] > len(X)
 
     def gram(self) -> Array:
         """``K0``."""
@@ -98,12 +100,21 @@ class DotProductOperator(KernelOperator):
         return np.asarray((self.K1 * u) @ self.X)
 
     def push(self, v: Array) -> tuple[Array, Array]:
-        """``D' v``, and ``K1 v``."""
+        """``D' v``, and ``K1 v`` or ``T``."""
+        if self.wide:
+            T = self.Z @ v.T
+            return np.einsum("ij,ij->i", self.K1, T), T
         K1v = self.K1 @ v
         return np.einsum("ia,ia->i", self.Z, K1v), K1v
 
     def pull(self, u: Array, v: Array, carry: Array) -> Array:
         """``K1 v + (K2 * T + K1 diag(u)) X``."""
+        if self.wide:
+            B = carry * self.K2 + self.K1 * u
+            G = np.empty(self.Z.shape)
+            for columns in column_blocks(*self.Z.shape):
+                G[:, columns] = B @ self.X[:, columns] + self.K1 @ v[:, columns]
+            return G
         G = carry.copy()
         for rows in row_blocks(*self.K1.shape):
             B = self.Z[rows] @ v.T

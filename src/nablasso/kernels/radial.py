@@ -11,7 +11,8 @@ So with ``K1 = phi'``, ``K2 = phi''`` (m x n), ``T[i,j] = delta_ij . v_j``
 * ``D' v = -rowsum(K1 * T) = (K1 t) - rows(Z . (K1 v))`` with ``t_j = x_j . v_j``
 * ``D u + L v = -K1 v - (diag(B 1) Z - B X)`` with ``B = K2 * T - K1 diag(u)``
 
-which are three matrix products: ``K1 v``, ``Z v'`` and ``B X``.
+which are three matrix products: ``K1 v``, ``Z v'`` and ``B X``. :meth:`push` makes the first and
+hands it on, or with more columns than rows the second, ``T``: then ``D' v = -rowsum(K1 * T)``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from nablasso.exceptions import NotTwiceDifferentiableError
-from nablasso.kernels.base import Array, Kernel, KernelOperator, positive, row_blocks
+from nablasso.kernels.base import (
+    Array,
+    Kernel,
+    KernelOperator,
+    column_blocks,
+    positive,
+    row_blocks,
+)
 from nablasso.kernels.width import width_by_rule
 
 
@@ -112,20 +120,26 @@ class _RadialOperator(KernelOperator):
         r /= 2
         self.Z, self.X = Z, X
         self.K0, self.K1, self.K2 = kernel.profile(r)
+        self.wide = X.shape[1] > len(X)
 
     def gram(self) -> Array:
         return self.K0
 
     def slopes(self, u: Array) -> Array:
-        B = self.K1 * u
-        return np.asarray(B.sum(axis=1)[:, None] * self.Z - B @ self.X)
+        return self._gradients(-(self.K1 * u))
 
     def push(self, v: Array) -> tuple[Array, Array]:
-        K1v = self.K1 @ v
         t = np.einsum("ja,ja->j", self.X, v)
+        if self.wide:
+            T = self.Z @ v.T
+            T -= t
+            return -np.einsum("ij,ij->i", self.K1, T), T
+        K1v = self.K1 @ v
         return self.K1 @ t - np.einsum("ia,ia->i", self.Z, K1v), K1v
 
     def pull(self, u: Array, v: Array, carry: Array) -> Array:
+        if self.wide:
+            return self._gradients(carry * self.K2 - self.K1 * u, v)
         t = np.einsum("ja,ja->j", self.X, v)
         G = -carry
         for rows in row_blocks(*self.K1.shape):
@@ -135,6 +149,18 @@ class _RadialOperator(KernelOperator):
             B -= self.K1[rows] * u
             G[rows] -= B.sum(axis=1)[:, None] * self.Z[rows]
             G[rows] += B @ self.X
+        return G
+
+    def _gradients(self, B: Array, v: Array | None = None) -> Array:
+        """``-K1 v - (diag(B 1) Z - B X)`` in blocks of columns."""
+        sums = B.sum(axis=1)[:, None]
+        G = np.empty(self.Z.shape)
+        for columns in column_blocks(*self.Z.shape):
+            block = B @ self.X[:, columns]
+            block -= sums * self.Z[:, columns]
+            if v is not None:
+                block -= self.K1 @ v[:, columns]
+            G[:, columns] = block
         return G
 
     def dense(self) -> tuple[Array, Array]:

@@ -8,7 +8,8 @@ every ``k``.
 **How many.** With absolute errors ``e_i(k)`` on the held-out rows and ``k*`` of smallest mean, the
 choice is the smallest ``k`` that is not clearly worse,
 
-.. math:: \bar\delta \le c\,\mathrm{se}(\delta), \qquad \delta_i = e_i(k) - e_i(k^*), \; c = 2,
+.. math:: \bar\delta \le \min\big(c\,\mathrm{se}(\delta),\; \bar e(k^*) / 10\big), \qquad
+          \delta_i = e_i(k) - e_i(k^*), \; c = 2,
 
 a paired comparison, which takes out what rows have in common. Absolute errors, because a few rows
 with large values would decide for squared ones.
@@ -23,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.metric.nested import Fit, fit_groups, ranking, sizes
-from nablasso.metric.paired import paired
+from nablasso.metric.paired import paired, tolerance
 from nablasso.metric.sample import Sample
+from nablasso.metric.screening import screened
 from nablasso.metric.search import follow
 from nablasso.metric.start import Start
 
@@ -54,7 +56,7 @@ def fit_fold(
     sample: Sample, train: Index, test: Index, starts: Sequence[Start], largest: int
 ) -> FoldFits:
     """Learn the metric on the training rows, fit nested models, predict the test rows."""
-    inner = sample.rows(train)
+    inner = screened(sample.rows(train))
     metric = follow(inner, starts)
     order = ranking(inner, metric)
     tried = sizes(min(largest, sample.n_groups), int(sample.kept.sum()))
@@ -91,9 +93,11 @@ def absolute_errors(sample: Sample, folds: Sequence[FoldFits]) -> tuple[Array, A
 
 def fewest(errors: Array, weights: Array, clearly: float = CLEARLY) -> tuple[int, int]:
     """Index of the smallest model not clearly worse than the best, and of the best."""
-    best = int(np.argmin(errors @ weights))
+    curve = errors @ (weights / weights.sum())
+    best = int(np.argmin(curve))
+    size = float(curve[best]) if errors.min(initial=0.0) >= 0 else np.inf  # scores have no zero
     for k in range(best):
         loss = paired(errors[k] - errors[best], weights)
-        if loss.mean <= clearly * loss.error:
+        if loss.mean <= tolerance(loss, clearly, size):
             return k, best
     return best, best

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+TENTH = 0.1
+
 
 class Difference(NamedTuple):
     """Weighted mean of a difference between rows, and its standard error."""
@@ -22,3 +24,11 @@ def paired(differences: Array, weights: Array) -> Difference:
     weights = weights / weights.sum()
     mean = float(weights @ differences)
     return Difference(mean, float(np.sqrt(weights**2 @ (differences - mean) ** 2)))
+
+
+def tolerance(loss: Difference, clearly: float, error: float) -> float:
+    """How much worse than ``error`` a smaller model may be: not clearly, and never by a tenth.
+
+    With few rows hardly anything is clear, and a model must not lose half of what it predicts.
+    """
+    return min(clearly * loss.error, TENTH * error)

@@ -126,14 +126,14 @@ class Walk:
 
 
 def initial_scales(sample: Sample, start: Start) -> Array:
-    """Ones, or for a forward start ones on the groups taken in one by one.
+    """Ones, on the open groups if not all are; for a forward start on groups taken in one by one.
 
     Each step tries every group and takes the one of smallest leave-one-out error, as long as the
     criterion falls. With far more columns than rows all variables together tell nothing, while one
     or two of them may.
     """
     if not start.forward:
-        return np.ones(sample.n_groups)
+        return np.ones(sample.n_groups) if sample.open is None else sample.open.astype(float)
     scales, reached = sample.kept.astype(float), np.inf
     for _ in range(min(MAX_FORWARD, sample.n_groups)):
         tried = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,23 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
+class Shortlist(NamedTuple):
+    """What screening looks at again on other rows (:mod:`nablasso.metric.screening`).
+
+    ``columns`` (k,) and ``pairs`` (m, 2) of columns, the most promising on all rows.
+    """
+
+    columns: Index
+    pairs: Index
+
+
 @dataclass(frozen=True)
 class Sample:
     """Rows with one or several targets.
 
     ``X`` (n, d), ``Y`` (n, q), ``weights`` (n,) adding up to one. ``labels`` (d,) numbers the
-    group of each column from 0; groups in ``kept`` (one flag per group) are never dropped.
+    group of each column from 0; groups in ``kept`` (one flag per group) are never dropped. On a
+    wide table a search begins from the groups that are ``open``, found on these very rows.
     """
 
     X: Array
@@ -25,6 +37,8 @@ class Sample:
     weights: Array
     labels: Index
     kept: Mask
+    shortlist: Shortlist | None = None
+    open: Mask | None = None
 
     @property
     def n_groups(self) -> int:
@@ -32,10 +46,14 @@ class Sample:
         return len(self.kept)
 
     def rows(self, chosen: Index | Mask) -> Sample:
-        """Some of the rows, their weights adding up to one again."""
+        """Some of the rows, their weights adding up to one again; what is open is forgotten."""
         weights = self.weights[chosen]
         return replace(
-            self, X=self.X[chosen], Y=self.Y[chosen], weights=weights / float(weights.sum())
+            self,
+            X=self.X[chosen],
+            Y=self.Y[chosen],
+            weights=weights / float(weights.sum()),
+            open=None,
         )
 
     def first(self, n_rows: int) -> Sample:
@@ -48,7 +66,14 @@ class Sample:
         new = np.empty(self.n_groups, dtype=np.intp)
         new[chosen] = np.arange(len(chosen))
         kept = np.ones(len(chosen), dtype=bool)
-        return replace(self, X=self.X[:, columns], labels=new[self.labels[columns]], kept=kept)
+        return replace(
+            self,
+            X=self.X[:, columns],
+            labels=new[self.labels[columns]],
+            kept=kept,
+            shortlist=None,
+            open=None,
+        )
 
     def columns(self, chosen: Index) -> Index:
         """Columns of the given groups, in the order of the table."""

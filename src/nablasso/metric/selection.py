@@ -24,6 +24,7 @@ from nablasso.metric.needed import needed
 from nablasso.metric.nested import ranking
 from nablasso.metric.paired import paired
 from nablasso.metric.sample import Sample
+from nablasso.metric.screening import screened
 from nablasso.metric.search import Trail, best_of_families, plain, search
 from nablasso.metric.start import Start
 from nablasso.metric.twins import with_twins
@@ -103,7 +104,7 @@ def select(
     An interrupt ends the work as soon as one fold of every candidate is done, with what is known
     by then; before that it is passed on.
     """
-    trails = best_of_families(search(sample, starts), N_TRAILS)
+    trails = best_of_families(search(screened(sample), starts), N_TRAILS)
     candidates = [Candidate(trail, [], np.empty((0, 0)), np.empty(0)) for trail in trails]
     given_up: list[Candidate] = []
     interrupted = False

@@ -72,7 +72,8 @@ class Start:
         if isinstance(self.kernel, AdditivePower):
             Phi, _ = self.kernel.features(X)
             mean = float(weights @ np.einsum("ib,ib->i", Phi, Phi)) or 1.0
-            return clone(self.kernel).set_params(offset=self.kernel.offset * mean), 1.0
+            offset = float(f"{self.kernel.offset * mean:.3g}")  # a number that people can read
+            return clone(self.kernel).set_params(offset=offset), 1.0
         if isinstance(self.kernel, DotProductKernel):
             width = float(np.sqrt(weights @ np.einsum("ia,ia->i", X, X)))
         else:

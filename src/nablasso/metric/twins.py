@@ -32,10 +32,11 @@ ROUNDING = 1e-9  # relative difference between the errors of a fit with and with
 def group_correlations(sample: Sample, chosen: Index) -> Array:
     """Largest absolute correlation between columns of two groups, (chosen, all groups)."""
     out = np.zeros((len(chosen), sample.n_groups))
+    columns = sample.columns(chosen)
+    sizes = absolute_correlations(sample.X, sample.weights, columns)
     for row, group in enumerate(chosen):
-        own = np.flatnonzero(sample.labels == group)
-        sizes = absolute_correlations(sample.X, sample.weights, own)
-        np.maximum.at(out[row], sample.labels, sizes.max(axis=0))
+        own = sizes[sample.labels[columns] == group]
+        np.maximum.at(out[row], sample.labels, own.max(axis=0))
     return out
 
 

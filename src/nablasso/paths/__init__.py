@@ -3,6 +3,7 @@
 from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Family, Formulation
 from nablasso.paths.feature_family import FeatureFamily
 from nablasso.paths.landmark_family import LandmarkFamily
+from nablasso.paths.smooth_feature_family import SmoothFeatureFamily
 from nablasso.paths.spaces import family_in
 from nablasso.paths.statistics_family import StatisticsFamily
 from nablasso.paths.walk import alpha_grid, support_of, walk_path
@@ -14,6 +15,7 @@ __all__ = [
     "FeatureFamily",
     "Formulation",
     "LandmarkFamily",
+    "SmoothFeatureFamily",
     "StatisticsFamily",
     "alpha_grid",
     "family_in",

@@ -216,11 +216,16 @@ class Family:
         """
         X = self.table.X
         if Z is None:
-            Z, weights = X + 0.25 * (np.roll(X, 1, axis=0) - X), self.table.weights
+            Z, weights = np.roll(X, 1, axis=0), self.table.weights
+            Z -= X
+            Z *= 0.25
+            Z += X
         function = replace(self.function(solution), columns=np.arange(X.shape[1]))
         gradients = function.gradients(Z)
-        there = float(np.sqrt(np.average(gradients**2, axis=0, weights=weights)).sum())
-        here = float(np.sqrt(np.sum(solution.point.g**2, axis=0)).sum())
+        shares = np.full(len(Z), 1 / len(Z)) if weights is None else weights / weights.sum()
+        there = float(np.sqrt(np.einsum("ia,ia,i->a", gradients, gradients, shares)).sum())
+        g = solution.point.g
+        here = float(np.sqrt(np.einsum("ia,ia->a", g, g)).sum())
         return there / here if here > 0 else 1.0
 
     def _scales_of(self, support: Mask) -> Array:

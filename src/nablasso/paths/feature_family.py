@@ -25,6 +25,7 @@ from nablasso.spaces import (
     SMALLEST_RIDGE,
     FeatureRidge,
     FeatureSpace,
+    FourierFeatures,
     Function,
     PenaltyPoints,
     Refit,
@@ -63,17 +64,16 @@ class FeatureFamily(Family):
     def _build(self) -> None:
         if not self.is_squared:
             raise InvalidParameterError(
-                f'space="fourier" serves the squared loss; got {self.loss!r}. Use space="nystrom" '
-                'or space="exact" for other losses and for classification.'
+                f"Moments of rows serve the squared loss alone; got {self.loss!r}. Other losses "
+                "need the rows at every step: use SmoothFeatureFamily."
             )
-        self.features = draw_fourier(
-            self.formulation.kernel,
-            self.scales,
-            self.n_components,
-            self.sampling,
-            self.random_state,
-        )
+        self.features = self._draw(self.scales, self.table.X)
         self._compress()
+
+    def _draw(self, scales: Array, X: Array) -> FourierFeatures:
+        """Features of the kernel at these scales for the rows ``X``."""
+        kernel, m = self.formulation.kernel, self.n_components
+        return draw_fourier(kernel, scales, m, self.sampling, self.random_state, X)
 
     def _compress(self) -> None:
         """Moments of the rows, and (P) on pseudo-rows."""
@@ -139,8 +139,9 @@ class FeatureFamily(Family):
         if not support.any():
             data = (kernel, X, table.y, table.weights, columns)
             return kernel_ridge(*data, scales=scales, fit_intercept=intercept)
-        features = draw_fourier(kernel, scales, self.n_components, self.sampling, self.random_state)
-        ridge = FeatureRidge(features, X, table.y, table.weights, fit_intercept=intercept)
+        ridge = FeatureRidge(
+            self._draw(scales, X), X, table.y, table.weights, fit_intercept=intercept
+        )
         return ridge.refit(columns)
 
     def function(self, solution: Solution) -> Function:
@@ -163,6 +164,7 @@ class FeatureFamily(Family):
         sample = first_rows(self.table, n)
         formulation = replace(self.formulation, length_scale=self.width)
         exact = Family(sample, formulation, metric=self.metric)
+        exact.loss = self.loss  # its thresholds are those of all rows
         ours = copy(self)
         ours.table, ours.points = sample, None
         ours._compress()

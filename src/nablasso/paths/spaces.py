@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.losses import Squared
 from nablasso.paths.family import Family, Formulation
 from nablasso.paths.feature_family import FeatureFamily
 from nablasso.paths.landmark_family import LandmarkFamily
+from nablasso.paths.smooth_feature_family import SmoothFeatureFamily
 from nablasso.preparation import Table
 from nablasso.spaces import FourierSpace, NystromSpace, PenaltyPoints, SpaceChoice
 
@@ -31,7 +33,8 @@ def family_in(
     data = (table, formulation, multiplier, points, metric)
     family: Family
     if isinstance(choice.space, FourierSpace):
-        family = FeatureFamily(
+        kind = FeatureFamily if isinstance(formulation.loss, Squared) else SmoothFeatureFamily
+        family = kind(
             *data,
             n_components=n_components,
             sampling=choice.space.sampling,

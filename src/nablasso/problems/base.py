@@ -70,7 +70,15 @@ def between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
     """``a + t (b - a)``."""
     if a is b or t == 1.0:
         return b
-    return DualPoint(*(x + t * (y - x) for x, y in zip(a, b, strict=True)))
+    return DualPoint(*(_mixed(x, y, t) for x, y in zip(a, b, strict=True)))
+
+
+def _mixed(x: Array, y: Array, t: float) -> Array:
+    """``x + t (y - x)`` with no other array of that size."""
+    out = y - x
+    out *= t
+    out += x
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +144,7 @@ class Problem(ABC):
 
     def squared_norm(self, point: DualPoint) -> float:
         """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
-        return float(point.u @ point.values + np.sum(point.s * point.g) / (2 * self.ridge))
+        return float(point.u @ point.values + np.vdot(point.s, point.g) / (2 * self.ridge))
 
     def primal_dual(self, point: DualPoint) -> tuple[float, float]:
         """Primal and dual objective at a dual point, without further products."""
@@ -187,7 +195,7 @@ class Problem(ABC):
         gap = max(primal - dual, 0.0)
         partition = self.penalty.partition
         norms = np.sqrt(np.einsum("ia,ia->a", point.g, point.g))
-        size = np.sqrt(np.sum(self.root**2 * self.space.derivative_diagonal(), axis=0))
+        size = np.sqrt((self.root**2).ravel() @ self.space.derivative_diagonal())
         slack = size * np.sqrt(gap / (2 * self.ridge))
         room = np.maximum(self.penalty.radius(self.alpha) - partition.norms(point.s), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,12 +8,11 @@ quadratic, everything in a dual point is affine in ``s``, and a dual point costs
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.problems.base import Array, DualPoint, Problem
 
@@ -37,7 +36,8 @@ class SquaredProblem(Problem):
         v = self.coefficient(s)
         Dv, carry = self.space.push(v)
         u = self.P @ (self.y - Dv)
-        g = self.space.pull(u, v, carry) * self.root
+        g = self.space.pull(u, v, carry)
+        g *= self.root
         return DualPoint(s, u, self.space.gram @ u + Dv, g)
 
     def alpha_max_and_scale(self) -> tuple[float, float]:
@@ -69,29 +69,30 @@ class SquaredProblem(Problem):
         ``tol``, one product an iteration; where ``max_iter`` of them do not get there and
         ``direct`` allows it, the least-norm solution up to ``MAX_DIRECT`` unknowns.
         """
-        columns = np.flatnonzero(self.penalty.partition.spread(self.penalty.weights > 0))
+        free = self.penalty.partition.spread(self.penalty.weights == 0)
+        linear = replace(self, y=np.zeros_like(self.y))  # without y, g is linear in s
+
+        def product(s: Array) -> Array:
+            g = linear.dual_point(s).g
+            if free.any():
+                g[:, free] = 0.0
+            return g
+
+        rhs = self.dual_point(np.zeros(self.space.points.shape)).g
+        rhs *= np.where(free, 0.0, -1.0)
+        delta = damping * top_eigenvalue(product, rhs, POWER_STEPS) if damping else 0.0
+        first = None if start is None else np.where(free, 0.0, start)
+        solution, converged = conjugate_gradients(product, rhs, delta, first, tol, max_iter)
+        if not converged and direct and rhs.size <= MAX_DIRECT:
+            return self._least_norm_dual(np.flatnonzero(~free))
+        return solution
+
+    def _least_norm_dual(self, columns: NDArray[np.intp]) -> Array:
+        """The least-norm solution of ``M s = -g(0)`` on the given columns of ``s``."""
         s = np.zeros(self.space.points.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
-        product = self._hessian_product(columns)
-        delta = damping * top_eigenvalue(product, rhs, POWER_STEPS) if damping else 0.0
-        first = None if start is None else start[:, columns].ravel()
-        M = LinearOperator((rhs.size, rhs.size), lambda x: product(x) + delta * x, dtype=float)
-        solution, unconverged = cg(M, rhs, x0=first, rtol=tol, maxiter=max_iter)
-        if unconverged and direct and rhs.size <= MAX_DIRECT:
-            solution = _least_norm(self._dense_hessian(columns), rhs)
-        s[:, columns] = solution.reshape(len(s), -1)
+        s[:, columns] = _least_norm(self._dense_hessian(columns), rhs).reshape(len(s), -1)
         return s
-
-    def _hessian_product(self, columns: NDArray[np.intp]) -> Callable[[Array], Array]:
-        """Product with ``M`` on the given columns of ``s``, flattened."""
-        s = np.zeros(self.space.points.shape)
-        at_zero = self.dual_point(s).g
-
-        def product(flat: Array) -> Array:
-            s[:, columns] = flat.reshape(len(s), -1)
-            return np.asarray((self.dual_point(s).g - at_zero)[:, columns].ravel())
-
-        return product
 
     def _dense_hessian(self, columns: NDArray[np.intp]) -> Array:
         """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
@@ -101,6 +102,48 @@ class SquaredProblem(Problem):
         D, L = D[kept], L[np.ix_(kept, kept)]
         root = np.repeat(self.root.ravel(), len(columns))
         return np.asarray((L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge))
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array],
+    residual: Array,
+    delta: float,
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, bool]:
+    """Solve ``(M + delta) x = rhs`` and say whether the residual came under ``tol`` of ``rhs``.
+
+    ``residual`` is the right-hand side and is overwritten: three arrays of its size and the one
+    that ``product`` makes are all that is held.
+    """
+    target = (tol * float(np.linalg.norm(residual))) ** 2
+    x = np.zeros_like(residual) if start is None else start.copy()
+    if start is not None:
+        residual -= product(x)
+        _add(residual, -delta, x)
+    rho = float(np.vdot(residual, residual))
+    direction = residual.copy()
+    for _ in range(max_iter):
+        if rho <= target:
+            break
+        q = product(direction)
+        _add(q, delta, direction)
+        step = rho / float(np.vdot(direction, q))
+        _add(x, step, direction)
+        _add(residual, -step, q)
+        del q
+        rho, before = float(np.vdot(residual, residual)), rho
+        direction *= rho / before
+        direction += residual
+    return x, rho <= target
+
+
+def _add(to: Array, factor: float, x: Array) -> None:
+    """``to += factor * x``, a row at a time: no temporary of their size."""
+    if factor:
+        for row, other in zip(to, x, strict=True):
+            row += factor * other
 
 
 def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:

@@ -35,6 +35,7 @@ TINY = 1e-300
 MAX_FACTORED = 3000
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
+POLISH_SIZE = 5_000_000  # unknowns up to which a solution is polished
 
 
 class DualSolver(Solver[SquaredProblem]):
@@ -59,11 +60,13 @@ class DualSolver(Solver[SquaredProblem]):
         self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Minimise the dual from ``start`` (zero by default)."""
-        s = np.zeros(problem.space.points.shape) if start is None else start
-        point = problem.feasible_point(s)
+        shape = problem.space.points.shape
+        point = problem.feasible_point(np.zeros(shape) if start is None else start)
         run = _Run(problem, point, start is not None and _settled(problem, point))
+        del point  # the run moves on from it
         target = self.tol * problem.reference
-        rescue = max(self.spectral_steps, s.size)
+        size = shape[0] * shape[1]
+        rescue = max(self.spectral_steps, size)
         status, n_iter = Status.MAX_ITER, 0
         try:
             for n_iter in range(self.max_iter + 1):
@@ -76,7 +79,7 @@ class DualSolver(Solver[SquaredProblem]):
                     break
                 if n_iter == self.max_iter:
                     break
-                if n_iter == rescue and s.size <= MAX_FACTORED:
+                if n_iter == rescue and size <= MAX_FACTORED:
                     run = self._factored(problem, run.point.s)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
                 if not (run.spectral() if early else run.accelerated()):
@@ -91,8 +94,11 @@ class DualSolver(Solver[SquaredProblem]):
         """Spend up to twice as many products again to bring the gap far below ``tol``.
 
         Two runs that differ by rounding then give the same answer to many digits. Nothing is done
-        where a looser ``tol`` than the default was asked for, or was not reached.
+        where a looser ``tol`` than the default was asked for, or was not reached, nor with more
+        than ``POLISH_SIZE`` unknowns, where two solutions at once would be too many.
         """
+        if solution.point.s.size > POLISH_SIZE:
+            return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)
         if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED or budget < 1:
@@ -120,6 +126,11 @@ def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
     return not np.any(derivative[inside] > NEARLY_FLAT * largest)
 
 
+def _distance2(a: Array, b: Array) -> float:
+    """Squared distance, a row at a time: no temporary of their size."""
+    return float(sum(np.vdot(row, row) for row in (x - y for x, y in zip(a, b, strict=True))))
+
+
 @dataclass
 class _Run:
     """The iterate and what the step rules remember of it."""
@@ -141,14 +152,16 @@ class _Run:
     def spectral(self) -> bool:
         """One step along the spectral projected gradient; False when nothing moves any more."""
         here = self.point
-        target = self._prox(here.s - self.step * here.g, self.step)
-        move = target - here.s
-        length2 = float(np.sum(move**2))
+        target = self._forward(here, self.step)
+        length2 = _distance2(target, here.s)
         if length2 <= TINY:
             return False
         there = self.problem.dual_point(target)
+        move = target - here.s
         change = there.g - here.g
-        slope, bend = float(np.sum(move * here.g)), float(np.sum(move * change))
+        slope, bend = float(np.vdot(move, here.g)), float(np.vdot(move, change))
+        change2 = float(np.vdot(change, change))
+        del move, change  # arrays as large as the table: none is kept longer than needed
         h_there = self._h(target)
         drop = slope + h_there - self.h  # directional derivative bound, negative
         self.projected = self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop
@@ -161,7 +174,7 @@ class _Run:
             self.smooth += slope + bend / 2
         self.h, self.point, self.previous = h_there, there, None
         self.recent.append(self.smooth + self.h)
-        self._learn(length2, bend, float(np.sum(change**2)))
+        self._learn(length2, bend, change2)
         return True
 
     def accelerated(self) -> bool:
@@ -169,16 +182,16 @@ class _Run:
         here, before = self.point, self.previous or self.point
         following = (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
         ahead = between(before, here, 1 + (self.momentum - 1) / following)
-        target = self._prox(ahead.s - ahead.g / self.curvature, 1 / self.curvature)
+        target = self._forward(ahead, 1 / self.curvature)
         there = self.problem.dual_point(target)
         move = target - ahead.s
-        length2, bend = float(np.sum(move**2)), float(np.sum(move * (there.g - ahead.g)))
+        length2, bend = float(np.vdot(move, move)), float(np.vdot(move, there.g - ahead.g))
         if bend > self.curvature * length2 * (1 + 1e-9):  # the constant was too small: try again
             self.curvature = 1.05 * bend / length2
             return True
         if length2 <= TINY:
             return False
-        uphill = float(np.sum((ahead.s - target) * (target - here.s))) > 0
+        uphill = float(np.vdot(move, target - here.s)) < 0
         self.momentum = 1.0 if uphill else following
         self.previous, self.point = (there if uphill else here), there
         self.projected = True
@@ -194,14 +207,17 @@ class _Run:
     def _first_step(self) -> float:
         """Inverse curvature along the first gradient: one product."""
         g = self.point.g
-        length2 = float(np.sum(g**2))
+        length2 = float(np.vdot(g, g))
         if length2 <= TINY:
             return 1.0
-        bend = float(np.sum(g * (self.problem.dual_point(self.point.s + g).g - g)))
+        bend = float(np.vdot(g, self.problem.dual_point(self.point.s + g).g)) - length2
         self.curvature = max(bend / length2, TINY)
         return length2 / bend if bend > 0 else 1.0
 
-    def _prox(self, s: Array, step: float) -> Array:
+    def _forward(self, point: DualPoint, step: float) -> Array:
+        """A gradient step, then the proximal operator of ``h``."""
+        s = point.g * -step
+        s += point.s
         return self.problem.penalty.prox_conjugate(s, step, self.problem.alpha)
 
     def _h(self, s: Array) -> float:

@@ -8,7 +8,14 @@ from nablasso.spaces.choice import (
     choose_space,
 )
 from nablasso.spaces.compressed import FeatureSpace
+from nablasso.spaces.feature_machine import (
+    MachineData,
+    best_feature_machine,
+    feature_machine,
+    feature_refit,
+)
 from nablasso.spaces.feature_ridge import FeatureRidge
+from nablasso.spaces.feature_rows import FeatureRows
 from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
 from nablasso.spaces.frozen import FrozenSpace
@@ -45,11 +52,13 @@ __all__ = [
     "ExactSpace",
     "FeatureMap",
     "FeatureRidge",
+    "FeatureRows",
     "FeatureSpace",
     "FourierFeatures",
     "FourierSpace",
     "FrozenSpace",
     "Function",
+    "MachineData",
     "Moments",
     "NystromFeatures",
     "NystromSpace",
@@ -61,11 +70,14 @@ __all__ = [
     "SpaceChoice",
     "SufficientStatistics",
     "WeightedRidge",
+    "best_feature_machine",
     "best_machine",
     "choose_space",
     "draw_fourier",
     "draw_nystrom",
     "dual_feasible",
+    "feature_machine",
+    "feature_refit",
     "has_frequencies",
     "kernel_machine",
     "kernel_ridge",

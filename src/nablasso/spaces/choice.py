@@ -2,7 +2,8 @@ r"""Which space: by name, by object, or by what memory and time allow.
 
 * :class:`ExactSpace`: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
 * :class:`FourierSpace`: m random features, one pass over the rows, O(d m^2) a product. It selects
-  where frequencies are sparse, that is with ANOVA kernels. Squared loss.
+  where frequencies are sparse, that is with ANOVA kernels. Other losses than the squared one make a
+  pass at every Newton step.
 * :class:`NystromSpace`: (P) exactly on m landmark rows, the refit on all rows. For the others.
 
 ``"auto"`` takes the exact space while its matrices fit into half of the memory at hand and its
@@ -81,8 +82,6 @@ def choose_space(
     n_rows: int,
     n_columns: int,
     n_components: Any,
-    *,
-    squared: bool = True,
 ) -> SpaceChoice:
     """What ``space`` means for a table of this size.
 
@@ -93,15 +92,13 @@ def choose_space(
     n_rows, n_columns : int
         Penalty points besides the rows count as rows.
     n_components : int
-    squared : bool
-        Whether the loss is the squared one, the only one of Fourier spaces.
     """
     if not isinstance(n_components, int | np.integer) or n_components < 1:
         raise InvalidParameterError(
             f"n_components must be a whole number of at least 1; got {n_components!r}."
         )
     if isinstance(space, str) and space == "auto":
-        fourier = squared and isinstance(kernel, Anova) and has_frequencies(kernel)
+        fourier = isinstance(kernel, Anova) and has_frequencies(kernel)
         return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)
     if isinstance(space, str) and space in SPACES:
         return SpaceChoice(SPACES[space](), space, "asked for")
@@ -136,5 +133,5 @@ def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool)
             FourierSpace(), "fourier", f"{why}; features of this kernel touch few variables each"
         )
     return SpaceChoice(
-        NystromSpace(), "nystrom", f"{why}; no Fourier features select with this kernel and loss"
+        NystromSpace(), "nystrom", f"{why}; no Fourier features select with this kernel"
     )

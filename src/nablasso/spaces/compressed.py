@@ -55,6 +55,8 @@ class FeatureSpace:
     fit_intercept : bool
     S : array, shape (m, m), optional
         Moments of the slopes at the penalty points, where these are not the rows.
+    slopes : Slopes, optional
+        The map that ``S`` would give, where it is known.
 
     Attributes
     ----------
@@ -71,13 +73,16 @@ class FeatureSpace:
         *,
         fit_intercept: bool = True,
         S: Array | None = None,
+        slopes: Slopes | None = None,
     ) -> None:
-        S = moments.S if S is None else S
-        if S is None:
-            raise InvalidParameterError(
-                "A problem with derivatives needs the moments of slopes, and these moments have "
-                "none: make them from Fourier features."
-            )
+        if slopes is None:
+            S = moments.S if S is None else S
+            if S is None:
+                raise InvalidParameterError(
+                    "A problem with derivatives needs the moments of slopes, and these moments "
+                    "have none: make them from Fourier features."
+                )
+            slopes = slope_map(features, S)
         self.features, self.moments, self.fit_intercept = features, moments, fit_intercept
         C, c, square = (
             (moments.C, moments.c, moments.y_variance) if fit_intercept else moments.uncentred()
@@ -88,7 +93,7 @@ class FeatureSpace:
         rest = max(square - float(explained @ explained), 0.0)
         self.y = np.append(explained, np.sqrt(rest))
         self.eigenvalues = np.append(kept, 0.0)
-        self.slopes = _slopes(features, S)
+        self.slopes = slopes
         # of the pseudo-points only the number means something
         self.points: Array = np.zeros((self.slopes.n_points, features.n_columns))
 
@@ -159,7 +164,7 @@ class FeatureSpace:
         return D, G @ G.T
 
 
-class _Slopes(ABC):
+class Slopes(ABC):
     """The map ``w -> (R (omega_a * w))_a`` from (m,) to (k, d), and its adjoint."""
 
     n_points: int
@@ -181,7 +186,7 @@ class _Slopes(ABC):
         """The map as a matrix (k d, m)."""
 
 
-class _SharedSlopes(_Slopes):
+class _SharedSlopes(Slopes):
     """One factor for all variables: dense frequencies."""
 
     def __init__(self, features: FourierFeatures, S: Array) -> None:
@@ -205,7 +210,7 @@ class _SharedSlopes(_Slopes):
         return G.reshape(-1, G.shape[2])
 
 
-class _BlockSlopes(_Slopes):
+class _BlockSlopes(Slopes):
     """One factor for each variable, of the features touching it: sparse frequencies."""
 
     def __init__(self, features: FourierFeatures, S: Array) -> None:
@@ -240,7 +245,7 @@ class _BlockSlopes(_Slopes):
         return G.reshape(-1, self.m)
 
 
-def _slopes(features: FourierFeatures, S: Array) -> _Slopes:
+def slope_map(features: FourierFeatures, S: Array) -> Slopes:
     """The cheaper of the two forms."""
     blocks = sum(len(J) ** 2 for J in features.touching)
     shared = features.n_columns * features.n_components**2

@@ -7,7 +7,8 @@ A frequency ``omega_j`` with amplitude ``a_j`` gives two features,
     \qquad \varphi(z) \cdot \varphi(x) = \sum_j a_j^2 \cos(\omega_j \cdot (z - x)) ,
 
 the cosines first, then the sines: m = 2q features. Drawn as :mod:`nablasso.spaces.frequencies`
-does, the right-hand side has the kernel as its mean and a deviation of order ``m^{-1/2}`` or less.
+does, the right-hand side has the kernel as its mean and a deviation of order ``m^{-1/2}`` or less,
+or, on a lattice, an error that is smaller than any power of m.
 
 **Slopes.** With ``psi = (a sin, -a cos)`` the derivative of a feature is
 ``d_a phi_j = -omega_ja psi_j``, so for ``f = w . phi``
@@ -174,6 +175,7 @@ def draw_fourier(
     n_components: int = 512,
     sampling: str | None = None,
     random_state: Any = 0,
+    points: Array | None = None,
 ) -> FourierFeatures:
     """Draw the features of a kernel.
 
@@ -186,10 +188,14 @@ def draw_fourier(
         the order of the columns: give them in a canonical order, as a
         :class:`~nablasso.preparation.Table` has them, and permuting the input permutes the result.
     n_components : int
-        ``m``; an odd number means the next even one.
+        ``m``; an odd number means the next even one. Fewer come where more would add nothing.
     sampling : {"orthogonal", "quasi", "random"}, optional
-        By default ``"quasi"``, and ``"orthogonal"`` for radial kernels of more than 20 variables.
+        By default a lattice where the kernel has few variables that matter, else ``"quasi"``, and
+        ``"orthogonal"`` for radial kernels of more than 20 variables.
     random_state : int or RandomState
+    points : array, shape (k, d), optional
+        Rows in the order of a table: they say how far lattices must reach. Without them the
+        columns are taken for standardised ones.
 
     Returns
     -------
@@ -201,6 +207,6 @@ def draw_fourier(
         )
     scales = np.asarray(scales, dtype=float)
     drawn: Frequencies = draw_frequencies(
-        kernel, scales, (int(n_components) + 1) // 2, sampling, random_state
+        kernel, scales, (int(n_components) + 1) // 2, sampling, random_state, points
     )
     return FourierFeatures(len(scales), *drawn)

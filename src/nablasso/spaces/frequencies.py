@@ -13,20 +13,24 @@ amplitude ``a^2 = c_T / n_T`` the sum of ``a_j^2 cos(omega_j . delta)`` is unbia
   way to fill it up with such variables.
 
 **Shares of the terms.** A set of ``t`` variables gets a share proportional to ``t``, and sets of
-one variable at least half of what ``MAIN`` frequencies each would need. Where there are fewer
-frequencies than sets of a size, sets are drawn by cutting random permutations of the variables into
-pieces: every variable is touched equally often, and ``a^2`` grows so that the sum stays unbiased.
-Interactions whose set was not drawn are then not in the space: raise the number of features, or
-lower the number of variables, to have them all.
+one variable at least half of what ``MAIN`` frequencies each would need; what they do not need goes
+to the larger sets. Where there are fewer frequencies than sets of a size, sets are drawn by cutting
+random permutations of the variables into pieces: every variable is touched equally often, and
+``a^2`` grows so that the sum stays unbiased. Interactions whose set was not drawn are then not in
+the space, and a warning says so: raise the number of features, or lower the number of variables.
 
-**Sampling.** ``"random"`` is independent. ``"quasi"`` puts points evenly (a shifted additive
-recurrence for sets of a few variables, scrambled Sobol points for radial kernels). ``"orthogonal"``
-makes the directions of each block of ``d`` frequencies orthogonal. Each point has the right
-distribution by itself in all three, so all are unbiased; only their dependence differs.
+**Sampling.** By default the frequencies of a product kernel, a Gaussian one included, are on a
+lattice (:mod:`nablasso.spaces.lattice`) unless drawn ones make a better kernel, as they do where
+many variables matter or frequencies are few. Of drawn ones ``"random"`` is independent. ``"quasi"``
+puts points evenly (a shifted additive recurrence for sets of a few variables, scrambled Sobol
+points for radial kernels). ``"orthogonal"`` makes the directions of each block of ``d`` frequencies
+orthogonal. Each point has the right distribution by itself in all three, so all are unbiased; only
+their dependence differs.
 """
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
@@ -37,11 +41,12 @@ from scipy.special import gammaincinv, ndtri
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.exceptions import InvalidParameterError, MissingInteractionsWarning
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, positive
 from nablasso.kernels.composite import Scaled, Sum
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.spaces.lattice import exact_kernel, kernel_error, lattice
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -51,6 +56,8 @@ SAMPLINGS = ("orthogonal", "quasi", "random")
 MAIN = 8  # frequencies that a function of one variable should have
 FEW = 20  # variables up to which quasi-random points of a radial kernel beat orthogonal ones
 EDGE = 1e-12  # uniform numbers stay this far from 0 and 1
+DIFFERENCES = 400  # between rows, at which lattices are compared
+STRETCHED = 1.25  # as new points may lie a little outside
 
 
 class Frequencies(NamedTuple):
@@ -61,17 +68,34 @@ class Frequencies(NamedTuple):
     amplitudes: Array
 
 
+class Drawing(NamedTuple):
+    """What all draws share: how, by which generator, and scaled differences (k, d) of rows."""
+
+    sampling: str | None
+    rng: Generator
+    differences: Array
+
+
 def draw_frequencies(
-    kernel: Kernel, scales: Array, n: int, sampling: str | None, random_state: Any
+    kernel: Kernel,
+    scales: Array,
+    n: int,
+    sampling: str | None,
+    random_state: Any,
+    points: Array | None = None,
 ) -> Frequencies:
-    """``n`` frequencies of a kernel of the scaled inputs."""
+    """At most ``n`` frequencies of a kernel of the scaled inputs.
+
+    ``points`` (k, d) say how far apart inputs are; without them, as far as standardised ones.
+    """
     if sampling is not None and sampling not in SAMPLINGS:
         raise InvalidParameterError(
             f"sampling must be one of {', '.join(SAMPLINGS)} or None; got {sampling!r}."
         )
     rng = check_random_state(0 if random_state is None else random_state)
-    index, values, amplitudes = _draw(kernel, scales, n, sampling, rng)
-    return Frequencies(index, values * scales[index], amplitudes)
+    how = Drawing(sampling, rng, _differences(points, len(scales)) * scales)
+    drawn = _draw(kernel, scales, n, how)
+    return drawn._replace(values=drawn.values * scales[drawn.columns])
 
 
 def has_frequencies(kernel: Kernel) -> bool:
@@ -84,9 +108,17 @@ def has_frequencies(kernel: Kernel) -> bool:
     return isinstance(base, Gaussian | Matern52 | RationalQuadratic)
 
 
-def _draw(
-    kernel: Kernel, scales: Array, n: int, sampling: str | None, rng: Generator
-) -> Frequencies:
+def _differences(points: Array | None, d: int) -> Array:
+    """Differences of some rows, a little stretched; always the same for the same rows."""
+    rng = np.random.RandomState(0)
+    if points is None or len(points) < 2:
+        return np.asarray(STRETCHED * np.sqrt(2) * rng.standard_normal((DIFFERENCES, d)))
+    first = rng.randint(len(points), size=DIFFERENCES)
+    second = (first + rng.randint(1, len(points), size=DIFFERENCES)) % len(points)
+    return np.asarray(STRETCHED * (points[first] - points[second]))
+
+
+def _draw(kernel: Kernel, scales: Array, n: int, how: Drawing) -> Frequencies:
     if not has_frequencies(kernel):
         raise InvalidParameterError(
             "Fourier features exist for Gaussian, Matern52 and RationalQuadratic kernels, for "
@@ -94,23 +126,26 @@ def _draw(
             'or space="nystrom".'
         )
     if isinstance(kernel, Sum):
-        return _sum(kernel, scales, n, sampling, rng)
+        return _sum(kernel, scales, n, how)
     if isinstance(kernel, Scaled):
-        inner = _draw(kernel.kernel, scales, n, sampling, rng)
+        inner = _draw(kernel.kernel, scales, n, how)
         factor = np.sqrt(kernel._checked_factor())
         return inner._replace(amplitudes=factor * inner.amplitudes)
     if isinstance(kernel, Anova):
-        return _anova(kernel, scales, n, sampling or "quasi", rng)
+        return _anova(kernel, scales, n, how)
     assert isinstance(kernel, RadialKernel)
     active = np.flatnonzero(scales)
     if not len(active):
         return _constant(1.0, n)
     best = "quasi" if len(active) <= FEW else "orthogonal"
-    omega = _radial(kernel, n, len(active), sampling or best, rng)
-    return Frequencies(np.tile(active, (n, 1)), omega, np.full(n, n**-0.5))
+    omega = _radial(kernel, n, len(active), how.sampling or best, how.rng)
+    shares = np.full(n, 1 / n)
+    if how.sampling is None and (len(active) == 1 or isinstance(kernel, Gaussian)):
+        omega, shares = _better(kernel, omega, shares, how.differences[:, active])
+    return Frequencies(np.tile(active, (len(omega), 1)), omega, np.sqrt(shares))
 
 
-def _sum(kernel: Sum, scales: Array, n: int, sampling: str | None, rng: Generator) -> Frequencies:
+def _sum(kernel: Sum, scales: Array, n: int, how: Drawing) -> Frequencies:
     """Both parts, with frequencies in proportion to their size."""
     parts = (kernel.first, kernel.second)
     if n < 2:
@@ -118,13 +153,13 @@ def _sum(kernel: Sum, scales: Array, n: int, sampling: str | None, rng: Generato
     first, second = (float(part.diagonal(scales[None])[0]) for part in parts)
     share = min(max(round(n * first / (first + second)), 1), n - 1)
     drawn = [
-        _draw(part, scales, count, sampling, rng)
+        _draw(part, scales, count, how)
         for part, count in zip(parts, (share, n - share), strict=True)
     ]
     return _joined(drawn)
 
 
-def _anova(kernel: Anova, scales: Array, n: int, sampling: str, rng: Generator) -> Frequencies:
+def _anova(kernel: Anova, scales: Array, n: int, how: Drawing) -> Frequencies:
     active = np.flatnonzero(scales)
     d, zeros, order = len(active), len(scales) - len(active), kernel._order()
     sizes = list(range(1, min(order, d) + 1))
@@ -134,14 +169,80 @@ def _anova(kernel: Anova, scales: Array, n: int, sampling: str, rng: Generator) 
     if zeros:
         drawn.append(_constant(times[0] - 1.0, 1))
         n -= 1
-    for t, count in zip(sizes, _shares(d, sizes, n), strict=True):
-        if count:
-            sets, weight = _sets(active, t, count, rng)
-            omega = _products(kernel._base(), sets, sampling, rng)
-            drawn.append(Frequencies(sets, omega, np.sqrt(weight * times[t])))
+    left = 0
+    for t, share in zip(sizes, _shares(d, sizes, n), strict=True):
+        count = share + left
+        if not count:
+            continue
+        if comb(d, t) <= count:
+            sets = np.array(list(combinations(active, t)), dtype=np.intp)
+            found = _complete(kernel._base(), sets, count, times[t], how)
+        else:
+            _warn_of_missing(t, count, comb(d, t))
+            found = _some(kernel._base(), active, t, count, times[t], how)
+        left = count - len(found.values)
+        drawn.append(found)
     if not drawn:
         raise InvalidParameterError("Too few features for this kernel; raise their number.")
     return _joined(drawn)
+
+
+def _complete(base: RadialKernel, sets: Index, n: int, weight: float, how: Drawing) -> Frequencies:
+    """Frequencies of products of ``base`` over all of the ``sets``, each with its share of ``n``.
+
+    On a lattice or evenly drawn, whichever makes the better kernel.
+    """
+    counts = np.full(len(sets), n // len(sets))
+    counts[how.rng.permutation(len(sets))[: n % len(sets)]] += 1
+    repeated = np.repeat(sets, counts, axis=0)
+    omega = _products(base, repeated, how.sampling or "quasi", how.rng)
+    parts = []
+    for T, here in zip(sets, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
+        shares = np.full(len(here), 1 / len(here))
+        if how.sampling is None:
+            here, shares = _better(base, here, shares, how.differences[:, T], len(sets))
+        columns = np.tile(T, (len(here), 1))
+        parts.append(Frequencies(columns, here, np.sqrt(weight * shares)))
+    return _joined(parts)
+
+
+def _better(
+    base: RadialKernel, omega: Array, shares: Array, delta: Array, n_terms: int = 1
+) -> tuple[Array, Array]:
+    """Drawn frequencies, or those of a lattice if they make the better kernel.
+
+    Errors of lattices are alike in all terms of a kernel and add up; those of draws average out.
+    """
+    drawn = kernel_error(omega, shares, delta, exact_kernel(base, delta))
+    found = lattice(base, delta, len(omega))
+    better = found.error * n_terms < drawn
+    return (found.omega, found.weights) if better else (omega, shares)
+
+
+def _some(
+    base: RadialKernel, active: Index, t: int, n: int, weight: float, how: Drawing
+) -> Frequencies:
+    """One frequency for each of ``n`` sets of ``t`` variables, fewer than there are."""
+    d = len(active)
+    pieces: list[Index] = []
+    while len(pieces) < n:
+        order = active[how.rng.permutation(d)]
+        pieces += [np.sort(order[i : i + t]) for i in range(0, d - t + 1, t)]
+    sets = np.array(pieces[:n], dtype=np.intp)
+    sets = sets[np.lexsort(sets.T[::-1])]
+    omega = _products(base, sets, how.sampling or "quasi", how.rng)
+    return Frequencies(sets, omega, np.full(n, np.sqrt(weight * comb(d, t) / n)))
+
+
+def _warn_of_missing(t: int, n: int, total: int) -> None:
+    """Say that there are fewer frequencies than interactions."""
+    warnings.warn(
+        f"{n} frequencies are left for {total} sets of {t} variables: at least {total - n} "
+        f"interactions are not in the space. For all of them raise n_components by "
+        f"{2 * (total - n)} or more, leave columns out, or lower the order of the kernel.",
+        MissingInteractionsWarning,
+        stacklevel=2,
+    )
 
 
 def _shares(d: int, sizes: list[int], n: int) -> list[int]:
@@ -156,23 +257,6 @@ def _shares(d: int, sizes: list[int], n: int) -> list[int]:
     counts = np.floor(shares).astype(int)
     counts[-1] += n - counts.sum()
     return [int(count) for count in counts]
-
-
-def _sets(active: Index, t: int, n: int, rng: Generator) -> tuple[Index, Array]:
-    """``n`` sets of ``t`` variables, equal ones next to each other, and a weight for each."""
-    d = len(active)
-    total = comb(d, t)
-    if total <= n:
-        sets = np.array(list(combinations(active, t)), dtype=np.intp)
-        counts = np.full(total, n // total)
-        counts[rng.permutation(total)[: n % total]] += 1
-        return np.repeat(sets, counts, axis=0), np.repeat(1.0 / counts, counts)
-    pieces: list[Index] = []
-    while len(pieces) < n:
-        order = active[rng.permutation(d)]
-        pieces += [np.sort(order[i : i + t]) for i in range(0, d - t + 1, t)]
-    sets = np.array(pieces[:n], dtype=np.intp)
-    return sets[np.lexsort(sets.T[::-1])], np.full(n, total / n)
 
 
 def _products(base: RadialKernel, sets: Index, sampling: str, rng: Generator) -> Array:
@@ -245,9 +329,8 @@ def _inverse_width(kernel: Any) -> float:
 
 def _constant(value: float, n: int) -> Frequencies:
     """Frequency zero: the constant part of a kernel."""
-    return Frequencies(
-        np.zeros((n, 1), dtype=np.intp), np.zeros((n, 1)), np.full(n, np.sqrt(value / n))
-    )
+    zero = np.zeros((n, 1))
+    return Frequencies(zero.astype(np.intp), zero, np.full(n, np.sqrt(value / n)))
 
 
 def _joined(drawn: list[Frequencies]) -> Frequencies:

@@ -40,12 +40,18 @@ class Function:
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
-        out = np.zeros(Z.shape)
         if self.space is None or self.u is None:
-            return out
-        Z = Z[:, self.columns]
-        if isinstance(self.space, RepresenterSpace):
-            out[:, self.columns] = self.space.evaluate_gradients(Z, self.u, self.v)
-        else:
-            out[:, self.columns] = self.space.evaluate_gradients(Z, self.u)
+            return np.zeros(Z.shape)
+        if np.array_equal(self.columns, np.arange(Z.shape[1])):
+            return self._own_gradients(Z)
+        out = np.zeros(Z.shape)
+        out[:, self.columns] = self._own_gradients(Z[:, self.columns])
         return out
+
+    def _own_gradients(self, Z: Array) -> Array:
+        """Gradients with respect to ``columns`` at points ``Z`` of these columns alone."""
+        assert self.space is not None
+        assert self.u is not None
+        if isinstance(self.space, RepresenterSpace):
+            return self.space.evaluate_gradients(Z, self.u, self.v)
+        return self.space.evaluate_gradients(Z, self.u)

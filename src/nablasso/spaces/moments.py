@@ -62,8 +62,13 @@ class Moments:
         return second, self.c + self.y_mean * self.mean, self.y_variance + self.y_mean**2
 
 
-def row_moments(features: FeatureMap, Z: Array, y: Array, weights: Array) -> Moments:
-    """Moments of rows in memory, in chunks; ``weights`` are positive."""
+def row_moments(
+    features: FeatureMap, Z: Array, y: Array, weights: Array, known: Array | None = None
+) -> Moments:
+    """Moments of rows in memory, in chunks; ``weights`` are positive.
+
+    ``known`` are the features of all rows, where they were computed before.
+    """
     m, total = features.n_components, float(weights.sum())
     y_mean = float(weights @ y) / total
     second = np.zeros((m, m), order="F")
@@ -71,7 +76,7 @@ def row_moments(features: FeatureMap, Z: Array, y: Array, weights: Array) -> Mom
     step = max(1, CHUNK_BYTES // (8 * max(1, m)))
     for start in range(0, len(Z), step):
         rows = slice(start, start + step)
-        phi = features.features(Z[rows])
+        phi = features.features(Z[rows]) if known is None else known[rows].copy()
         mean += weights[rows] @ phi
         cross += (weights[rows] * (y[rows] - y_mean)) @ phi
         phi *= np.sqrt(weights[rows])[:, None]

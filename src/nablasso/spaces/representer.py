@@ -82,7 +82,9 @@ class RepresenterSpace:
 
     def pull(self, u: Array, v: Array, carry: Any) -> Array:
         """``D u + L v`` at the points, shape (m, d)."""
-        return self.operator.pull(self._padded(u), v * self.scales, carry) * self.scales
+        gradients = self.operator.pull(self._padded(u), v * self.scales, carry)
+        gradients *= self.scales
+        return gradients
 
     def products(self, u: Array, v: Array) -> tuple[Array, Array]:
         """Values ``K u + D' v`` at the data and gradients ``D u + L v`` at the points."""
@@ -99,7 +101,9 @@ class RepresenterSpace:
 
     def slopes(self, u: Array) -> Array:
         """``D u`` at the points: gradients of a function without derivative terms."""
-        return self.operator.slopes(self._padded(u)) * self.scales
+        slopes = self.operator.slopes(self._padded(u))
+        slopes *= self.scales
+        return slopes
 
     def derivative_diagonal(self) -> Array:
         """``L^{aa}[i, i]`` in the units of ``X``, shape (m, d)."""
@@ -136,7 +140,7 @@ class RepresenterSpace:
         return np.concatenate([u, np.zeros(missing)]) if missing else u
 
     def _chunks(self, Z: Array) -> Iterator[tuple[slice, KernelOperator]]:
-        step = max(1, CHUNK_BYTES // (8 * max(1, self.n_points)))
+        step = max(1, CHUNK_BYTES // (8 * max(1, *self.points.shape)))
         for start in range(0, len(Z), step):
             rows = slice(start, start + step)
             yield rows, self.kernel.between(Z[rows] * self.scales, self._centres)

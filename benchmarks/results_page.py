@@ -1,0 +1,239 @@
+"""``benchmarks/RESULTS.md`` from stored rows alone: ``python -m benchmarks.results_page``.
+
+Nothing is measured here. Selection: how often each contestant finds exactly the right columns, its
+error over the oracle's, and every cell in which a rival is ahead of us. Prediction: real tables.
+Then the papers' experiments with the number of their rows, and where all rows come from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.prediction import report as prediction
+from benchmarks.prediction import run as prediction_run
+from benchmarks.selection.measure import COLUMNS, KEY
+from benchmarks.selection.report import Cell, Table
+from benchmarks.selection.run import ROWS
+from benchmarks.store import RowStore
+from nablasso.experiments import EXPERIMENTS
+
+HERE = Path(__file__).parent
+EXPERIMENT_ROWS = HERE.parent / "experiments" / "results"
+OURS, ORACLE = "nablasso", "oracle"
+NEAR = 1.1  # RMSE within 10 % of the best
+FEWEST = 10  # common seeds for a comparison
+
+
+def rivals(table: Table) -> list[str]:
+    """Everybody but us and the oracles."""
+    return [n for n in table.contestants() if n != OURS and not n.startswith("oracle")]
+
+
+def summary(table: Table) -> list[str]:
+    """Each contestant over the problems it ran on, next to us on the same draws."""
+    lines = [
+        "| contestant | problems (draws) | exact support | ours, same draws | RMSE within 10 % of "
+        "the better | ours | median seconds | median MiB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in (OURS, *rivals(table)):
+        cells = [c for c in table.cells() if len(common(table, name, c)) >= FEWEST]
+        if not cells:
+            continue
+        draws = sum(len(common(table, name, c)) for c in cells)
+        own, us = (float(np.mean([exact(table, w, name, c) for c in cells])) for w in (name, OURS))
+        near = [_near(table, name, c) for c in cells]
+        shares = [f"{np.mean([pair[k] for pair in near]):.0%}" for k in (0, 1)]
+        seconds = np.median(np.concatenate([table.values(name, c, "seconds") for c in cells]))
+        lines.append(
+            f"| {name} | {len(cells)} ({draws}) | {own:.0%} | {us:.0%} | {shares[0]} | {shares[1]} "
+            f"| {seconds:.2g} | {_memory(table, name, cells)} |"
+        )
+    return lines
+
+
+def common(table: Table, name: str, cell: Cell) -> set[int]:
+    """Seeds that a contestant and we have."""
+    return table.seeds(name, cell) & table.seeds(OURS, cell)
+
+
+def exact(table: Table, who: str, rival: str, cell: Cell) -> float:
+    """Rate of exact supports on the seeds shared with a rival."""
+    return float(table.values(who, cell, "exact", common(table, rival, cell)).mean())
+
+
+def error_ratio(table: Table, rival: str, cell: Cell) -> float:
+    """Our mean RMSE over the rival's, same seeds; 1 where both are zero."""
+    seeds = common(table, rival, cell)
+    ours, theirs = (table.values(who, cell, "rmse", seeds).mean() for who in (OURS, rival))
+    if ours == theirs:
+        return 1.0
+    return float(ours / theirs) if theirs > 0 else float("inf")
+
+
+def _near(table: Table, rival: str, cell: Cell) -> tuple[bool, bool]:
+    """Whether the rival, and whether we, are within 10 % of the better of the two."""
+    ratio = error_ratio(table, rival, cell)
+    return ratio >= 1 / NEAR, ratio <= NEAR
+
+
+def _memory(table: Table, name: str, cells: Sequence[Cell]) -> str:
+    found = [
+        float(row["peak_mib"])
+        for cell in cells
+        for row in table.by_seed.get((name, cell), {}).values()
+        if row["peak_mib"]
+    ]
+    return f"{np.median(found):.3g}" if found else "not measured"
+
+
+def lost(table: Table) -> list[str]:
+    """Cells in which a rival finds the right columns more often, or predicts over 10 % better."""
+    lines = [
+        "| problem | n | rival | seeds | exact, ours / theirs | our RMSE / theirs |",
+        "|---" * 6 + "|",
+    ]
+    empty = len(lines)
+    for cell in table.cells():
+        for rival in rivals(table):
+            if len(common(table, rival, cell)) < FEWEST:
+                continue
+            us, them = (exact(table, who, rival, cell) for who in (OURS, rival))
+            ratio = error_ratio(table, rival, cell)
+            if them > us or ratio > NEAR:
+                lines.append(
+                    f"| {cell[0]} | {cell[1]} | {rival} | {len(common(table, rival, cell))} "
+                    f"| {us:.0%} / {them:.0%} | {ratio:.2f} |"
+                )
+    return lines if len(lines) > empty else ["Nowhere among the rows stored."]
+
+
+def experiments() -> list[str]:
+    """What is stored of the papers' experiments."""
+    lines = ["| experiment | what | rows | draws or splits |", "|---|---|---|---|"]
+    for name, experiment in EXPERIMENTS.items():
+        file = EXPERIMENT_ROWS / f"{name}.csv"
+        if not file.exists():
+            lines.append(f"| {name} | {experiment.title} | none yet | |")
+            continue
+        with file.open(newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        label = next((k for k in ("draw", "split") if rows and k in rows[0]), None)
+        repeats = str(len({row[label] for row in rows})) if label else ""
+        link = f"[{name}](../experiments/results/{name}.md)"
+        lines.append(f"| {link} | {experiment.title} | {len(rows)} | {repeats} |")
+    return lines
+
+
+def provenance(files: Sequence[Path]) -> list[str]:
+    """Versions, machine and dates of the runs that are noted next to rows."""
+    lines = []
+    for file in files:
+        if not file.exists():
+            continue
+        runs = [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
+        if not runs:
+            continue
+        dates = sorted(str(run["date"])[:10] for run in runs)
+        last = {k: v for k, v in runs[-1].items() if k not in ("arguments", "date")}
+        words = ", ".join(f"{key} {value}" for key, value in last.items())
+        name = file.relative_to(HERE)
+        lines.append(
+            f"- `{name}`: {len(runs)} runs, {dates[0]} to {dates[-1]}; the last with {words}"
+        )
+    return lines
+
+
+def page(table: Table, predicted: Sequence[dict[str, str]]) -> str:
+    """The whole page."""
+    parts = [
+        "# Results",
+        "",
+        "Made by `python -m benchmarks.results_page` from stored rows; nothing is typed in.",
+        "",
+        "## Selection: exactly the right columns",
+        "",
+        "`python -m benchmarks.selection.run --contestants all --problems all`. A contestant is "
+        f"listed on the problems where it shares at least {FEWEST} draws with us; rates are means "
+        "over problems. By problem, with targets: [selection](selection/results/results.md).",
+        "",
+        *summary(table),
+        "",
+        "![Exact support by problem](selection/results/exact.png)",
+        "",
+        "### Where a rival is ahead",
+        "",
+        "It finds exactly the right columns more often, or its RMSE is more than 10 % smaller.",
+        "",
+        *lost(table),
+        "",
+        "## Prediction of real tables",
+        "",
+        "`NABLASSO_DATA=folder python -m benchmarks.prediction.run`",
+        "",
+        *(line.replace("## ", "### ") for line in prediction.report(predicted).splitlines()[2:]),
+        "",
+        "## The papers' experiments",
+        "",
+        "`nablasso reproduce NAME`, or `nablasso reproduce --all`; `--quick` to see them work.",
+        "",
+        *experiments(),
+        "",
+        "## Where the rows come from",
+        "",
+        *provenance(sorted(HERE.glob("*/results/*.runs.jsonl"))),
+        "",
+        "Seeds stand in the rows. Versions of the papers' experiments are in "
+        "`experiments/results/NAME.json`.",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def draw(table: Table, path: Path) -> None:
+    """A coloured cell per problem and contestant: the rate of exact supports."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    names, cells = [OURS, *rivals(table)], table.cells()
+    rates = np.full((len(names), len(cells)), np.nan)
+    for i, name in enumerate(names):
+        for j, cell in enumerate(cells):
+            found = table.values(name, cell, "exact")
+            if len(found) >= FEWEST:
+                rates[i, j] = found.mean()
+    figure, axis = plt.subplots(figsize=(1 + 0.38 * len(cells), 1.6 + 0.32 * len(names)))
+    image = axis.imshow(rates, vmin=0, vmax=1, cmap="RdYlGn", aspect="auto")
+    labels = [f"{problem} {n}" for problem, n in cells]
+    axis.set_xticks(range(len(cells)), labels, rotation=70, ha="right", fontsize=7)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    figure.colorbar(image, label="exact support")
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the page and its plot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    options = parser.parse_args(argv)
+    table = Table(RowStore(ROWS, COLUMNS, KEY).rows)
+    predicted = RowStore(prediction_run.OUT, prediction_run.COLUMNS, prediction_run.KEY).rows
+    options.out.write_text(page(table, predicted))
+    if options.out.parent == HERE:
+        draw(table, ROWS.with_name("exact.png"))
+    sys.stdout.write(f"written: {options.out}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Screening of wide tables as a transformer: which columns are worth a closer look."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nablasso.estimators.fitting import spread
+from nablasso.estimators.taught import sample_of
+from nablasso.estimators.validation import (
+    check_finite_columns,
+    check_training_data,
+    feature_names,
+)
+from nablasso.exceptions import InvalidParameterError
+from nablasso.metric.held_out import column_scores
+from nablasso.metric.screening import by_chance, screened, shortlisted
+from nablasso.preparation import check_weights, prepare
+
+Array = NDArray[np.float64]
+
+SHOWN = 10  # names listed in the summary
+
+
+@dataclass(eq=False, repr=False)
+class HeldOutScreening(SelectorMixin, BaseEstimator):
+    """Keep the columns of a wide table that tell something about ``y``, alone or in pairs.
+
+    In rounds: columns whose curve, and pairs of columns whose product, predict left-out rows of
+    what the columns found so far leave over, beyond what chance gives the best of so many. Memory
+    is bounded by the table and a block of columns, time is O(n d) a round and O(n d^2) once for
+    the pairs. Columns that matter only together with two or more others are not seen.
+
+    A selector that follows in a pipeline sees only what is left, and its certificate is for that.
+    What was kept predicts the rows it was chosen on too well: judge a pipeline as a whole on other
+    rows, for example with ``cross_val_score``.
+
+    Parameters
+    ----------
+    n_spare : int, default=10
+        Columns (groups) kept besides those that are clearly relevant: the next best ones.
+    pairs : bool, default=True
+        Whether pairs are looked at: the part of the work that grows with the square of the columns.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What ``y`` is; ``"auto"`` takes numbers for numbers and anything else for labels.
+    feature_groups : list of lists, dict or array-like, optional
+        Groups of columns that are kept or dropped together.
+    always_keep : list, optional
+        Columns, by name or index, that are kept whatever they tell.
+    verbose : int, default=0
+        Log progress on the ``nablasso`` logger.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The columns kept.
+    clear_ : array of bool, shape (n_features,)
+        Those of them that are clearly relevant, or always kept.
+    scores_ : array, shape (n_features,)
+        Share of the variance of ``y`` that the column alone predicts on left-out rows; about zero,
+        or less, for a useless one.
+    chance_ : float
+        About the largest score that one of so many useless columns gets.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from nablasso import DerivativeLasso, HeldOutScreening
+    >>> X = np.random.default_rng(0).normal(size=(200, 3000))
+    >>> y = X[:, 7] ** 2 + X[:, 11] * X[:, 12]
+    >>> model = make_pipeline(HeldOutScreening(n_spare=0), DerivativeLasso()).fit(X, y)
+    >>> model[:-1].get_feature_names_out().tolist()
+    ['x7', 'x11', 'x12']
+    """
+
+    n_spare: int = 10
+    _: KW_ONLY
+    pairs: bool = True
+    task: str = "auto"
+    feature_groups: Any = None
+    always_keep: Any = None
+    verbose: int = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the columns to keep.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+            Numbers or labels.
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y, n_classes = self._validated(X, y)
+        weights, d = check_weights(sample_weight, len(X)), X.shape[1]
+        table = prepare(X, y, weights, standardize=True, centre_y=not n_classes)
+        sample = sample_of(self, table, _targets(table.y, n_classes))
+        sample = shortlisted(sample, pairs=self.pairs, verbose=self.verbose)
+        columns = np.arange(sample.X.shape[1])
+        scores = column_scores(sample.X, sample.Y, sample.weights, columns)
+        clear, kept = (screened(sample, spare).open for spare in (0, int(self.n_spare)))
+        assert clear is not None
+        assert kept is not None
+        self.scores_ = spread(scores, table, d)
+        self.clear_ = spread(clear[sample.labels], table, d, fill=False)
+        self.support_ = spread(kept[sample.labels], table, d, fill=False)
+        self.chance_ = by_chance(*sample.X.shape)
+        return self
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        names, d = feature_names(self), len(self.support_)
+        order = np.argsort(-self.scores_, kind="stable")
+        clear = [names[a] for a in order if self.clear_[a]]
+        listed = ", ".join(clear[:SHOWN]) + (" ..." if len(clear) > SHOWN else "")
+        found = f"{len(clear)} are clearly relevant: {listed}" if clear else "none clearly relevant"
+        best = order[0]
+        return (
+            f"{int(self.support_.sum())} of {d} variables are kept; {found}.\n"
+            f"Alone, {names[best]} predicts best: {max(self.scores_[best], 0.0):.1%} of the "
+            f"variance on left-out rows, where the best of {d} useless variables would get about "
+            f"{self.chance_:.1%}."
+        )
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.n_spare, int | np.integer) or self.n_spare < 0:
+            raise InvalidParameterError(
+                f"n_spare must be a whole number of at least 0; got {self.n_spare!r}."
+            )
+        if self.task not in ("auto", "regression", "classification"):
+            raise InvalidParameterError(
+                f"task must be 'auto', 'regression' or 'classification'; got {self.task!r}."
+            )
+
+    def _validated(self, X: Any, y: Any) -> tuple[Array, Array, int]:
+        """Inputs, numbers that stand for the target, and how many classes these are (0: none)."""
+        numbers = y is None or np.issubdtype(np.asarray(y).dtype, np.number)
+        if self.task == "regression" or (self.task == "auto" and numbers):
+            return (*check_training_data(self, X, y), 0)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        check_finite_columns(self, X)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        return X, codes.astype(float), len(classes)
+
+
+def _targets(y: Array, n_classes: int) -> Array:
+    """The target as it is, or one column of signs for each class (for two classes one)."""
+    if not n_classes:
+        return y[:, None]
+    codes = np.arange(1 if n_classes <= 2 else 0, max(n_classes, 2))
+    return np.where(y[:, None] == codes, 1.0, -1.0)
