@@ -77,10 +77,14 @@ class Found(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Rows that are not in the table, as they came; weights in the units of the table's."""
+    """The ``rows`` of ``X`` and ``y`` that are not in the table, as they came.
+
+    ``weights`` of these rows are in the units of the table's.
+    """
 
     X: Array
     y: Array
+    rows: Index
     weights: Array
 
 
@@ -140,7 +144,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         read_outcome(self, searched, sample, found.selection, found.chosen, fit)
         if len(everything.X) > len(sample.X):
             outside = np.flatnonzero((weights > 0) & (table.rows < 0))
-            rest = Rest(X[outside], np.asarray(y)[outside], weights[outside] / table.total)
+            rest = Rest(X, np.asarray(y), outside, weights[outside] / table.total)
             fit, sample = self._on_more_rows(everything, fit, table, rest)
         self._keep_functions(fit, sample, table)
         self._warn(interrupted)

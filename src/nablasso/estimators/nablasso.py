@@ -127,8 +127,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if fit.space is None or len(everything.X) <= EXACT_ROWS:
             return super()._on_more_rows(everything, fit, table, rest)
         columns, scaler = table.columns[fit.columns], table.scaler
-        Z = (rest.X[:, columns] - scaler.centre[columns]) / scaler.scale[columns]
-        y = (rest.y - table.y_mean) / table.y_scale
+        Z = rest.X[:, columns][rest.rows]  # the few columns first: all of the rest may be large
+        Z = (Z - scaler.centre[columns]) / scaler.scale[columns]
+        y = (rest.y[rest.rows] - table.y_mean) / table.y_scale
         return by_landmarks(everything, fit, Z, y, rest.weights), everything
 
     def _loss(self) -> Loss:
