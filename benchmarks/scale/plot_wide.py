@@ -14,7 +14,7 @@ import numpy as np
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from benchmarks.scale.plot_passes import slope
+from benchmarks.scale.plot_passes import plain_ticks, slope
 from benchmarks.scale.wide import RESULTS
 
 MEASURES = {"time_in_e": "time in E", "peak_gib": "peak memory, GiB"}
@@ -41,6 +41,7 @@ def draw(rows: list[Row], target: Path) -> None:
             x, y = (np.array([float(row[name]) for row in mine]) for name in ("d", measure))
             fitted = f", slope {slope(x, y):.2f}" if len(x) > 1 else ""
             axis.loglog(x, y, "o-", ms=4, label=f"{method}{fitted}")
+        plain_ticks(axis, np.array([float(row["d"]) for row in rows]))
         axis.set(xlabel="columns", ylabel=label)
         axis.legend(fontsize=7)
     axes[1].axhline(4, color="grey", lw=0.8, ls="--")

@@ -6,6 +6,7 @@ import pytest
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
 from nablasso.exceptions import DataTooLargeError
 from nablasso.metric import screening
+from nablasso.solvers import dual
 from nablasso.spaces import representer
 
 N, D = 120, 300
@@ -104,6 +105,7 @@ def test_one_exact_fit_holds_few_arrays_of_the_size_of_the_table(monkeypatch):
     import tracemalloc
 
     monkeypatch.setattr(representer, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(dual, "LARGE", 1_000_000)
     X = np.random.default_rng(0).normal(size=(80, 40_000))
     tracemalloc.start()
     DerivativeLasso(ridge=1e-2).fit(X, X[:, 0] ** 2 + X[:, 1])

@@ -395,5 +395,13 @@ def test_large_solutions_are_not_polished(monkeypatch):
     solver = DualSolver(tol=1e-6)
     solution = solver.solve(problem)
     assert solver.polish(problem, solution).gap < solution.gap
-    monkeypatch.setattr(dual, "POLISH_SIZE", solution.point.s.size - 1)
+    monkeypatch.setattr(dual, "LARGE", solution.point.s.size - 1)
     assert solver.polish(problem, solution) is solution
+
+
+def test_a_large_problem_never_holds_the_points_of_acceleration(monkeypatch):
+    problem = library_problem(make_problem(Gaussian(1.5), alpha=0.4))
+    monkeypatch.setattr(dual, "LARGE", 1)
+    monkeypatch.setattr(dual._Run, "accelerated", lambda _: pytest.fail("accelerated"))
+    solution = DualSolver(spectral_steps=3).solve(problem)
+    assert solution.status is Status.CONVERGED

@@ -35,7 +35,7 @@ TINY = 1e-300
 MAX_FACTORED = 3000
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
-POLISH_SIZE = 5_000_000  # unknowns up to which a solution is polished
+LARGE = 5_000_000  # unknowns from which on memory decides: no third point, no polishing
 
 
 class DualSolver(Solver[SquaredProblem]):
@@ -82,7 +82,7 @@ class DualSolver(Solver[SquaredProblem]):
                 if n_iter == rescue and size <= MAX_FACTORED:
                     run = self._factored(problem, run.point.s)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
-                if not (run.spectral() if early else run.accelerated()):
+                if not (run.spectral() if early or size > LARGE else run.accelerated()):
                     status = Status.CONVERGED if converged else Status.STALLED
                     break
         except KeyboardInterrupt:
@@ -95,9 +95,9 @@ class DualSolver(Solver[SquaredProblem]):
 
         Two runs that differ by rounding then give the same answer to many digits. Nothing is done
         where a looser ``tol`` than the default was asked for, or was not reached, nor with more
-        than ``POLISH_SIZE`` unknowns, where two solutions at once would be too many.
+        than ``LARGE`` unknowns, where two solutions at once would be too many.
         """
-        if solution.point.s.size > POLISH_SIZE:
+        if solution.point.s.size > LARGE:
             return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)
