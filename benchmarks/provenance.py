@@ -46,7 +46,11 @@ def environment() -> dict[str, str]:
 
 
 def record_run(rows: Path, arguments: Sequence[str]) -> None:
-    """Append versions, machine and date of this run next to the file of rows."""
-    line = json.dumps({"arguments": list(arguments), **environment()})
+    """Append versions, machine and date of this run next to the file of rows.
+
+    Of a path that belongs to one machine the last part is kept.
+    """
+    words = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
+    line = json.dumps({"arguments": words, **environment()})
     with rows.with_suffix(".runs.jsonl").open("a") as file:
         file.write(line + "\n")
