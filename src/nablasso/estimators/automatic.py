@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -35,7 +34,7 @@ from nablasso.inference import (
     enough_draws,
     randomization_p_values,
 )
-from nablasso.kernels import Kernel, as_kernel
+from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.metric import Fit as MetricFit
 from nablasso.metric import (
@@ -185,7 +184,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.p_values_ = None if self.fdr is None else np.ones(d)
         if sample.kept.all():  # nothing to decide
             chosen = np.flatnonzero(sample.kept)
-            return Found(sample, None, chosen, *refit(sample, chosen, self._kernels()))
+            return Found(sample, None, chosen, *self._refit(sample, chosen))
         sample = self._screened(sample)
         errors = {} if self.scoring is None else {"errors": partial(scored_errors, self, table)}
         selection = select(
@@ -201,7 +200,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         chosen = selection.chosen
         if self.fdr is not None:
             chosen = self._discoveries(sample, selection, table, d)
-        return Found(sample, selection, chosen, *refit(sample, chosen, self._kernels()))
+        return Found(sample, selection, chosen, *self._refit(sample, chosen))
 
     def _on_more_rows(
         self, everything: Sample, fit: MetricFit, table: Table, rest: Rest
@@ -254,11 +253,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return default_starts(n_samples, n_groups)
         return starts_of(clone(as_kernel(self.kernel)))
 
-    def _kernels(self) -> Sequence[Kernel]:
-        """Kernels of the refit."""
-        if isinstance(self.kernel, str) and self.kernel == "auto":
-            return KERNELS
-        return [clone(as_kernel(self.kernel))]
+    def _refit(self, sample: Sample, chosen: Index) -> tuple[MetricFit, list[Tuned]]:
+        automatic = isinstance(self.kernel, str) and self.kernel == "auto"
+        kernels = KERNELS if automatic else [clone(as_kernel(self.kernel))]
+        return refit(sample, chosen, kernels, verbose=self.verbose)
 
     def _largest(self, sample: Sample) -> int:
         n_kept = int(sample.kept.sum())

@@ -9,7 +9,7 @@ At most ``TUNED_ROWS`` rows are tuned on: some dozen evaluations of O(n^3) for e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from nablasso.metric.likelihood import Tuned, tune_each, tune_shared
 from nablasso.metric.nested import Fit, mean_fit, ridge_fit
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
+from nablasso.progress import track
 
 Index = NDArray[np.intp]
 
@@ -44,22 +45,31 @@ KERNELS: tuple[Kernel, ...] = (
 
 
 def refit(
-    sample: Sample, chosen: Index, kernels: Sequence[Kernel] = KERNELS
+    sample: Sample, chosen: Index, kernels: Sequence[Kernel] = KERNELS, *, verbose: int = 0
 ) -> tuple[Fit, list[Tuned]]:
     """Kernel ridge regression on the chosen groups, and all that was tuned, the best first."""
     if not len(chosen):
         return mean_fit(sample), []
     inner = sample.groups(chosen)
-    tuned = tune(inner.first(TUNED_ROWS), kernels)
+    tuned = tune(inner.first(TUNED_ROWS), kernels, verbose=verbose)
     scales = tuned[0].scales[inner.labels]
     return ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales), tuned
 
 
-def tune(sample: Sample, kernels: Iterable[Kernel]) -> list[Tuned]:
+def tune(sample: Sample, kernels: Sequence[Kernel], *, verbose: int = 0) -> list[Tuned]:
     """All kernels with one scale, the best with a scale for each group; by increasing price."""
-    shared = sorted((_one_scale(sample, kernel) for kernel in kernels), key=_price)
-    each = [] if sample.n_groups == 1 else [tune_each(sample, one) for one in shared[:N_EACH]]
-    return sorted([*shared, *each], key=_price)
+    n_each = 0 if sample.n_groups == 1 else min(N_EACH, len(kernels))
+
+    def steps() -> Iterator[Tuned]:
+        shared = []
+        for kernel in kernels:
+            shared.append(_one_scale(sample, kernel))
+            yield shared[-1]
+        for one in sorted(shared, key=_price)[:n_each]:
+            yield tune_each(sample, one)
+
+    total = len(kernels) + n_each
+    return sorted(track(steps(), total, "Tuning the predictor", verbose=verbose), key=_price)
 
 
 def _one_scale(sample: Sample, kernel: Kernel) -> Tuned:
