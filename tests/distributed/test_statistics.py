@@ -151,9 +151,9 @@ def test_a_worker_that_never_comes_back_runs_into_the_timeout(client, data):
     FREE.clear()
     lazy = array.from_array(X, chunks=(500, 4)).map_blocks(stuck, dtype=float)
     try:
-        with pytest.raises(WorkersTimeoutError, match=r"for 0.5 seconds; [23] of 4 .* 2 workers"):
+        with pytest.raises(WorkersTimeoutError, match=r"for 2 seconds; [0-3] of 4 .* 2 workers"):
             distributed_statistics(
-                lazy, array.from_array(y, chunks=500), space, client=client, timeout=0.5
+                lazy, array.from_array(y, chunks=500), space, client=client, timeout=2
             )
     finally:
         FREE.set()
