@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.provenance import record_run
+from benchmarks.scale.passes import memory_mb
 from benchmarks.store import Row, RowStore
 from benchmarks.unit import eigh_seconds
 from nablasso import DerivativeLasso, HeldOutScreening, NablassoRegressor
@@ -112,7 +112,7 @@ def measured(case: Case) -> dict[str, float]:
         warnings.simplefilter("ignore")
         model.fit(X, y)
     seconds, cpu_seconds = time.perf_counter() - clock, time.process_time() - cpu
-    peak = peak_gib()  # before anything else is measured
+    peak = memory_mb("VmHWM") * 1e6 / 2**30  # before anything else is measured
     start = time.process_time()
     eigh_seconds()
     unit = time.process_time() - start  # with the drawing of the matrix, a small part
@@ -141,15 +141,6 @@ def r2_on_new_rows(model: Any, case: Case, relevant: np.ndarray) -> float:
     X = rng.standard_normal((NEW_ROWS, case.d))
     signal = PROBLEMS[case.problem](X[:, relevant].T)
     return float(1 - np.mean((signal - model.predict(X)) ** 2) / np.var(signal))
-
-
-def peak_gib() -> float:
-    """Peak of this process's resident memory; NaN where the system does not tell."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-    return int(found[1]) / 2**20 if found else float("nan")
 
 
 def in_process_of_its_own(case: Case) -> Row:

@@ -161,3 +161,11 @@ def test_a_weight_is_that_many_copies_in_a_large_table(monkeypatch):
     model = NablassoRegressor("gaussian").fit(X, y, sample_weight=weights)
     again = NablassoRegressor("gaussian").fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(again.predict(X[:9]), model.predict(X[:9]), rtol=1e-6)
+
+
+def test_warnings_point_at_the_line_that_called_fit():
+    X, _ = table(80, 3)
+    y = np.sign(X[:, 0]) + 0.01 * X[:, 1]
+    with pytest.warns(UserWarning, match="side of a threshold") as seen:
+        NablassoRegressor("gaussian").fit(X, y)
+    assert {warning.filename for warning in seen} == {__file__}

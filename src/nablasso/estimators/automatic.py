@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.fitting import Fit, all_certified, spread
 from nablasso.estimators.folds import Fold, draw_folds
+from nablasso.estimators.found import Found, Rest
 from nablasso.estimators.outcome import STABLE, describe, frequencies, read_outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.scoring import scored_errors
@@ -63,28 +64,6 @@ FIRST_ROWS = 300  # rows that metric, support and certificate are found on if th
 SEARCH_ROWS = 1000  # and if they are not: O(n^3) each
 FEW_ROWS = 500  # up to which one BLAS thread is faster than several
 LARGEST = 100  # groups that nested models go up to, unless max_features says otherwise
-
-
-class Found(NamedTuple):
-    """What some rows say: the groups chosen, and the predictor on them."""
-
-    sample: Sample
-    selection: Selection | None
-    chosen: Index
-    fit: MetricFit
-    tuned: list[Tuned]
-
-
-class Rest(NamedTuple):
-    """The ``rows`` of ``X`` and ``y`` that are not in the table, as they came.
-
-    ``weights`` of these rows are in the units of the table's.
-    """
-
-    X: Array
-    y: Array
-    rows: Index
-    weights: Array
 
 
 @dataclass(eq=False, repr=False)
@@ -139,8 +118,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.n_rows_searched_ = len(sample.X)
         self.refits_ = [{"kernel": str(one), "price": one.price} for one in found.tuned]
         searched = first_rows(table, len(sample.X))
-        self._unpack(X, searched, sample, fit)
-        read_outcome(self, searched, sample, found.selection, found.chosen, fit)
+        with _threads(len(sample.X)):
+            self._unpack(X, searched, sample, fit)
+            read_outcome(self, searched, sample, found.selection, found.chosen, fit)
         if len(everything.X) > len(sample.X):
             outside = np.flatnonzero((weights > 0) & (table.rows < 0))
             rest = Rest(X, np.asarray(y), outside, weights[outside] / table.total)
@@ -152,31 +132,27 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self, X: Array, y: Any, table: Table, everything: Sample, groups: Any
     ) -> tuple[Found, bool]:
         """The answer of the first rows that are enough, and whether it was interrupted."""
-        found: Found | None = None
-        for n_rows in self._stages(len(everything.X)):
-            # thousands of small matrices: several threads on each would wait for one another
-            with threadpool_limits(1 if n_rows <= FEW_ROWS else None, user_api="blas"):
-                try:
-                    found = self._decide(X, y, table, everything.first(n_rows), groups)
-                except KeyboardInterrupt:
-                    if found is None:
-                        raise
-                    return found, True
-                selection = found.selection
-                if selection is None or selection.interrupted:
-                    break
-                fresh = everything.rows(np.arange(n_rows, min(n_rows + FRESH, len(everything.X))))
-                stable = frequencies(found.sample, selection)[found.chosen] >= STABLE
-                if bool(stable.all()) and nothing_missed(fresh, found.fit):
-                    break
-        assert found is not None
-        return found, found.selection is not None and found.selection.interrupted
+        n, found = len(everything.X), None
+        if n >= FIRST_ROWS + FRESH and self.fdr is None and not everything.kept.all():
+            with _threads(FIRST_ROWS):
+                found = self._decide(X, y, table, everything.first(FIRST_ROWS), groups)
+                fresh = everything.rows(np.arange(FIRST_ROWS, FIRST_ROWS + FRESH))
+                if found.interrupted or self._enough(found, fresh):
+                    return found, found.interrupted
+        try:
+            with _threads(min(n, SEARCH_ROWS)):
+                found = self._decide(X, y, table, everything.first(SEARCH_ROWS), groups)
+        except KeyboardInterrupt:
+            if found is None:
+                raise
+            return found, True
+        return found, found.interrupted
 
-    def _stages(self, n_samples: int) -> tuple[int, ...]:
-        """How many rows are searched, one after the other until they are enough."""
-        n = min(n_samples, SEARCH_ROWS)
-        plenty = n_samples >= FIRST_ROWS + FRESH and self.fdr is None
-        return (FIRST_ROWS, n) if plenty else (n,)
+    def _enough(self, found: Found, fresh: Sample) -> bool:
+        """Whether the same groups are found in nearly all folds, and fresh rows miss no other."""
+        assert found.selection is not None
+        stable = frequencies(found.sample, found.selection)[found.chosen] >= STABLE
+        return bool(stable.all()) and nothing_missed(fresh, found.fit)
 
     def _decide(self, X: Array, y: Any, table: Table, sample: Sample, groups: Any) -> Found:
         """Search, decide and refit on the rows of a sample, the first ones of the table."""
@@ -213,12 +189,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self.selection_status_ = "interrupted"
             warnings.warn(
                 f"Interrupted: the selection of {type(self).__name__} rests on "
-                f"{self.tried_[0]['n_folds']} folds only. Fit again for the whole answer.",
+                f"{self.tried_[0]['n_folds']} folds of {self.n_rows_searched_} rows only. Fit "
+                "again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=4,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=6)
+            warnings.warn(caution, UserWarning, stacklevel=4)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
@@ -383,6 +360,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             loss=self._loss(),
         )
         return certify_selection(table, formulation, fit.space.scales, list(sample.Y.T))
+
+
+def _threads(n_rows: int) -> threadpool_limits:
+    """One BLAS thread for small matrices: several on each would wait for one another."""
+    return threadpool_limits(1 if n_rows <= FEW_ROWS else None, user_api="blas")
 
 
 def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:

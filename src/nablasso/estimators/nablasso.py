@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.automatic import AutomaticSelector, Rest
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.docs import document
+from nablasso.estimators.found import Rest
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared

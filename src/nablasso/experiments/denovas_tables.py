@@ -35,18 +35,23 @@ def _errors(rows: Rows) -> str:
     return f"{mean(rows, 'selection_error', 2)}; {mean(rows, 'rmse')}; {mean(rows, 'seconds', 2)} s"
 
 
-def figure_4(rows: Rows) -> list[Line]:
-    """Selection error; RMSE; seconds."""
+def _curves(rows: Rows, published: dict[str, str], otherwise: str) -> list[Line]:
+    """Every method but the default against n, with the default beside it."""
     found = []
     for n in sorted(distinct(rows, "n"), key=int):
         default = _errors(where(rows, n=n, method=DEFAULT))
         for method in distinct(rows, "method"):
             if method == DEFAULT:
                 continue
-            words = "poor" if method == "nu = 0.5" else "stable in nu from 1 on, falls with n"
+            words = published.get(method, otherwise)
             ours = _errors(where(rows, n=n, method=method))
             found.append(Line(f"n = {n}, {method}", f"{words} (a curve)", ours, default))
     return found
+
+
+def figure_4(rows: Rows) -> list[Line]:
+    """Selection error; RMSE; seconds."""
+    return _curves(rows, {"nu = 0.5": "poor"}, "stable in nu from 1 on, falls with n")
 
 
 def figure_5(rows: Rows) -> list[Line]:
@@ -78,16 +83,7 @@ def needed(rows: Rows) -> str:
 
 def figure_7(rows: Rows) -> list[Line]:
     """Selection error; RMSE; seconds."""
-    found = []
-    for n in sorted(distinct(rows, "n"), key=int):
-        default = _errors(where(rows, n=n, method=DEFAULT))
-        for method in distinct(rows, "method"):
-            if method == DEFAULT:
-                continue
-            words = "chance, 0.5" if method == "p = 1" else "falls with n, alike for p of 4 to 6"
-            ours = _errors(where(rows, n=n, method=method))
-            found.append(Line(f"n = {n}, {method}", f"{words} (a curve)", ours, default))
-    return found
+    return _curves(rows, {"p = 1": "chance, 0.5"}, "falls with n, alike for p of 4 to 6")
 
 
 def figure_8(rows: Rows) -> list[Line]:

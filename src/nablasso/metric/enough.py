@@ -31,7 +31,7 @@ CLEARLY = 2.0  # times what chance gives
 def nothing_missed(fresh: Sample, fit: Fit) -> bool:
     """Whether no dropped column explains what a fit leaves over on fresh rows."""
     dropped = np.setdiff1d(np.arange(fresh.X.shape[1]), fit.columns)
-    if not len(dropped) or not len(fresh.X):
+    if not len(dropped):
         return True
     there = replace(fit, residuals=fresh.Y - fit.values(fresh.X))
     best = float(promise(fresh, there, dropped).max())

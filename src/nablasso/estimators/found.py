@@ -1,0 +1,42 @@
+"""What an automatic estimator hands on: an answer, and the rows it has not seen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.metric import Fit as MetricFit
+from nablasso.metric import Sample, Selection
+from nablasso.metric.likelihood import Tuned
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Found(NamedTuple):
+    """What some rows say: the groups chosen, and the predictor on them."""
+
+    sample: Sample
+    selection: Selection | None
+    chosen: Index
+    fit: MetricFit
+    tuned: list[Tuned]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the search was, with an answer."""
+        return self.selection is not None and self.selection.interrupted
+
+
+class Rest(NamedTuple):
+    """The ``rows`` of ``X`` and ``y`` that are not in the table, as they came.
+
+    ``weights`` of these rows are in the units of the table's.
+    """
+
+    X: Array
+    y: Array
+    rows: Index
+    weights: Array
