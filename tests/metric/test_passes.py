@@ -12,6 +12,7 @@ from nablasso.metric.passes import (
     DROP,
     KEPT_SCALE,
     Metric,
+    error_in_metric,
     fit_in_metric,
     initial_scales,
     next_scales,
@@ -67,6 +68,7 @@ def test_a_pass_is_a_kernel_ridge_fit(start, weighted, targets):
     np.testing.assert_allclose(metric.residuals, residuals, rtol=1e-5, atol=1e-6)
     assert metric.error == pytest.approx(np.sum(sample.weights @ residuals**2), rel=1e-5)
     np.testing.assert_array_equal(metric.scales, scales)
+    assert error_in_metric(sample, start, scales) == pytest.approx(metric.error, rel=1e-9)
 
 
 def test_the_offset_of_an_additive_power_is_in_units_of_its_additive_part():

@@ -18,6 +18,7 @@ from scipy.spatial.distance import pdist, squareform
 from nablasso.exceptions import InvalidParameterError
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 WIDTH_RULES = ("median", "half_median", "neighbour20", "median20")
 MAX_ROWS = 2000
@@ -36,13 +37,10 @@ def width_by_rule(X: Array, weights: Array, rule: str) -> float:
         return 1.0
     distances = pdist(X)
     if rule in ("median", "half_median"):
-        i, j = np.triu_indices(len(X), k=1)
-        pairs = weights[i] * weights[j]
-        width = _weighted_median(distances, pairs)
+        width = _median_of_pairs(distances, weights)
         if rule == "half_median":
-            apart = distances > 0
-            if width == 0 and apart.any():
-                width = _weighted_median(distances[apart], pairs[apart])
+            if width == 0 and distances.any():
+                width = _median_of_pairs(distances, weights, apart=distances > 0)
             width /= 2
     else:
         k = min(NEIGHBOURS, len(X) - 1)
@@ -52,6 +50,15 @@ def width_by_rule(X: Array, weights: Array, rule: str) -> float:
         else:
             width = _weighted_median(nearest.ravel(), np.repeat(weights, k))
     return width if width > 0 else 1.0
+
+
+def _median_of_pairs(distances: Array, weights: Array, apart: Mask | None = None) -> float:
+    """Weighted median of the distances, of the pairs ``apart`` if given."""
+    chosen = slice(None) if apart is None else apart
+    if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
+        return float(np.median(distances[chosen]))
+    i, j = np.triu_indices(len(weights), k=1)
+    return _weighted_median(distances[chosen], (weights[i] * weights[j])[chosen])
 
 
 def _weighted_median(values: Array, weights: Array) -> float:

@@ -77,21 +77,32 @@ class Metric:
 
 def fit_in_metric(sample: Sample, start: Start, scales: Array) -> Metric:
     """Kernel ridge regression with these scales, and the derivative norms of its function."""
+    space, width = _space(sample, start, scales)
+    inverse = RidgeInverse(space.gram, sample.weights)
+    ridge = inverse.best_ridge(sample.Y)
+    residuals = inverse.loo_residuals(sample.Y, ridge)
+    squares = np.zeros(space.n_features)
+    for u in inverse.coefficients(sample.Y, ridge).T:
+        squares += sample.weights @ space.slopes(u) ** 2
+    norms = np.zeros(sample.X.shape[1])
+    norms[scales[sample.labels] > 0] = np.sqrt(squares)
+    error = float(np.sum(sample.weights @ residuals**2))
+    return Metric(space.kernel, width, scales, norms, ridge, error, residuals)
+
+
+def error_in_metric(sample: Sample, start: Start, scales: Array) -> float:
+    """Leave-one-out error of that fit, without its derivatives."""
+    space, _ = _space(sample, start, scales)
+    return RidgeInverse(space.gram, sample.weights).smallest_error(sample.Y)
+
+
+def _space(sample: Sample, start: Start, scales: Array) -> tuple[RepresenterSpace, float]:
+    """The space of the columns whose scale is not zero, and the width of its kernel."""
     per_column = scales[sample.labels]
     active = per_column > 0
     X = sample.X[:, active]
     kernel, width = start.bind(X * per_column[active], sample.weights)
-    space = RepresenterSpace(kernel, X, per_column[active] / width)
-    inverse = RidgeInverse(space.gram, sample.weights)
-    ridge = inverse.best_ridge(sample.Y)
-    residuals = inverse.loo_residuals(sample.Y, ridge)
-    squares = np.zeros(X.shape[1])
-    for u in inverse.coefficients(sample.Y, ridge).T:
-        squares += sample.weights @ space.slopes(u) ** 2
-    norms = np.zeros(sample.X.shape[1])
-    norms[active] = np.sqrt(squares)
-    error = float(np.sum(sample.weights @ residuals**2))
-    return Metric(kernel, width, scales, norms, ridge, error, residuals)
+    return RepresenterSpace(kernel, X, per_column[active] / width), width
 
 
 class Walk:
@@ -136,14 +147,11 @@ def initial_scales(sample: Sample, start: Start) -> Array:
         return np.ones(sample.n_groups) if sample.open is None else sample.open.astype(float)
     scales, reached = sample.kept.astype(float), np.inf
     for _ in range(min(MAX_FORWARD, sample.n_groups)):
-        tried = []
-        for group in np.flatnonzero(scales == 0):
-            trial = scales.copy()
-            trial[group] = 1.0
-            tried.append(fit_in_metric(sample, start, trial))
+        tried = [scales + one for one in np.eye(sample.n_groups)[scales == 0]]
         if not tried:
             break
-        best = min(tried, key=lambda metric: metric.error)
+        errors = [error_in_metric(sample, start, trial) for trial in tried]
+        best = fit_in_metric(sample, start, tried[int(np.argmin(errors))])
         criterion = best.criterion(sample)
         if criterion >= reached:
             break

@@ -92,12 +92,19 @@ class RidgeInverse:
 
         ``floor`` leaves out the ridges under that fraction of the trace.
         """
+        return self._best(y, floor)[0]
+
+    def smallest_error(self, y: Array) -> float:
+        """Leave-one-out error at that ridge."""
+        return self._best(y)[1]
+
+    def _best(self, y: Array, floor: float = 0.0) -> tuple[float, float]:
         unit = self.trace if self.trace > 0 else 1.0
         ridges = unit * RIDGE_GRID[floor <= RIDGE_GRID]
         errors = self.loo_errors(y, ridges)
         # the largest among ties: flat curves (constant y, pure rounding) take the smooth end
         best = np.flatnonzero(errors <= errors.min() * (1 + 1e-10))[-1]
-        return float(ridges[best])
+        return float(ridges[best]), float(errors[best])
 
 
 def _deflate(A: Array, s: Array) -> Array:
