@@ -10,7 +10,7 @@ from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators import automatic, nablasso
 from nablasso.exceptions import InvalidDataError
 from nablasso.kernels import Linear
-from nablasso.metric import Sample, Start
+from nablasso.metric import Sample, Start, refit
 from nablasso.metric.needed import needed
 
 
@@ -142,6 +142,20 @@ def test_an_interrupt_of_the_second_search_leaves_the_answer_of_the_first(monkey
     assert model.n_rows_searched_ == 80
     assert model.selection_status_ == "interrupted"
     assert model.support_[:2].all()
+
+
+@pytest.mark.parametrize("always_keep", [None, [0, 1, 2]])
+def test_an_interrupt_of_the_refit_leaves_a_predictor(monkeypatch, always_keep):
+    def impatient(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(refit, "tune_each", impatient)
+    X, rng = table(60, 3)
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    with pytest.warns(ConvergenceWarning, match=f"the best of {len(refit.KERNELS)} kernels"):
+        model = NablassoRegressor(always_keep=always_keep).fit(X, y)
+    assert model.selection_status_ == "interrupted"
+    assert model.score(X, y) > 0.9
 
 
 def test_a_large_table_gives_the_same_whatever_the_order(monkeypatch):

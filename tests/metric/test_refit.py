@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nablasso.metric.refit as refit_module
 from nablasso.kernels import Gaussian
 from nablasso.metric.refit import KERNELS, TUNED_ROWS, refit, tune
 from nablasso.metric.sample import Sample
@@ -28,7 +29,7 @@ def test_the_likely_kernel_wins(function, kernel: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.7, 1.7, (70, 3))
     y = function(X)
-    tuned = tune(sample_of(X, y + 0.05 * y.std() * rng.standard_normal(70)), KERNELS)
+    tuned, _ = tune(sample_of(X, y + 0.05 * y.std() * rng.standard_normal(70)), KERNELS)
     assert repr(tuned[0].kernel) == kernel
     assert [one.price for one in tuned] == sorted(one.price for one in tuned)
 
@@ -37,7 +38,8 @@ def test_it_predicts_from_the_chosen_groups_alone() -> None:
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.7, 1.7, (120, 6))
     sample = sample_of(X, np.sin(2 * X[:, 1]) * X[:, 4])
-    fit, tuned = refit(sample, np.array([1, 4]))
+    fit, tuned, cut_short = refit(sample, np.array([1, 4]))
+    assert not cut_short
     assert fit.columns.tolist() == [1, 4]
     assert fit.error < 0.02  # of a variance of one
     assert len(tuned) > len(KERNELS)
@@ -47,16 +49,16 @@ def test_no_groups_give_the_mean_and_one_group_has_one_scale() -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((30, 2))
     sample = sample_of(X, X[:, 0] ** 2)
-    fit, tuned = refit(sample, np.array([], dtype=int))
+    fit, tuned, _ = refit(sample, np.array([], dtype=int))
     assert fit.space is None
     assert tuned == []
-    assert all(one.shared for one in refit(sample, np.array([0]))[1])
+    assert all(one.shared for one in refit(sample, np.array([0])).tuned)
 
 
 def test_a_kernel_of_ones_own_is_the_only_one() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 2))
-    _, tuned = refit(sample_of(X, X[:, 0] * X[:, 1]), np.array([0, 1]), [Gaussian()])
+    tuned = refit(sample_of(X, X[:, 0] * X[:, 1]), np.array([0, 1]), [Gaussian()]).tuned
     assert {repr(one.kernel) for one in tuned} == {"Gaussian()"}
 
 
@@ -66,6 +68,30 @@ def test_many_rows_are_tuned_on_some_and_fitted_on_all(monkeypatch: pytest.Monke
     rng = np.random.default_rng(4)
     X = rng.standard_normal((90, 2))
     sample = sample_of(X, np.sin(X[:, 0]) + X[:, 1])
-    fit, tuned = refit(sample, np.array([0, 1]), [Gaussian()])
+    fit, tuned, _ = refit(sample, np.array([0, 1]), [Gaussian()])
     assert fit.residuals.shape == (90, 1)
-    assert tuned[0].price == tune(sample.groups(np.array([0, 1])).first(40), [Gaussian()])[0].price
+    again, _ = tune(sample.groups(np.array([0, 1])).first(40), [Gaussian()])
+    assert tuned[0].price == again[0].price
+
+
+@pytest.mark.parametrize(("after", "left"), [(0, 1), (3, 3), (12, 12)])
+def test_an_interrupt_keeps_the_kernels_tuned_so_far(monkeypatch, after: int, left: int) -> None:
+    calls = []
+
+    def interrupted(tuner):
+        def once(*arguments):
+            calls.append(tuner)
+            if len(calls) == after + 1:
+                raise KeyboardInterrupt
+            return tuner(*arguments)
+
+        return once
+
+    for name in ("_one_scale", "tune_each"):
+        monkeypatch.setattr(refit_module, name, interrupted(getattr(refit_module, name)))
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 2))
+    fit, tuned, cut_short = refit(sample_of(X, X[:, 0] * X[:, 1]), np.array([0, 1]))
+    assert cut_short
+    assert len(tuned) == left
+    assert fit.columns.tolist() == [0, 1]

@@ -47,10 +47,9 @@ from nablasso.metric import (
     starts_of,
 )
 from nablasso.metric.enough import FRESH, nothing_missed
-from nablasso.metric.likelihood import Tuned
 from nablasso.metric.more_rows import exactly
 from nablasso.metric.paired import paired
-from nablasso.metric.refit import KERNELS, refit
+from nablasso.metric.refit import KERNELS, Refit, refit
 from nablasso.metric.screening import WIDE, is_wide, screened, shortlisted
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
@@ -114,9 +113,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         everything = self._sample(table)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         found, interrupted = self._found(X, y, table, everything, groups)
-        sample, fit = found.sample, found.fit
+        sample, fit = found.sample, found.refit.fit
         self.n_rows_searched_ = len(sample.X)
-        self.refits_ = [{"kernel": str(one), "price": one.price} for one in found.tuned]
+        self.refits_ = [{"kernel": str(one), "price": one.price} for one in found.refit.tuned]
         searched = first_rows(table, len(sample.X))
         with _threads(len(sample.X)):
             self._unpack(X, searched, sample, fit)
@@ -152,7 +151,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Whether the same groups are found in nearly all folds, and fresh rows miss no other."""
         assert found.selection is not None
         stable = frequencies(found.sample, found.selection)[found.chosen] >= STABLE
-        return bool(stable.all()) and nothing_missed(fresh, found.fit)
+        return bool(stable.all()) and nothing_missed(fresh, found.refit.fit)
 
     def _decide(self, X: Array, y: Any, table: Table, sample: Sample, groups: Any) -> Found:
         """Search, decide and refit on the rows of a sample, the first ones of the table."""
@@ -160,7 +159,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.p_values_ = None if self.fdr is None else np.ones(d)
         if sample.kept.all():  # nothing to decide
             chosen = np.flatnonzero(sample.kept)
-            return Found(sample, None, chosen, *self._refit(sample, chosen))
+            return Found(sample, None, chosen, self._refit(sample, chosen))
         sample = self._screened(sample)
         errors = {} if self.scoring is None else {"errors": partial(scored_errors, self, table)}
         selection = select(
@@ -176,7 +175,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         chosen = selection.chosen
         if self.fdr is not None:
             chosen = self._discoveries(sample, selection, table, d)
-        return Found(sample, selection, chosen, *self._refit(sample, chosen))
+        return Found(sample, selection, chosen, self._refit(sample, chosen))
 
     def _on_more_rows(
         self, everything: Sample, fit: MetricFit, table: Table, rest: Rest
@@ -187,10 +186,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _warn(self, interrupted: bool) -> None:
         if interrupted:
             self.selection_status_ = "interrupted"
+            folds = self.tried_[0]["n_folds"] if self.tried_ else 0
             warnings.warn(
-                f"Interrupted: the selection of {type(self).__name__} rests on "
-                f"{self.tried_[0]['n_folds']} folds of {self.n_rows_searched_} rows only. Fit "
-                "again for the whole answer.",
+                f"Interrupted: the selection of {type(self).__name__} rests on {folds} folds of "
+                f"{self.n_rows_searched_} rows, its predictor on the best of {len(self.refits_)} "
+                "kernels. Fit again for the whole answer.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -230,7 +230,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return default_starts(n_samples, n_groups)
         return starts_of(clone(as_kernel(self.kernel)))
 
-    def _refit(self, sample: Sample, chosen: Index) -> tuple[MetricFit, list[Tuned]]:
+    def _refit(self, sample: Sample, chosen: Index) -> Refit:
         automatic = isinstance(self.kernel, str) and self.kernel == "auto"
         kernels = KERNELS if automatic else [clone(as_kernel(self.kernel))]
         return refit(sample, chosen, kernels, verbose=self.verbose)

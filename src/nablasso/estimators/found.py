@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.metric import Fit as MetricFit
 from nablasso.metric import Sample, Selection
-from nablasso.metric.likelihood import Tuned
+from nablasso.metric.refit import Refit
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -21,13 +20,13 @@ class Found(NamedTuple):
     sample: Sample
     selection: Selection | None
     chosen: Index
-    fit: MetricFit
-    tuned: list[Tuned]
+    refit: Refit
 
     @property
     def interrupted(self) -> bool:
-        """Whether the search was, with an answer."""
-        return self.selection is not None and self.selection.interrupted
+        """Whether the search or the refit was, with an answer."""
+        searching = self.selection is not None and self.selection.interrupted
+        return searching or self.refit.cut_short
 
 
 class Rest(NamedTuple):

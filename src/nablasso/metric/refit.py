@@ -4,12 +4,14 @@ Every kernel is tuned with one scale for all groups; the best ``N_EACH`` of them
 for each group, and the price of :mod:`~nablasso.metric.likelihood` decides. Kernels with a width
 are tuned from a narrow and from a wide start, since the likelihood has local optima there.
 
-At most ``TUNED_ROWS`` rows are tuned on: some dozen evaluations of O(n^3) for every kernel.
+At most ``TUNED_ROWS`` rows are tuned on: some dozen evaluations of O(n^3) for every kernel. An
+interrupt ends the tuning with what is known by then, at least one kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,32 +46,51 @@ KERNELS: tuple[Kernel, ...] = (
 )
 
 
+class Refit(NamedTuple):
+    """The predictor, and all that was tuned, the best first; ``cut_short`` by an interrupt."""
+
+    fit: Fit
+    tuned: list[Tuned]
+    cut_short: bool = False
+
+
 def refit(
     sample: Sample, chosen: Index, kernels: Sequence[Kernel] = KERNELS, *, verbose: int = 0
-) -> tuple[Fit, list[Tuned]]:
-    """Kernel ridge regression on the chosen groups, and all that was tuned, the best first."""
+) -> Refit:
+    """Kernel ridge regression on the chosen groups."""
     if not len(chosen):
-        return mean_fit(sample), []
+        return Refit(mean_fit(sample), [])
     inner = sample.groups(chosen)
-    tuned = tune(inner.first(TUNED_ROWS), kernels, verbose=verbose)
+    tuned, cut_short = tune(inner.first(TUNED_ROWS), kernels, verbose=verbose)
     scales = tuned[0].scales[inner.labels]
-    return ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales), tuned
+    fit = ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales)
+    return Refit(fit, tuned, cut_short)
 
 
-def tune(sample: Sample, kernels: Sequence[Kernel], *, verbose: int = 0) -> list[Tuned]:
-    """All kernels with one scale, the best with a scale for each group; by increasing price."""
+def tune(
+    sample: Sample, kernels: Sequence[Kernel], *, verbose: int = 0
+) -> tuple[list[Tuned], bool]:
+    """All kernels with one scale, the best with a scale for each group; by increasing price.
+
+    Also whether an interrupt left some of them out.
+    """
     n_each = 0 if sample.n_groups == 1 else min(N_EACH, len(kernels))
+    tuned: list[Tuned] = []
 
     def steps() -> Iterator[Tuned]:
-        shared = []
         for kernel in kernels:
-            shared.append(_one_scale(sample, kernel))
-            yield shared[-1]
-        for one in sorted(shared, key=_price)[:n_each]:
+            yield _one_scale(sample, kernel)
+        for one in sorted(tuned, key=_price)[:n_each]:
             yield tune_each(sample, one)
 
     total = len(kernels) + n_each
-    return sorted(track(steps(), total, "Tuning the predictor", verbose=verbose), key=_price)
+    try:
+        for one in track(steps(), total, "Tuning the predictor", verbose=verbose):
+            tuned.append(one)
+    except KeyboardInterrupt:
+        tuned = tuned or [_one_scale(sample, kernels[0])]
+        return sorted(tuned, key=_price), True
+    return sorted(tuned, key=_price), False
 
 
 def _one_scale(sample: Sample, kernel: Kernel) -> Tuned:
