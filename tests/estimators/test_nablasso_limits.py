@@ -144,6 +144,14 @@ def test_an_interrupt_of_the_second_search_leaves_the_answer_of_the_first(monkey
     assert model.support_[:2].all()
 
 
+def test_where_nothing_is_to_be_decided_nothing_is_said_to_be_found():
+    X, rng = table(40, 2)
+    model = NablassoRegressor(always_keep=[0, 1]).fit(X, X[:, 0] + 0.1 * rng.normal(size=40))
+    assert np.isnan(model.held_out_r2_)
+    assert model.summary().startswith("All are kept as asked: x0 (")
+    assert "held-out" not in model.summary()
+
+
 @pytest.mark.parametrize("always_keep", [None, [0, 1, 2]])
 def test_an_interrupt_of_the_refit_leaves_a_predictor(monkeypatch, always_keep):
     def impatient(*_):

@@ -229,7 +229,8 @@ _SECTIONS = {
             The certificate of (P).
         held_out_r2_, loo_r2_ : float
             R2 on held-out rows with metric and ranking learned without them (which walk and how
-            many variables was chosen on them); leave-one-out R2 on the selected variables.
+            many variables was chosen on them; not a number where all columns are always kept);
+            leave-one-out R2 on the selected variables.
         feature_kinds_ : array of str, shape (n_features,)
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_

@@ -46,7 +46,7 @@ def read_outcome(
     d = len(selector.support_)
     selector.loo_r2_, gain = _gain(sample, fit.residuals)
     found_in = np.zeros(sample.n_groups)
-    selector.held_out_r2_ = 0.0
+    selector.held_out_r2_ = np.nan  # where nothing is to be decided, nothing is held out
     if selection is not None:
         found_in = frequencies(sample, selection)
         residuals = selection.held_out_residuals(sample)
@@ -237,4 +237,5 @@ def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
         elif selector.tried_:
             detail += f", in {selector.selection_frequencies_[a]:.0%} of the folds"
         parts.append(f"{names[a]} ({detail})")
-    return f"{len(chosen)} of {d} variables matter: {', '.join(parts)}."
+    what = f"{len(chosen)} of {d} variables matter" if selector.tried_ else "All are kept as asked"
+    return f"{what}: {', '.join(parts)}."
