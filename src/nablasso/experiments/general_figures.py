@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.experiments.nvsd import PUBLISHED, ROWS
+from nablasso.experiments.nvsd import GROUPED, METRIC, PUBLISHED, ROWS
 
 Rows = list[dict[str, str]]
 
@@ -60,14 +60,16 @@ def errors_against_n(rows: Rows) -> Any:
         1, len(names), figsize=(4 * len(names), 3.6), squeeze=False, layout="constrained"
     )
     for axis, name in zip(axes[0], names, strict=True):
-        for method, printed in PUBLISHED[name].items():
-            axis.plot(ROWS, [pair[0] for pair in printed], "--", lw=1, label=f"{method}, printed")
-        for groups, label in (("False", "ours"), ("True", "ours, groups given")):
-            own = [r for r in rows if r["problem"] == name and r["groups"] == groups]
+        for place, method in enumerate((*PUBLISHED[name], METRIC, GROUPED)):
+            colour = f"C{place}"
+            own = [r for r in rows if r["problem"] == name and r["method"] == method]
             sizes = sorted({int(row["n"]) for row in own})
             errors = [np.mean([float(r["rmse"]) for r in own if int(r["n"]) == n]) for n in sizes]
             if sizes:
-                axis.plot(sizes, errors, "o-", label=label)
+                axis.plot(sizes, errors, "o-", color=colour, label=method)
+            if method in PUBLISHED[name]:
+                printed = [pair[0] for pair in PUBLISHED[name][method]]
+                axis.plot(ROWS, printed, "--", lw=1, color=colour, label=f"{method}, printed")
         axis.set(title=name, xlabel="n", yscale="log")
         axis.legend(fontsize=7)
     axes[0, 0].set_ylabel("RMSE on test rows")

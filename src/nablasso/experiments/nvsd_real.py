@@ -15,7 +15,7 @@ with groups of columns by how often NVSD(EN) selects them, on splits that are no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -27,25 +27,20 @@ from nablasso.datasets import RealTable, load_table, make_noisy_copies
 from nablasso.experiments.denovas import DEFAULT, Done, Method, Row
 from nablasso.experiments.denovas_comparison import judged_table, split_table
 from nablasso.experiments.denovas_rivals import default
-from nablasso.experiments.two_steps import (
-    Chosen,
-    MakePenalty,
-    Rows,
-    denovas,
-    elastic_net,
-    group_lasso,
-    lasso,
-    nvsd,
-    plain_ridge,
-    width_of,
+from nablasso.experiments.nvsd import (
+    HELD_OUT,
+    KERNELS,
+    TRIPLES,
+    Labels,
+    TwoSteps,
+    split_rows,
+    two_step_methods,
 )
+from nablasso.experiments.two_steps import Chosen, Rows, width_of
 from nablasso.kernels import Gaussian, Kernel, Polynomial
 from nablasso.progress import track
 
-Labels = NDArray[np.intp]
-
 TRAIN, MOST = 100, 1000
-RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEY = ("data", "split", "method")
 CHOSEN_ON = range(1000, 1010)  # splits whose frequencies make the groups of table 4
 
@@ -106,13 +101,9 @@ PERMUTED = ("AI", "CC", "KN")
 FREQUENT = {"CP": 4, "EL": 5}  # groups by frequency; the first of CP has five columns
 
 
-def _two_steps(rows: Rows, split: int, short: str, fit: Callable[..., Chosen]) -> Chosen:  # noqa: ARG001
+def _two_steps(rows: Rows, split: int, short: str, fit: TwoSteps) -> Chosen:  # noqa: ARG001
     kernel: Kernel = Polynomial(3) if short == "EN" else Gaussian()
     return fit(rows, kernel, width_of(rows, kernel, "median20"))
-
-
-def _penalised(penalties: Sequence[MakePenalty]) -> Callable[..., Chosen]:
-    return lambda rows, kernel, width: nvsd(rows, kernel, width, penalties)
 
 
 def _default(rows: Rows, split: int) -> Chosen:
@@ -124,15 +115,9 @@ def _default(rows: Rows, split: int) -> Chosen:
 
 def methods(short: str, labels: Labels | None = None) -> dict[str, Method]:
     """The paper's methods that the library has, and the default; with groups also NVSD(GL)."""
-    fits: dict[str, Callable[..., Chosen]] = {
-        "KRLS": plain_ridge,
-        "Denovas": denovas,
-        "NVSD(L)": _penalised([lasso]),
-    }
-    if labels is None:
-        fits["NVSD(EN)"] = _penalised([elastic_net(ratio) for ratio in RATIOS])
-    else:
-        fits["NVSD(GL)"] = _penalised([group_lasso(labels)])
+    ungrouped = np.empty(0, dtype=np.intp)
+    fits = two_step_methods(ungrouped if labels is None else labels)
+    del fits["NVSD(GL)" if labels is None else "NVSD(EN)"]
     table: dict[str, Method] = {
         name: partial(_two_steps, short=short, fit=fit) for name, fit in fits.items()
     }
@@ -237,25 +222,15 @@ def _names(todo: Sequence[tuple[str, int, str]]) -> list[str]:
 
 def figure_1(seed: int = 17, n_train: int = 110, only: Sequence[str] = ()) -> Iterator[Row]:
     """Figure 1: predictions of E3 at the test rows of one draw, by the sum of the first copies."""
-    data = make_noisy_copies(n_train + 2 * MOST, random_state=seed)
-    m = n_train + MOST
-    X, y = data.X, data.y
-    rows = Rows(X[:n_train], y[:n_train], X[n_train:m], y[n_train:m], X[m:], y[m:])
-    labels = np.repeat(np.arange(6), 3)
-    fits: dict[str, Callable[..., Chosen]] = {
-        "KRLS": plain_ridge,
-        "Denovas": denovas,
-        "NVSD(L)": _penalised([lasso]),
-        "NVSD(GL)": _penalised([group_lasso(labels)]),
-        "NVSD(EN)": _penalised([elastic_net(ratio) for ratio in RATIOS]),
-    }
-    values: dict[str, Any] = {"truth": data.noise_free[m:]}
+    data = make_noisy_copies(n_train + 2 * HELD_OUT, random_state=seed)
+    rows, fits = split_rows(data, n_train), two_step_methods(TRIPLES)
+    values: dict[str, Any] = {"truth": data.noise_free[n_train + HELD_OUT :]}
     for name in only or (*fits, DEFAULT):
         if name == DEFAULT:
             values[name] = _default(rows, seed).predict(rows.X_test)
         else:
-            values[name] = fits[name](rows, Gaussian(), 4.0).predict(rows.X_test)
-    z1, z3 = X[m:, 0:3].mean(axis=1), X[m:, 6:9].mean(axis=1)
+            values[name] = fits[name](rows, *KERNELS["E3"]).predict(rows.X_test)
+    z1, z3 = rows.X_test[:, 0:3].mean(axis=1), rows.X_test[:, 6:9].mean(axis=1)
     for name, column in values.items():
         for a, b, value in zip(z1, z3, column, strict=True):
             yield {

@@ -10,8 +10,10 @@ radius ``1 / (nu sqrt n)`` whatever tau is, so a solution is a start for the nex
 grid of tau is in units of the columns' deviation times that of y. Where the paper does not say its
 nu, validation chooses among four, in units of the kernel's trace (picked on draws 7001 to 7003;
 with less the function is flat at the rows and free between them). Gregorova's is ``alpha = tau,
-ridge = nu``; her nu was fixed on a few replications, here it is the leave-one-out choice of kernel
-ridge regression on all columns.
+ridge = nu``; her nu was fixed on a few replications. Here validation chooses between two: the
+leave-one-out choice of kernel ridge regression on all columns, and 100 times the kernel's trace
+(picked on draws 7001 to 7003). With a light ridge and rows enough to pin all derivatives down, the
+path goes from all variables to none within a step; under a heavy one they leave one by one.
 
 Cost: one O(n^3) eigendecomposition per table and support, O(n^2 d) an iteration; a path of 35 tau
 takes 0.1 to 0.5 s at n = 100, d = 40.
@@ -21,16 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.kernels import Kernel
-from nablasso.paths import Family, Formulation, alpha_grid, support_of, walk_path
+from nablasso.paths import Family, Formulation, alpha_grid, support_of
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.preparation import prepare
-from nablasso.problems import ABOVE
+from nablasso.problems import ABOVE, Problem
 from nablasso.solvers import DualSolver, Solver
 from nablasso.spaces import RidgeInverse, length_scale
 
@@ -42,7 +45,8 @@ TAUS = np.logspace(-3, 0.5, 15)  # in units of the deviation of a column times t
 REFINED = 20  # more of them, where the number of variables jumps
 CLOSE = 1e-3  # two tau that are the same
 SHARES = (0.02, 0.2, 2.0, 20.0)  # ridge over the kernel's trace at tau = 1; 0.02 is nu = 10 of F4
-ALPHAS = 25
+HEAVY = 100.0  # ridge over the kernel's trace
+ALPHAS = 15
 EPS = 1e-3
 RIDGES = np.logspace(-9, 1, 21)  # of the refit, over the trace of its kernel
 SOLVER: Solver[Any] = DualSolver(tol=1e-5, max_iter=200)
@@ -115,42 +119,50 @@ def denovas_supports(family: Family, nus: Sequence[float] | None = None) -> list
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
         nus = [share * family.trace / unit for share in SHARES]
-    return [support for nu in nus for support in _along_tau(family, float(nu), unit)]
 
+    def problem(nu: float, tau: float) -> Problem:
+        return family.problem(max(tau * nu, family.smallest_ridge), 2 * tau)
 
-def _along_tau(family: Family, nu: float, unit: float) -> list[Mask]:
-    """Supports on the grid of tau, refined where the number of variables jumps."""
-    duals: dict[float, Array] = {}
-    supports: dict[float, Mask] = {}
-
-    def solve(tau: float, start: float | None) -> None:
-        ridge = max(tau * nu, family.smallest_ridge)
-        problem = family.problem(ridge, 2 * tau)
-        warm = None if start is None else duals[start] * (tau / start)
-        solution = SOLVER.solve(problem, warm)
-        duals[tau], supports[tau] = solution.point.s, support_of(problem, solution)
-
-    last = None
-    for tau in unit * TAUS:
-        solve(float(tau), last)
-        last = float(tau)
-    for _ in range(REFINED):
-        taus = sorted(supports)
-        counts = [int(supports[tau].sum()) for tau in taus]
-        jumps = np.abs(np.diff(counts)) * (np.diff(np.log(taus)) > CLOSE)
-        at = int(np.argmax(jumps))
-        if jumps[at] <= 1:
-            break
-        solve(float(np.sqrt(taus[at] * taus[at + 1])), taus[at])
-    return [_spread(family, supports[tau]) for tau in sorted(supports)]
+    return [s for nu in nus for s in _refined(family, partial(problem, nu), unit * TAUS)]
 
 
 def nvsd_supports(family: Family) -> list[Mask]:
-    """Supports along alpha at the ridge of smallest leave-one-out error."""
-    problem = family.problem(family.best_ridge())
-    top = ABOVE * problem.alpha_max_and_scale()[1]
-    steps = walk_path(problem, alpha_grid(top, ALPHAS, EPS)[::-1], SOLVER)
-    return [_spread(family, support_of(at, solution)) for at, solution in steps]
+    """Supports along alpha for a light and a heavy ridge."""
+    found = []
+    for ridge in (family.best_ridge(), HEAVY * family.trace):
+        top = ABOVE * family.problem(ridge).alpha_max_and_scale()[1]
+        found += _refined(
+            family, partial(family.problem, ridge), alpha_grid(top, ALPHAS, EPS)[::-1]
+        )
+    return found
+
+
+def _refined(
+    family: Family, problem_at: Callable[[float], Problem], grid: Iterable[float]
+) -> list[Mask]:
+    """Supports on an increasing grid of penalties, and between where their sizes jump."""
+    duals: dict[float, Array] = {}
+    supports: dict[float, Mask] = {}
+
+    def solve(at: float, start: float | None) -> None:
+        problem = problem_at(at)
+        warm = None if start is None else duals[start] * (at / start)
+        solution = SOLVER.solve(problem, warm)
+        duals[at], supports[at] = solution.point.s, support_of(problem, solution)
+
+    last = None
+    for at in map(float, grid):
+        solve(at, last)
+        last = at
+    for _ in range(REFINED):
+        known = sorted(supports)
+        sizes = [int(supports[at].sum()) for at in known]
+        jumps = np.abs(np.diff(sizes)) * (np.diff(np.log(known)) > CLOSE)
+        widest = int(np.argmax(jumps))
+        if jumps[widest] <= 1:
+            break
+        solve(float(np.sqrt(known[widest] * known[widest + 1])), known[widest])
+    return [_spread(family, supports[at]) for at in sorted(supports)]
 
 
 def validated(rows: Rows, kernel: Kernel, width: float, supports: Iterable[Mask]) -> Chosen:
