@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from nablasso.datasets import load_pumadyn, make_pairwise
-from nablasso.estimators import HierarchicalKernelRegressorCV, MultipleKernelRegressorCV
+from nablasso.estimators import (
+    HierarchicalKernelRegressorCV,
+    MultipleKernelRegressorCV,
+    NablassoRegressor,
+)
 from nablasso.experiments.hkl_rivals import (
     Fitted,
     Levels,
@@ -49,6 +53,7 @@ BETAS_PRUNED = (1.2, 2.5)
 ALPHAS = 12
 ALPHAS_PRUNED = 30  # the estimator's default: without folds they are cheap
 MOST_KERNELS = 100
+AUTOMATIC = "NablassoRegressor"
 
 KEY_8 = ("n", "p", "draw", "method")
 KEY_9 = ("data", "split", "method")
@@ -131,6 +136,16 @@ def _fitted(model: Any, Z: Array, y: Array) -> Fitted:
     return Fitted(model.predict, columns, detail)
 
 
+def automatic(Z: Array, y: Array, seed: int) -> Fitted:
+    """The library's one call, which knows nothing of these kernels."""
+    model = NablassoRegressor(random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the status is kept
+        model.fit(Z, y)
+    columns = tuple(int(a) for a in np.flatnonzero(model.support_))
+    return Fitted(model.predict, columns, model.selection_status_)
+
+
 def level_kernels(decomposition: str) -> Levels:
     """The kernels of every level of one variable, as the library decomposes them."""
     parts = as_decomposition(decomposition)
@@ -168,6 +183,7 @@ def methods_8() -> dict[str, Fit]:
         "CART": tree,
         "boosting": boosting,
         "Gaussian process": gaussian_process,
+        AUTOMATIC: automatic,
     }
 
 
@@ -184,6 +200,7 @@ def methods_9() -> dict[str, Fit]:
         "greedy hermite": greedy,
         "boosting": boosting,
         "Gaussian process": gaussian_process,
+        AUTOMATIC: automatic,
     }
 
 

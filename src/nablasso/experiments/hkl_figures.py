@@ -33,6 +33,7 @@ PANELS_8 = {
         "CART",
         "boosting",
         "Gaussian process",
+        "NablassoRegressor",
     ),
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nablasso.experiments.hkl import AUTOMATIC
 from nablasso.experiments.nvsd import GROUPED, METRIC, PUBLISHED, ROWS
 from nablasso.experiments.running import Line
 
@@ -194,8 +195,9 @@ def hkl_figure_8(rows: Rows) -> list[Line]:
                 for name in ("HKL hermite", "HKL hermite + refit")
             ]
             found.append(Line(f"HKL, n = {n}, p = {p}", "stays low as p grows (a curve)", *ours))
-            pruned = median(where(part, method="HKL hermite + pruning"), "relative_error")
-            found.append(Line(f"HKL with pruning, n = {n}, p = {p}", "", "", pruned))
+            for name in ("HKL hermite + pruning", AUTOMATIC):
+                value = median(where(part, method=name), "relative_error")
+                found.append(Line(f"{name}, n = {n}, p = {p}", "", "", value))
             for name in ("L2 hermite", "greedy hermite", "MKL hermite", "Gaussian process"):
                 value = median(where(part, method=name), "relative_error")
                 if value:
@@ -222,12 +224,11 @@ def hkl_rules(rows: Rows) -> list[Line]:
 
 def hkl_figure_9(rows: Rows) -> list[Line]:
     """Median test error over the variance of y, and the number of splits."""
-    default = "HKL hermite + pruning"
     found = []
     for data in distinct(rows, "data"):
         for method in distinct(rows, "method"):
             value = median(where(rows, data=data, method=method), "error")
-            is_default = method == default
+            is_default = method in ("HKL hermite + pruning", AUTOMATIC)
             line = Line(
                 f"pumadyn {data}, {method}",
                 "a curve",
