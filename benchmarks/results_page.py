@@ -59,6 +59,34 @@ def summary(table: Table) -> list[str]:
     return lines
 
 
+def verdict(table: Table) -> list[str]:
+    """Whether we come first, over all problems on which a rival can be compared."""
+    compared = {
+        cell: [r for r in rivals(table) if len(common(table, r, cell)) >= FEWEST]
+        for cell in table.cells()
+    }
+    compared = {cell: names for cell, names in compared.items() if names}
+    ahead = []
+    for rival in rivals(table):
+        cells = [cell for cell, names in compared.items() if rival in names]
+        us, them = (
+            float(np.mean([exact(table, who, rival, cell) for cell in cells])) if cells else 0.0
+            for who in (OURS, rival)
+        )
+        if them > us:
+            ahead.append(f"{rival} ({them:.0%}, ours {us:.0%})")
+    near = [
+        all(error_ratio(table, rival, cell) <= NEAR for rival in names)
+        for cell, names in compared.items()
+    ]
+    return [
+        f"- Mean rate of exact supports on common draws: ahead of us {', '.join(ahead) or 'nobody'}"
+        f", of {len({name for names in compared.values() for name in names})} contestants.",
+        f"- RMSE: ours is the smallest of all or within 10 % of it on {sum(near)} of {len(near)} "
+        "problems (a problem with another number of rows counts as another).",
+    ]
+
+
 def common(table: Table, name: str, cell: Cell) -> set[int]:
     """Seeds that a contestant and we have."""
     return table.seeds(name, cell) & table.seeds(OURS, cell)
@@ -163,6 +191,8 @@ def page(table: Table, predicted: Sequence[dict[str, str]]) -> str:
         "`python -m benchmarks.selection.run --contestants all --problems all`. A contestant is "
         f"listed on the problems where it shares at least {FEWEST} draws with us; rates are means "
         "over problems. By problem, with targets: [selection](selection/results/results.md).",
+        "",
+        *verdict(table),
         "",
         *summary(table),
         "",

@@ -4,9 +4,9 @@ The rate is assumed to grow with n. From the first guess n is doubled until the 
 halved until it is not), then the bracket is bisected until its ends are within 5 % (at least 4
 rows). A probe is a number of seeds; unless ``--full`` is given it stops once its outcome is
 certain, and its rate on the curve is then that of the seeds tried. Every fit is a row of the store
-and is never repeated; curve and answer are kept in ``n95_curve.csv`` and ``n95.csv`` next to it.
-Where the rate is not monotone the answer is one crossing. Two calls at once need two ``--out``
-folders.
+and is never repeated; curve and answer are kept in ``n95_curve.csv`` and ``n95.csv`` next to it,
+and ``n95.md`` shows them. Where the rate is not monotone the answer is one crossing. Two calls at
+once need two ``--out`` folders.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from benchmarks.selection.measure import COLUMNS, KEY, Task, measure
 from benchmarks.selection.problems import TARGETED
 from benchmarks.selection.run import able, seed_range
 from benchmarks.store import RowStore
+
+StoredRow = dict[str, str]
 
 LEVEL = 0.95
 STORE = Path(__file__).parent / "results" / "n95_rows.csv"
@@ -104,6 +106,36 @@ def needed_rows(
     return answer, not_enough, dict(sorted(curve.items()))
 
 
+def page(answers: Sequence[StoredRow], curves: Sequence[StoredRow]) -> str:
+    """A line per problem, a column per contestant: n95, and hits of seeds at each n tried."""
+    names = list(dict.fromkeys(row["contestant"] for row in answers))
+    level = f"{LEVEL:.0%}".replace("%", " %")
+    lines = [
+        f"# Rows needed for {level} exact support",
+        "",
+        "In brackets the largest number found too small, then hits / seeds tried at each n; a "
+        "probe ends once its outcome is certain.",
+        "",
+        f"| problem | {' | '.join(names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for problem in dict.fromkeys(row["problem"] for row in answers):
+        cells = []
+        for name in names:
+            found = [r for r in answers if (r["contestant"], r["problem"]) == (name, problem)]
+            probes = [r for r in curves if (r["contestant"], r["problem"]) == (name, problem)]
+            curve = ", ".join(
+                f"{r['n']}: {r['hits']}/{r['seeds']}" for r in sorted(probes, key=_rows_of)
+            )
+            cells += [f"**{r['n95']}** ({r['not_enough']}); {curve}" for r in found] or ["-"]
+        lines.append(f"| {problem} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _rows_of(row: StoredRow) -> int:
+    return int(row["n"])
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Find n95 for each contestant and problem."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -136,6 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             values = (name, problem, text, short, len(options.seeds), LEVEL)
             answers.append(dict(zip(ANSWER, values, strict=True)))
             sys.stdout.write(f"{name} {problem}: n95 = {text}, {short} is not enough\n")
+            (folder / "n95.md").write_text(page(answers.rows, curves.rows))
 
 
 if __name__ == "__main__":

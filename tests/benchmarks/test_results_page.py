@@ -48,6 +48,17 @@ def test_where_a_rival_is_ahead_is_said(table):
     assert results_page.lost(alone) == ["Nowhere among the rows stored."]
 
 
+def test_the_verdict_counts_every_problem_and_rival(table):
+    exact, error = results_page.verdict(table)
+    assert "ahead of us nobody, of 1 contestants" in exact
+    assert "on 0 of 1 problems" in error
+    rows = [row("nablasso", s, exact=0, rmse=1.0) for s in range(10)]
+    rows += [row("forest", s, exact=int(s < 4), rmse=1.0) for s in range(10)]
+    exact, error = results_page.verdict(Table(rows))
+    assert "ahead of us forest (40%, ours 0%)" in exact
+    assert "on 1 of 1 problems" in error
+
+
 def test_errors_of_zero_are_equal_and_not_undefined():
     rows = [row(who, s, exact=1, rmse=0.0) for who in ("nablasso", "mars") for s in range(10)]
     assert results_page.error_ratio(Table(rows), "mars", RADIAL) == 1

@@ -412,6 +412,20 @@ def test_a_probe_stops_when_its_outcome_is_certain():
     assert n95.probe(lambda seed: seed > 1, range(40), full=True) == (38, 40, True)
 
 
+def test_the_page_of_n95_shows_answers_and_curves():
+    answers = [
+        dict(zip(n95.ANSWER, ("nablasso", "radial", "40", "38", "20", "0.95"), strict=True)),
+        dict(zip(n95.ANSWER, ("mars", "E1", "over 320", "320", "20", "0.95"), strict=True)),
+    ]
+    curves = [
+        dict(zip(n95.CURVE, ("nablasso", "radial", "100", "19", "19", "True"), strict=True)),
+        dict(zip(n95.CURVE, ("nablasso", "radial", "38", "5", "7", "False"), strict=True)),
+    ]
+    lines = n95.page(answers, curves).splitlines()
+    assert "| radial | **40** (38); 38: 5/7, 100: 19/19 | - |" in lines
+    assert "| E1 | - | **over 320** (320);  |" in lines
+
+
 def test_rows_needed_are_stored_and_never_measured_twice(monkeypatch, tmp_path, capsys):
     calls = []
 
