@@ -17,6 +17,7 @@ from nablasso.metric.search import (
     handed_on,
     plain,
 )
+from nablasso.progress import reporting
 from tests.metric.samples import draw_sample
 
 STARTS = [
@@ -42,7 +43,7 @@ def test_halving_keeps_the_best():
     n = 24
     order = np.random.default_rng(0).permutation(n)
     walks = [StubWalk(k, [float(rank)] * 20) for k, rank in enumerate(order)]
-    halve(walks, n_passes=15)
+    list(halve(walks, n_passes=15))
     passes = {int(rank): len(walk.criteria) for walk, rank in zip(walks, order, strict=True)}
     # 24 -> 12 -> 6, which is LAST: these walk to the end
     assert LAST == 6
@@ -56,20 +57,20 @@ def test_halving_keeps_the_best():
 def test_halving_judges_by_the_best_pass_so_far():
     late = [StubWalk(k, [5.0, 5.0, 5.0]) for k in range(13)]
     early = StubWalk("early", [0.0, 9.0, 9.0, 9.0, 9.0, 9.0])
-    halve([*late, early], n_passes=6)
+    list(halve([*late, early], n_passes=6))
     assert len(early.criteria) == 6
 
 
 def test_few_walks_all_go_to_the_end():
     walks = [StubWalk(k, [float(k)] * 9) for k in range(LAST)]
-    halve(walks, 8)
+    list(halve(walks, 8))
     assert [len(walk.criteria) for walk in walks] == [8] * LAST
-    halve([], 8)
+    list(halve([], 8))
 
 
 def test_halving_never_walks_too_far():
     walks = [StubWalk(k, [float(k)] * 20) for k in range(20)]
-    halve(walks, 4)
+    list(halve(walks, 4))
     assert max(len(walk.criteria) for walk in walks) <= 4 + ROUND
 
 
@@ -88,6 +89,14 @@ def test_trails_are_sorted_and_can_be_followed_again(kept):
         np.testing.assert_array_equal(metric.scales, trail.metric.scales)
         np.testing.assert_array_equal(metric.norms, trail.metric.norms)
         assert metric.error == trail.metric.error
+
+
+def test_progress_is_told_and_ends_at_its_total():
+    told = []
+    with reporting(told.append):
+        search(draw_sample(n=30, d=4), STARTS)
+    assert [progress.done for progress in told] == list(range(1, told[0].total + 1))
+    assert {progress.label for progress in told} == {"Searching metrics"}
 
 
 def test_following_is_walking_and_handing_on():

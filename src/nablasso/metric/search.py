@@ -13,7 +13,7 @@ folds relearn the metric.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nablasso.metric.passes import DROP, KEPT_SCALE, Metric, Walk
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
+from nablasso.progress import track
 
 Array = NDArray[np.float64]
 
@@ -44,19 +45,32 @@ class Trail:
         return " -> ".join(str(start) for start in self.starts)
 
 
-def search(sample: Sample, starts: Sequence[Start]) -> list[Trail]:
+def search(sample: Sample, starts: Sequence[Start], *, verbose: int = 0) -> list[Trail]:
     """All trails, by increasing criterion."""
-    first = [Walk(sample, start) for start in starts]
-    halve(first, N_PASSES)
-    trails = [Trail((walk.start,), walk.best, min(walk.criteria)) for walk in first]
+    families = len({start.family for start in starts})
+    crossed = min(N_CROSSED, families) * sum(rounds(len(plain(starts)), N_PASSES_CROSSED))
+    total = len(starts) + sum(rounds(len(starts), N_PASSES)) + crossed
+    trails: list[Trail] = []
+    for _ in track(_steps(sample, starts, trails), total, "Searching metrics", verbose=verbose):
+        pass
+    return sorted(trails, key=lambda trail: trail.criterion)
+
+
+def _steps(sample: Sample, starts: Sequence[Start], trails: list[Trail]) -> Iterator[None]:
+    """Walk, cross and note the trails, stopping for a moment after every piece of work."""
+    first = []
+    for start in starts:
+        first.append(Walk(sample, start))
+        yield
+    yield from halve(first, N_PASSES)
+    trails += [Trail((walk.start,), walk.best, min(walk.criteria)) for walk in first]
     for trail in best_of_families(trails, N_CROSSED):
         scales = handed_on(sample, trail.metric)
         crossed = [Walk(sample, start, scales) for start in plain(starts)]
-        halve(crossed, N_PASSES_CROSSED)
+        yield from halve(crossed, N_PASSES_CROSSED)
         trails += [
             Trail((*trail.starts, walk.start), walk.best, min(walk.criteria)) for walk in crossed
         ]
-    return sorted(trails, key=lambda trail: trail.criterion)
 
 
 def plain(starts: Sequence[Start]) -> list[Start]:
@@ -77,16 +91,30 @@ def follow(sample: Sample, starts: Iterable[Start]) -> Metric:
     return metric
 
 
-def halve(walks: Sequence[Walk], n_passes: int) -> None:
+def halve(walks: Sequence[Walk], n_passes: int) -> Iterator[None]:
     """Advance all walks by ``ROUND`` passes, the better half by as many again, and so on."""
-    running, done = list(walks), 0
-    while running and done < n_passes:
-        step = min(ROUND, n_passes - done) if len(running) > LAST else n_passes - done
+    running, left = list(walks), n_passes
+    for count in rounds(len(walks), n_passes):
+        running = sorted(running, key=_reached)[:count]
+        step = min(ROUND, left) if count > LAST else left
         for walk in running:
             walk.advance(step)
-        done += step
-        running.sort(key=lambda walk: min(walk.criteria))
-        running = running[: max(LAST, len(running) // 2)]
+            yield
+        left -= step
+
+
+def rounds(n_walks: int, n_passes: int) -> list[int]:
+    """How many walks go on in each round."""
+    counts, left = [], n_passes
+    while n_walks and left > 0:
+        counts.append(n_walks)
+        left -= min(ROUND, left) if n_walks > LAST else left
+        n_walks = max(LAST, n_walks // 2)
+    return counts
+
+
+def _reached(walk: Walk) -> float:
+    return min(walk.criteria, default=np.inf)
 
 
 def best_of_families(trails: Sequence[Trail], n: int) -> list[Trail]:

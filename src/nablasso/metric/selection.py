@@ -104,7 +104,7 @@ def select(
     An interrupt ends the work as soon as one fold of every candidate is done, with what is known
     by then; before that it is passed on.
     """
-    trails = best_of_families(search(screened(sample), starts), N_TRAILS)
+    trails = best_of_families(search(screened(sample), starts, verbose=verbose), N_TRAILS)
     candidates = [Candidate(trail, [], np.empty((0, 0)), np.empty(0)) for trail in trails]
     given_up: list[Candidate] = []
     interrupted = False
