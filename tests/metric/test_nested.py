@@ -90,3 +90,11 @@ def test_no_groups_give_the_mean():
     none = np.empty(0, dtype=np.intp)
     fit = fit_groups(sample, Start(Gaussian()), none, np.ones(4))
     np.testing.assert_array_equal(fit.residuals, mean_fit(sample).residuals)
+
+
+def test_a_fit_holds_no_matrix_of_rows_by_rows():
+    sample = draw_sample(n=40, d=3)
+    fit = ridge_fit(sample, Gaussian(), np.arange(3), np.ones(3))
+    held = [part for part in vars(fit.space).values() if isinstance(part, np.ndarray)]
+    assert max(array.size for array in held) <= 40 * 3
+    assert not {"operator", "gram"} & set(vars(fit.space))

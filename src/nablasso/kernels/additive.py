@@ -121,13 +121,18 @@ class _AdditiveOperator(KernelOperator):
         return self._lower(self.inner.slopes(u))
 
     def dense(self) -> tuple[Array, Array]:
+        """``D`` and ``L``; the features are summed first, so nothing of size rank^2 is held."""
         m, d, r = self.shape
-        D, L = self.inner.dense()
-        n = D.shape[2]
-        J_z, J_x = self.J_z.reshape(m, d, r), self.J_x.reshape(n, d, r)
-        D = np.einsum("iat,iatj->iaj", J_z, D.reshape(m, d, r, n))
-        L = np.einsum("iat,iatjbs,jbs->iajb", J_z, L.reshape(m, d, r, n, d, r), J_x)
-        return D, L
+        K1, K2 = self.inner.K1, self.inner.K2
+        J_z, J_x = self.J_z.reshape(m, d, r), self.J_x.reshape(-1, d, r)
+        Phi_z, Phi_x = self.inner.Z.reshape(m, d, r), self.inner.X.reshape(-1, d, r)
+        along_z = np.einsum("iat,jat->iaj", J_z, Phi_x)
+        along_x = np.einsum("iat,jat->iaj", Phi_z, J_x)
+        L = np.einsum("ij,iaj,ibj->iajb", K2, along_z, along_x)
+        both = np.einsum("iat,jat->iaj", J_z, J_x)
+        for a in range(d):
+            L[:, a, :, a] += K1 * both[:, a]
+        return K1[:, None, :] * along_z, L
 
     def _lift(self, v: Array) -> Array:
         return np.asarray(np.repeat(v, self.shape[2], axis=1) * self.J_x)

@@ -86,12 +86,17 @@ def _fit(sample: Sample, start: Start, columns: Index, scales: Array) -> Fit:
 
 
 def ridge_fit(sample: Sample, kernel: Kernel, columns: Index, scales: Array) -> Fit:
-    """Kernel ridge regression on some columns in a given kernel and metric."""
-    space = RepresenterSpace(kernel, sample.X[:, columns], scales)
+    """Kernel ridge regression on some columns in a given kernel and metric.
+
+    The fit keeps a fresh space: hundreds of fits are held at once, and the matrices of the one that
+    was solved in are n^2 numbers each.
+    """
+    X = sample.X[:, columns]
+    space = RepresenterSpace(kernel, X, scales)
     inverse = RidgeInverse(space.gram, sample.weights)
     ridge = inverse.best_ridge(sample.Y)
     u = inverse.coefficients(sample.Y, ridge)
     residuals = inverse.loo_residuals(sample.Y, ridge)
     intercept = sample.weights @ (sample.Y - space.gram @ u)
     error = float(np.sum(sample.weights @ residuals**2))
-    return Fit(columns, intercept, residuals, error, space, u, ridge)
+    return Fit(columns, intercept, residuals, error, RepresenterSpace(kernel, X, scales), u, ridge)
