@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.prediction import report as prediction
 from benchmarks.prediction import run as prediction_run
+from benchmarks.selection.judge import ratio_of_means
 from benchmarks.selection.measure import COLUMNS, KEY
 from benchmarks.selection.report import Cell, Table
 from benchmarks.selection.run import ROWS
@@ -98,12 +99,9 @@ def exact(table: Table, who: str, rival: str, cell: Cell) -> float:
 
 
 def error_ratio(table: Table, rival: str, cell: Cell) -> float:
-    """Our mean RMSE over the rival's, same seeds; 1 where both are zero."""
+    """Our mean RMSE over the rival's, same seeds."""
     seeds = common(table, rival, cell)
-    ours, theirs = (table.values(who, cell, "rmse", seeds).mean() for who in (OURS, rival))
-    if ours == theirs:
-        return 1.0
-    return float(ours / theirs) if theirs > 0 else float("inf")
+    return ratio_of_means(*(table.values(who, cell, "rmse", seeds) for who in (OURS, rival)))
 
 
 def _near(table: Table, rival: str, cell: Cell) -> tuple[bool, bool]:

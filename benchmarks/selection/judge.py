@@ -79,8 +79,11 @@ def rate_met(successes: int, runs: int, target: float) -> bool:
 
 
 def ratio_of_means(errors: ArrayLike, oracle: ArrayLike) -> float:
-    """Mean error over the oracle's mean error, seeds paired."""
-    return float(np.mean(np.asarray(errors, float)) / np.mean(np.asarray(oracle, float)))
+    """Mean error over the oracle's mean error, seeds paired; 1 where they are equal, even zero."""
+    ours, theirs = (float(np.mean(np.asarray(part, float))) for part in (errors, oracle))
+    if ours == theirs:
+        return 1.0
+    return ours / theirs if theirs > 0 else float("inf")
 
 
 class Comparison(NamedTuple):
