@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import nablasso.metric.refit as refit_module
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, Linear
+from nablasso.metric.likelihood import Likelihood, tune_again
 from nablasso.metric.refit import KERNELS, TUNED_ROWS, refit, tune
 from nablasso.metric.sample import Sample
 
@@ -70,8 +71,25 @@ def test_many_rows_are_tuned_on_some_and_fitted_on_all(monkeypatch: pytest.Monke
     sample = sample_of(X, np.sin(X[:, 0]) + X[:, 1])
     fit, tuned, _ = refit(sample, np.array([0, 1]), [Gaussian()])
     assert fit.residuals.shape == (90, 1)
-    again, _ = tune(sample.groups(np.array([0, 1])).first(40), [Gaussian()])
-    assert tuned[0].price == again[0].price
+    few, _ = tune(sample.first(40), [Gaussian()])
+    again = tune_again(sample, few[0])
+    assert tuned[0].price in {again.price, tune_again(sample, few[1]).price}
+    assert {one.n_rows for one in tuned} == {90}
+    likelihood = Likelihood(sample, again.start)
+    x = np.append(again.logs[:1] if again.shared else again.logs, again.noise)
+    value, gradient = (likelihood.shared if again.shared else likelihood)(x)
+    assert np.abs(gradient).max() < 0.05 * abs(value)
+
+
+def test_rows_beyond_those_tuned_on_may_put_another_kernel_first(monkeypatch) -> None:
+    monkeypatch.setattr(refit_module, "TUNED_ROWS", 20)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 1))
+    y = np.where(np.arange(120) < 20, X[:, 0], np.sin(3 * X[:, 0]))
+    sample = sample_of(X, y + 0.1 * rng.standard_normal(120))
+    kernels = [Linear(), Gaussian()]
+    assert repr(tune(sample.first(20), kernels)[0][0].kernel) == "Linear()"
+    assert repr(refit(sample, np.array([0]), kernels).tuned[0].kernel) == "Gaussian()"
 
 
 @pytest.mark.parametrize(("after", "left"), [(0, 1), (3, 3), (12, 12)])

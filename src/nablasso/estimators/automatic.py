@@ -115,7 +115,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         found, interrupted = self._found(X, y, table, everything, groups)
         sample, fit = found.sample, found.refit.fit
         self.n_rows_searched_ = len(sample.X)
-        self.refits_ = [{"kernel": str(one), "price": one.price} for one in found.refit.tuned]
+        self.refits_ = [
+            {"kernel": str(one), "price": one.price, "n_rows": one.n_rows}
+            for one in found.refit.tuned
+        ]
         searched = first_rows(table, len(sample.X))
         with _threads(len(sample.X)):
             self._unpack(X, searched, sample, fit)

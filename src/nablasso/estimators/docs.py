@@ -221,7 +221,7 @@ _SECTIONS = {
             The metrics that were judged out of sample, the chosen one first.
         refits_ : list of dict
             The kernels tuned on the selected variables, the one that predicts first, each with its
-            price: minus the log likelihood, plus what its scales cost.
+            price: minus the log likelihood of ``n_rows`` rows, plus what its scales cost.
         kernel_, scales_, alpha_, ridge_
             The kernel, the multiplier of every standardised column inside it (zero: dropped), and
             the weights of (P).

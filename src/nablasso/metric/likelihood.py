@@ -32,7 +32,7 @@ Cost of an evaluation: O(n^3) for a Cholesky factor and an inverse, O(n^2 d) for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +62,8 @@ FAILED = 1e10
 class Tuned:
     """A kernel, its width for scales of one, the log of a scale per group, and ``price``.
 
-    ``price`` is minus the log likelihood, plus what the scales cost; ``shared`` when all groups
-    have the same scale.
+    ``price`` is minus the log likelihood of ``n_rows`` rows, plus what the scales cost; ``shared``
+    when all groups have the same scale.
     """
 
     start: Start
@@ -72,6 +72,7 @@ class Tuned:
     noise: float
     price: float
     shared: bool
+    n_rows: int
 
     @property
     def scales(self) -> Array:
@@ -86,7 +87,7 @@ class Likelihood:
     """The objective above and its gradient, at the logs of the scales and of the noise."""
 
     def __init__(self, sample: Sample, start: Start) -> None:
-        self.sample, n = sample, len(sample.X)
+        self.sample, self.given, n = sample, start, len(sample.X)
         self.kernel, width = start.bind(sample.X, sample.weights)
         centre = np.log(width / start.multiplier)
         self.centre = np.full(sample.n_groups, -centre)
@@ -141,10 +142,7 @@ class Likelihood:
 def tune_shared(sample: Sample, start: Start) -> Tuned:
     """One scale for all groups."""
     likelihood = Likelihood(sample, start)
-    found = _minimise(likelihood.shared, likelihood.start[-2:], likelihood.centre[:1])
-    logs = np.full(sample.n_groups, found.x[0])
-    price = float(found.fun) + _schwarz(sample, 1)
-    return Tuned(start, likelihood.kernel, logs, float(found.x[1]), price, True)
+    return _tuned(likelihood, [likelihood.start[-2:]], shared=True)
 
 
 def tune_each(sample: Sample, shared: Tuned) -> Tuned:
@@ -152,14 +150,34 @@ def tune_each(sample: Sample, shared: Tuned) -> Tuned:
 
     Where one scale explains nothing, the first of the two is a valley of pure noise.
     """
-    likelihood = Likelihood(sample, shared.start)
     walked = Walk(sample, shared.start).advance(N_PASSES).best
     logs = np.log(np.maximum(walked.scales, DROP) / walked.width)
-    starts = (np.append(shared.logs, shared.noise), np.append(logs, np.log(NOISE)))
-    runs = [_minimise(likelihood, x, likelihood.centre) for x in starts]
+    starts = [np.append(shared.logs, shared.noise), np.append(logs, np.log(NOISE))]
+    return _tuned(Likelihood(sample, shared.start), starts, shared=False)
+
+
+def tune_again(sample: Sample, tuned: Tuned) -> Tuned:
+    """The same kernel on other rows, from the scales that some rows had led to."""
+    logs = tuned.logs[:1] if tuned.shared else tuned.logs
+    start = np.append(logs, tuned.noise)
+    return _tuned(Likelihood(sample, tuned.start), [start], shared=tuned.shared)
+
+
+def _tuned(likelihood: Likelihood, starts: Sequence[Array], *, shared: bool) -> Tuned:
+    """The best of the runs from some starts."""
+    n_scales = 1 if shared else len(likelihood.centre)
+    objective = likelihood.shared if shared else likelihood
+    runs = [_minimise(objective, x, likelihood.centre[:n_scales]) for x in starts]
     found = min(runs, key=lambda run: float(run.fun))
-    price = float(found.fun) + _schwarz(sample, sample.n_groups)
-    return Tuned(shared.start, shared.kernel, found.x[:-1], float(found.x[-1]), price, False)
+    return Tuned(
+        likelihood.given,
+        likelihood.kernel,
+        np.array(np.broadcast_to(found.x[:-1], likelihood.centre.shape)),
+        float(found.x[-1]),
+        float(found.fun) + _schwarz(likelihood.sample, n_scales),
+        shared,
+        len(likelihood.sample.X),
+    )
 
 
 def _minimise(

@@ -4,20 +4,21 @@ Every kernel is tuned with one scale for all groups; the best ``N_EACH`` of them
 for each group, and the price of :mod:`~nablasso.metric.likelihood` decides. Kernels with a width
 are tuned from a narrow and from a wide start, since the likelihood has local optima there.
 
-At most ``TUNED_ROWS`` rows are tuned on: some dozen evaluations of O(n^3) for every kernel. An
-interrupt ends the tuning with what is known by then, at least one kernel.
+At most ``TUNED_ROWS`` rows are tuned on: some dozen evaluations of O(n^3) for every kernel. Where
+there are more, the best ``N_FINAL`` are tuned again on all of them, since other rows may put
+another kernel first. An interrupt ends the tuning with what is known by then, at least one kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial
-from nablasso.metric.likelihood import Tuned, tune_each, tune_shared
+from nablasso.metric.likelihood import Tuned, tune_again, tune_each, tune_shared
 from nablasso.metric.nested import Fit, mean_fit, ridge_fit
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
@@ -27,6 +28,7 @@ Index = NDArray[np.intp]
 
 TUNED_ROWS = 500
 N_EACH = 6
+N_FINAL = 4
 NARROW = 0.35
 
 # Scales take care of widths and, in polynomials, of offsets. Additive powers have an offset of
@@ -62,6 +64,9 @@ def refit(
         return Refit(mean_fit(sample), [])
     inner = sample.groups(chosen)
     tuned, cut_short = tune(inner.first(TUNED_ROWS), kernels, verbose=verbose)
+    if len(inner.X) > TUNED_ROWS and not cut_short:
+        final, cut_short = _again(inner, tuned[:N_FINAL], verbose=verbose)
+        tuned = final + tuned[len(final) :]
     scales = tuned[0].scales[inner.labels]
     fit = ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales)
     return Refit(fit, tuned, cut_short)
@@ -84,13 +89,26 @@ def tune(
             yield tune_each(sample, one)
 
     total = len(kernels) + n_each
+    cut_short = _collect(track(steps(), total, "Tuning the predictor", verbose=verbose), tuned)
+    return sorted(tuned or [_one_scale(sample, kernels[0])], key=_price), cut_short
+
+
+def _again(sample: Sample, tuned: Sequence[Tuned], *, verbose: int = 0) -> tuple[list[Tuned], bool]:
+    """The same kernels tuned on all rows, by increasing price, and whether some are left out."""
+    found: list[Tuned] = []
+    steps = (tune_again(sample, one) for one in tuned)
+    cut_short = _collect(track(steps, len(tuned), "Tuning on all rows", verbose=verbose), found)
+    return sorted(found, key=_price), cut_short
+
+
+def _collect(steps: Iterable[Tuned], tuned: list[Tuned]) -> bool:
+    """Append what comes; whether an interrupt ended it."""
     try:
-        for one in track(steps(), total, "Tuning the predictor", verbose=verbose):
+        for one in steps:
             tuned.append(one)
     except KeyboardInterrupt:
-        tuned = tuned or [_one_scale(sample, kernels[0])]
-        return sorted(tuned, key=_price), True
-    return sorted(tuned, key=_price), False
+        return True
+    return False
 
 
 def _one_scale(sample: Sample, kernel: Kernel) -> Tuned:
