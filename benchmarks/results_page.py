@@ -45,7 +45,7 @@ def summary(table: Table) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in (OURS, *rivals(table)):
-        cells = [c for c in table.cells() if len(common(table, name, c)) >= FEWEST]
+        cells = cells_with(table, name)
         if not cells:
             continue
         draws = sum(len(common(table, name, c)) for c in cells)
@@ -62,30 +62,31 @@ def summary(table: Table) -> list[str]:
 
 def verdict(table: Table) -> list[str]:
     """Whether we come first, over all problems on which a rival can be compared."""
-    compared = {
-        cell: [r for r in rivals(table) if len(common(table, r, cell)) >= FEWEST]
-        for cell in table.cells()
-    }
-    compared = {cell: names for cell, names in compared.items() if names}
+    shared = {rival: cells for rival in rivals(table) if (cells := cells_with(table, rival))}
     ahead = []
-    for rival in rivals(table):
-        cells = [cell for cell, names in compared.items() if rival in names]
+    for rival, cells in shared.items():
         us, them = (
-            float(np.mean([exact(table, who, rival, cell) for cell in cells])) if cells else 0.0
+            float(np.mean([exact(table, who, rival, cell) for cell in cells]))
             for who in (OURS, rival)
         )
         if them > us:
             ahead.append(f"{rival} ({them:.0%}, ours {us:.0%})")
-    near = [
-        all(error_ratio(table, rival, cell) <= NEAR for rival in names)
-        for cell, names in compared.items()
-    ]
+    near: dict[Cell, bool] = {}
+    for rival, cells in shared.items():
+        for cell in cells:
+            near[cell] = near.get(cell, True) and error_ratio(table, rival, cell) <= NEAR
     return [
         f"- Mean rate of exact supports on common draws: ahead of us {', '.join(ahead) or 'nobody'}"
-        f", of {len({name for names in compared.values() for name in names})} contestants.",
-        f"- RMSE: ours is the smallest of all or within 10 % of it on {sum(near)} of {len(near)} "
+        f", of {len(shared)} contestants.",
+        f"- RMSE: ours is the smallest of all or within 10 % of it on {sum(near.values())} of "
+        f"{len(near)} "
         "problems (a problem with another number of rows counts as another).",
     ]
+
+
+def cells_with(table: Table, name: str) -> list[Cell]:
+    """Problems on which a contestant can be compared with us."""
+    return [cell for cell in table.cells() if len(common(table, name, cell)) >= FEWEST]
 
 
 def common(table: Table, name: str, cell: Cell) -> set[int]:

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 Row = dict[str, object]
+StoredRow = dict[str, str]  # as it is read again
 Key = tuple[str, ...]
 
 

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.prediction.run import COLUMNS, KEY, OUT
-from benchmarks.store import RowStore
-
-StoredRow = dict[str, str]
+from benchmarks.store import RowStore, StoredRow
 
 
 def report(rows: Sequence[StoredRow]) -> str:

@@ -23,9 +23,7 @@ from benchmarks.selection.judge import wilson
 from benchmarks.selection.measure import COLUMNS, KEY, Task, measure
 from benchmarks.selection.problems import TARGETED
 from benchmarks.selection.run import able, seed_range
-from benchmarks.store import RowStore
-
-StoredRow = dict[str, str]
+from benchmarks.store import RowStore, StoredRow
 
 LEVEL = 0.95
 STORE = Path(__file__).parent / "results" / "n95_rows.csv"

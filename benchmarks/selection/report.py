@@ -18,9 +18,8 @@ from benchmarks.selection.judge import Comparison, compare, rate_met, ratio_of_m
 from benchmarks.selection.measure import COLUMNS, KEY
 from benchmarks.selection.problems import PROBLEMS
 from benchmarks.selection.run import ROWS
-from benchmarks.store import RowStore
+from benchmarks.store import RowStore, StoredRow
 
-StoredRow = dict[str, str]
 Cell = tuple[str, int]  # problem, rows
 ENOUGH = 50  # seeds for a verdict
 

@@ -7,7 +7,7 @@ import pytest
 
 import nablasso.metric.refit as refit_module
 from nablasso.kernels import Gaussian, Linear
-from nablasso.metric.likelihood import Likelihood, tune_again
+from nablasso.metric.likelihood import Likelihood, Tuned, tune_again
 from nablasso.metric.refit import KERNELS, TUNED_ROWS, refit, tune
 from nablasso.metric.sample import Sample
 
@@ -76,9 +76,12 @@ def test_many_rows_are_tuned_on_some_and_fitted_on_all(monkeypatch: pytest.Monke
     assert tuned[0].price in {again.price, tune_again(sample, few[1]).price}
     assert {one.n_rows for one in tuned} == {90}
     likelihood = Likelihood(sample, again.start)
-    x = np.append(again.logs[:1] if again.shared else again.logs, again.noise)
-    value, gradient = (likelihood.shared if again.shared else likelihood)(x)
-    assert np.abs(gradient).max() < 0.05 * abs(value)
+    objective = likelihood.shared if again.shared else likelihood
+
+    def value(one: Tuned) -> float:
+        return objective(np.append(one.logs[:1] if one.shared else one.logs, one.noise))[0]
+
+    assert value(again) < value(few[0])  # scales of 40 rows are not the best of 90
 
 
 def test_rows_beyond_those_tuned_on_may_put_another_kernel_first(monkeypatch) -> None:
