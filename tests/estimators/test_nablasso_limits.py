@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators import automatic, nablasso
 from nablasso.exceptions import InvalidDataError
-from nablasso.kernels import Linear
+from nablasso.kernels import Gaussian, Linear
 from nablasso.metric import Sample, Start, refit
 from nablasso.metric.needed import needed
 
@@ -191,3 +191,26 @@ def test_warnings_point_at_the_line_that_called_fit():
     with pytest.warns(UserWarning, match="side of a threshold") as seen:
         NablassoRegressor("gaussian").fit(X, y)
     assert {warning.filename for warning in seen} == {__file__}
+
+
+def test_what_only_a_product_shows_is_taken_in_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1.7, 1.7, (200, 6))
+    y = 2 * np.sin(2 * X[:, 0]) * X[:, 1] + 0.35 * X[:, 0] * X[:, 2] * X[:, 3]
+    y += 0.5 * rng.standard_normal(200)
+    first = NablassoRegressor(Gaussian()).fit(X, y)
+    assert np.flatnonzero(first.support_).tolist() == [0, 1]
+    assert first.products_ == []
+    monkeypatch.setattr("nablasso.metric.overlooked.LEAST_ROWS", 150)
+    model = NablassoRegressor(Gaussian()).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1, 2, 3]
+    ((columns, probability),) = model.products_
+    assert columns == (0, 2, 3)
+    assert probability < 1e-3
+    assert model.loo_r2_ > first.loo_r2_
+    text = model.summary()
+    assert "by a product" in text.splitlines()[0]
+    assert "The product of x0, x2, x3 goes with what the others leave over" in text
+    most = NablassoRegressor(Gaussian(), max_features=3).fit(X, y)
+    assert most.support_.sum() <= 3
+    assert most.products_ == []

@@ -48,6 +48,7 @@ from nablasso.metric import (
 )
 from nablasso.metric.enough import FRESH, nothing_missed
 from nablasso.metric.more_rows import exactly
+from nablasso.metric.overlooked import with_products
 from nablasso.metric.paired import paired
 from nablasso.metric.refit import KERNELS, Refit, refit
 from nablasso.metric.screening import WIDE, is_wide, screened, shortlisted
@@ -119,6 +120,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             {"kernel": str(one), "price": one.price, "n_rows": one.n_rows}
             for one in found.refit.tuned
         ]
+        self.products_ = [
+            (tuple(sorted(int(table.columns[a]) for a in one.columns)), one.probability)
+            for one in found.products
+        ]
         searched = first_rows(table, len(sample.X))
         with _threads(len(sample.X)):
             self._unpack(X, searched, sample, fit)
@@ -175,10 +180,14 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             verbose=self.verbose,
             **errors,
         )
-        chosen = selection.chosen
-        if self.fdr is not None:
+        if self.fdr is not None:  # a product is no p-value of its columns
             chosen = self._discoveries(sample, selection, table, d)
-        return Found(sample, selection, chosen, self._refit(sample, chosen))
+            return Found(sample, selection, chosen, self._refit(sample, chosen))
+        first = self._refit(sample, selection.chosen)
+        joined = with_products(
+            sample, selection.chosen, first, self.max_features, verbose=self.verbose
+        )
+        return Found(sample, selection, *joined)
 
     def _on_more_rows(
         self, everything: Sample, fit: MetricFit, table: Table, rest: Rest

@@ -217,6 +217,10 @@ _SECTIONS = {
             others that predict as well in their place.
         interactions_ : list of (int, int, float)
             Pairs of selected variables by decreasing root mean squared cross derivative.
+        products_ : list of (tuple of int, float)
+            Products of two or three columns that went clearly with what the other variables leave
+            over, and so brought columns in (with 500 rows or more), each with the probability of
+            one as clear by chance.
         tried_ : list of dict
             The metrics that were judged out of sample, the chosen one first.
         refits_ : list of dict

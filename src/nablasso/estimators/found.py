@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.metric import Sample, Selection
+from nablasso.metric.overlooked import Product
 from nablasso.metric.refit import Refit
 
 Array = NDArray[np.float64]
@@ -15,12 +16,16 @@ Index = NDArray[np.intp]
 
 
 class Found(NamedTuple):
-    """What some rows say: the groups chosen, and the predictor on them."""
+    """What some rows say: the groups chosen, and the predictor on them.
+
+    ``products`` brought some of the groups in at a second look.
+    """
 
     sample: Sample
     selection: Selection | None
     chosen: Index
     refit: Refit
+    products: tuple[Product, ...] = ()
 
     @property
     def interrupted(self) -> bool:

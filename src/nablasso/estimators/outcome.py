@@ -183,6 +183,12 @@ def describe(selector: Any) -> str:
         ]
         if pairs:
             lines.append(f"Strongest interactions: {', '.join(pairs)}.")
+    lines += [
+        f"The product of {', '.join(names[a] for a in columns)} goes with what the others leave "
+        f"over (p = {probability:.1g} for the clearest of all products), which brought in what was "
+        "not found otherwise."
+        for columns, probability in selector.products_
+    ]
     if selector.selection_status_ == "too few rows":
         lines.append(_doubt(selector, names, chosen))
     lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.alternatives_]
@@ -229,11 +235,13 @@ def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
             f"None of the {d} variables was found to matter: no set of them predicts held-out rows "
             "clearly better than the mean. Either they do not matter, or the rows are too few."
         )
-    parts = []
+    parts, brought_in = [], {a for columns, _ in selector.products_ for a in columns}
     for a in chosen:
         detail = f"{selector.feature_importances_[a]:.2f}"
         if selector.p_values_ is not None:
             detail += f", p = {selector.p_values_[a]:.2g}"
+        elif a in brought_in and selector.selection_frequencies_[a] == 0:
+            detail += ", by a product"
         elif selector.tried_:
             detail += f", in {selector.selection_frequencies_[a]:.0%} of the folds"
         parts.append(f"{names[a]} ({detail})")

@@ -163,6 +163,18 @@ def tune_again(sample: Sample, tuned: Tuned) -> Tuned:
     return _tuned(Likelihood(sample, tuned.start), [start], shared=tuned.shared)
 
 
+def tune_joined(sample: Sample, tuned: Tuned) -> Tuned:
+    """The same kernel with a scale for each group, when groups have joined behind the tuned ones.
+
+    Theirs starts at half the typical scale of the others. The likelihood may have a better optimum
+    where they do nothing, which is not looked for: they join because they do something.
+    """
+    n_joined = sample.n_groups - len(tuned.logs)
+    new = np.full(n_joined, tuned.logs.mean() - np.log(2.0))
+    start = np.concatenate([tuned.logs, new, [tuned.noise]])
+    return _tuned(Likelihood(sample, tuned.start), [start], shared=False)
+
+
 def _tuned(likelihood: Likelihood, starts: Sequence[Array], *, shared: bool) -> Tuned:
     """The best of the runs from some starts."""
     n_scales = 1 if shared else len(likelihood.centre)

@@ -11,14 +11,15 @@ another kernel first. An interrupt ends the tuning with what is known by then, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial
-from nablasso.metric.likelihood import Tuned, tune_again, tune_each, tune_shared
+from nablasso.metric.likelihood import Tuned, tune_again, tune_each, tune_joined, tune_shared
 from nablasso.metric.nested import Fit, mean_fit, ridge_fit
 from nablasso.metric.sample import Sample
 from nablasso.metric.start import Start
@@ -65,11 +66,33 @@ def refit(
     inner = sample.groups(chosen)
     tuned, cut_short = tune(inner.first(TUNED_ROWS), kernels, verbose=verbose)
     if len(inner.X) > TUNED_ROWS and not cut_short:
-        final, cut_short = _again(inner, tuned[:N_FINAL], verbose=verbose)
+        again = partial(tune_again, inner)
+        final, cut_short = _final(tuned, again, "Tuning on all rows", verbose=verbose)
         tuned = final + tuned[len(final) :]
-    scales = tuned[0].scales[inner.labels]
-    fit = ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales)
-    return Refit(fit, tuned, cut_short)
+    return Refit(_fitted(sample, chosen, tuned), tuned, cut_short)
+
+
+def refit_joined(
+    sample: Sample, chosen: Index, before: Sequence[Tuned], *, verbose: int = 0
+) -> Refit:
+    """The same for groups of which the last have joined those that ``before`` was tuned on."""
+    again = partial(tune_joined, sample.groups(chosen))
+    tuned, cut_short = _final(before, again, "Tuning with products", verbose=verbose)
+    if not tuned:
+        raise KeyboardInterrupt
+    return Refit(_fitted(sample, chosen, tuned), tuned, cut_short)
+
+
+def order_of(kernel: Kernel) -> float:
+    """How many variables interact in functions of a kernel."""
+    if isinstance(kernel, Linear):
+        return 1.0
+    return float(getattr(kernel, "degree", getattr(kernel, "order", np.inf)))
+
+
+def _fitted(sample: Sample, chosen: Index, tuned: Sequence[Tuned]) -> Fit:
+    scales = tuned[0].scales[sample.groups(chosen).labels]
+    return ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales)
 
 
 def tune(
@@ -93,11 +116,12 @@ def tune(
     return sorted(tuned or [_one_scale(sample, kernels[0])], key=_price), cut_short
 
 
-def _again(sample: Sample, tuned: Sequence[Tuned], *, verbose: int = 0) -> tuple[list[Tuned], bool]:
-    """The same kernels tuned on all rows, by increasing price, and whether some are left out."""
-    found: list[Tuned] = []
-    steps = (tune_again(sample, one) for one in tuned)
-    cut_short = _collect(track(steps, len(tuned), "Tuning on all rows", verbose=verbose), found)
+def _final(
+    tuned: Sequence[Tuned], again: Callable[[Tuned], Tuned], what: str, *, verbose: int = 0
+) -> tuple[list[Tuned], bool]:
+    """The best tuned again, by increasing price, and whether an interrupt left some out."""
+    best, found = tuned[:N_FINAL], list[Tuned]()
+    cut_short = _collect(track(map(again, best), len(best), what, verbose=verbose), found)
     return sorted(found, key=_price), cut_short
 
 
