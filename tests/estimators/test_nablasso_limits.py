@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators import automatic, nablasso
@@ -210,7 +211,11 @@ def test_what_only_a_product_shows_is_taken_in_and_said(monkeypatch: pytest.Monk
     assert model.loo_r2_ > first.loo_r2_
     text = model.summary()
     assert "by a product" in text.splitlines()[0]
-    assert "The product of x0, x2, x3 goes with what the others leave over" in text
+    assert "The product of x0, x2, x3 goes with what the fit without it left over" in text
+    assert np.flatnonzero(model.joined_).tolist() == [2, 3]
     most = NablassoRegressor(Gaussian(), max_features=3).fit(X, y)
     assert most.support_.sum() <= 3
     assert most.products_ == []
+    groups = np.repeat(np.arange(40), 5)
+    torn = NablassoRegressor(Gaussian(), cv=GroupKFold(5)).fit(X, y, groups=groups)
+    assert torn.products_ == []  # rows of one group are not independent

@@ -19,6 +19,7 @@ from tests.metric.samples import as_sample
         (lambda X: 0.3 * np.abs(X[:, 3]), True),
         (lambda X: 0.3 * X[:, 0] * X[:, 3], True),
         (lambda X: 0.3 * X[:, 3] * X[:, 4], True),
+        (lambda X: 0.3 * X[:, 0] * X[:, 3] * X[:, 4], True),
     ],
 )
 def test_a_dropped_variable_that_matters_is_seen(effect, missed: bool) -> None:

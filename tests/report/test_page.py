@@ -144,7 +144,7 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     [
         ({"p_value": 0.01}, "p = 0.01"),
         ({"folds": (9, 10)}, "9 of 10 folds"),
-        ({"folds": (0, 10)}, "0 of 10 folds, joined as a relative"),
+        ({"folds": (0, 10)}, "0 of 10 folds, joined afterwards"),
         (
             {"folds": (9, 10), "selected": False},
             "9 of 10 folds, but not needed beside the selected",

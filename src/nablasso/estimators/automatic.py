@@ -120,14 +120,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             {"kernel": str(one), "price": one.price, "n_rows": one.n_rows}
             for one in found.refit.tuned
         ]
-        self.products_ = [
-            (tuple(sorted(int(table.columns[a]) for a in one.columns)), one.probability)
-            for one in found.products
-        ]
         searched = first_rows(table, len(sample.X))
         with _threads(len(sample.X)):
             self._unpack(X, searched, sample, fit)
-            read_outcome(self, searched, sample, found.selection, found.chosen, fit)
+            read_outcome(self, searched, found)
         if len(everything.X) > len(sample.X):
             outside = np.flatnonzero((weights > 0) & (table.rows < 0))
             rest = Rest(X, np.asarray(y), outside, weights[outside] / table.total)
@@ -184,9 +180,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             chosen = self._discoveries(sample, selection, table, d)
             return Found(sample, selection, chosen, self._refit(sample, chosen))
         first = self._refit(sample, selection.chosen)
-        joined = with_products(
-            sample, selection.chosen, first, self.max_features, verbose=self.verbose
-        )
+        found = Found(sample, selection, selection.chosen, first)
+        if found.interrupted or not self._plain_folds(groups) or self.scoring is not None:
+            return found  # a second look takes rows as independent, and judges by squares
+        most = self.max_features
+        joined = with_products(sample, found.chosen, first, most, verbose=self.verbose)
         return Found(sample, selection, *joined)
 
     def _on_more_rows(
@@ -252,9 +250,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         most = LARGEST + n_kept if self.max_features is None else int(self.max_features)
         return min(sample.n_groups, max(most, n_kept))
 
+    def _plain_folds(self, groups: Any) -> bool:
+        """Whether rows may go into any fold."""
+        return groups is None and (self.cv is None or isinstance(self.cv, int | np.integer))
+
     def _folds(self, X: Array, y: Any, groups: Any, table: Table, sample: Sample) -> list[Fold]:
         """Folds as rows of the table."""
-        if groups is None and (self.cv is None or isinstance(self.cv, int | np.integer)):
+        if self._plain_folds(groups):
             n_folds = None if self.cv is None else int(self.cv)
             if n_folds is None and self.scoring is not None:  # a score needs several rows
                 n_folds = max(2, min(5, len(sample.X) // 4))

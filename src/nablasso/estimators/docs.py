@@ -218,9 +218,12 @@ _SECTIONS = {
         interactions_ : list of (int, int, float)
             Pairs of selected variables by decreasing root mean squared cross derivative.
         products_ : list of (tuple of int, float)
-            Products of two or three columns that went clearly with what the other variables leave
-            over, and so brought columns in (with 500 rows or more), each with the probability of
-            one as clear by chance.
+            Products of two or three columns that went clearly with what the fit without them left
+            over, and so brought in the variables marked in ``joined_``, each with the probability
+            of one as clear by chance. Looked for with 500 rows or more, at most 2000 columns, and
+            neither ``fdr``, ``scoring``, a splitter as ``cv`` nor ``groups`` of rows.
+        joined_ : array of bool, shape (n_features,)
+            The variables that a product brought in.
         tried_ : list of dict
             The metrics that were judged out of sample, the chosen one first.
         refits_ : list of dict

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.estimators.found import Found
 from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
 from nablasso.estimators.screened import read_screening, screening_words, searched_columns
 from nablasso.estimators.validation import feature_names
@@ -34,16 +35,11 @@ MAX_PAIRED = 15  # selected columns up to which pairs are looked at
 MAX_ROWS = 300  # rows at which cross derivatives are averaged
 
 
-def read_outcome(
-    selector: Any,
-    table: Table,
-    sample: Sample,
-    selection: Selection | None,
-    chosen: Index,
-    fit: Fit,
-) -> None:
+def read_outcome(selector: Any, table: Table, found: Found) -> None:
     """Set the attributes that tell how far the answer can be trusted."""
+    sample, selection, chosen, fit = found.sample, found.selection, found.chosen, found.refit.fit
     d = len(selector.support_)
+    selector.products_, selector.joined_ = _second_look(table, found, d)
     selector.loo_r2_, gain = _gain(sample, fit.residuals)
     found_in = np.zeros(sample.n_groups)
     selector.held_out_r2_ = np.nan  # where nothing is to be decided, nothing is held out
@@ -66,6 +62,21 @@ def read_outcome(
     selector.cautions_ = _cautions(selector, sample, table, fit)
     unstable = selector.fdr is None and bool(np.any(found_in[decided] < UNSTABLE))
     selector.selection_status_ = _status(selector, gain, unstable)
+
+
+def _second_look(
+    table: Table, found: Found, d: int
+) -> tuple[list[tuple[tuple[int, ...], float]], NDArray[np.bool_]]:
+    """The products that brought variables in, and these variables."""
+    products = [
+        (tuple(sorted(int(table.columns[a]) for a in one.columns)), one.probability)
+        for one in found.products
+    ]
+    joined = np.zeros(d, dtype=bool)
+    if found.products and found.selection is not None:
+        groups = np.setdiff1d(found.chosen, found.selection.chosen)
+        joined[table.columns[found.sample.columns(groups)]] = True
+    return products, joined
 
 
 def _status(selector: Any, gain: float, unstable: bool) -> str:
@@ -184,9 +195,9 @@ def describe(selector: Any) -> str:
         if pairs:
             lines.append(f"Strongest interactions: {', '.join(pairs)}.")
     lines += [
-        f"The product of {', '.join(names[a] for a in columns)} goes with what the others leave "
-        f"over (p = {probability:.1g} for the clearest of all products), which brought in what was "
-        "not found otherwise."
+        f"The product of {', '.join(names[a] for a in columns)} goes with what the fit without it "
+        f"left over (p = {probability:.1g}, all products tried being paid for), which brought in "
+        "what was not found otherwise."
         for columns, probability in selector.products_
     ]
     if selector.selection_status_ == "too few rows":
@@ -216,7 +227,11 @@ def describe(selector: Any) -> str:
 
 def _doubt(selector: Any, names: list[str], chosen: list[int]) -> str:
     """Why the status is "too few rows"."""
-    rare = [names[a] for a in chosen if selector.selection_frequencies_[a] < UNSTABLE]
+    rare = [
+        names[a]
+        for a in chosen
+        if selector.selection_frequencies_[a] < UNSTABLE and not selector.joined_[a]
+    ]
     if rare and selector.p_values_ is None:
         return (
             f"Too few rows to be sure of {', '.join(rare)}: other rows may put other variables in "
@@ -235,12 +250,12 @@ def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
             f"None of the {d} variables was found to matter: no set of them predicts held-out rows "
             "clearly better than the mean. Either they do not matter, or the rows are too few."
         )
-    parts, brought_in = [], {a for columns, _ in selector.products_ for a in columns}
+    parts = []
     for a in chosen:
         detail = f"{selector.feature_importances_[a]:.2f}"
         if selector.p_values_ is not None:
             detail += f", p = {selector.p_values_[a]:.2g}"
-        elif a in brought_in and selector.selection_frequencies_[a] == 0:
+        elif selector.joined_[a]:
             detail += ", by a product"
         elif selector.tried_:
             detail += f", in {selector.selection_frequencies_[a]:.0%} of the folds"

@@ -53,7 +53,7 @@ def figure_8(rows: Rows) -> Any:
     """Relative error against p, one panel per comparison."""
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(13, 5), sharey=True)
     dimensions = sorted({int(row["p"]) for row in rows})
     for axis, (title, methods) in zip(axes, PANELS_8.items(), strict=True):
         for shift, method in enumerate(methods):
@@ -83,7 +83,7 @@ def figure_8(rows: Rows) -> Any:
         axis.set_xticks(dimensions, [str(p) for p in dimensions])
         axis.minorticks_off()
         if axis.lines:
-            axis.legend(fontsize=7)
+            axis.legend(fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     axes[0].set_ylabel("mean (prediction - f)$^2$ / var(f)")
     n = ", ".join(sorted({row["n"] for row in rows}))
     title = f"f = sum of $x_i x_j$, i < j <= 4; n = {n}; median and quartiles (number of draws)"

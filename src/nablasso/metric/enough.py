@@ -2,10 +2,10 @@ r"""Were the rows enough? Fresh rows tell whether a dropped variable was missed.
 
 Of very many rows a few hundred are searched first. With the residuals ``r`` of that answer on
 fresh rows, each dropped column and its products with the selected ones get a held-out score for
-``r`` (:mod:`~nablasso.metric.held_out`), and products of two and three columns a test
-(:mod:`~nablasso.metric.overlooked`). The rows were enough when no score is clearly above what
-chance gives the best of so many models, ``2 log N / n``, no product is clear, and every selected
-group was found in nearly all folds. Otherwise more rows are searched.
+``r`` (:mod:`~nablasso.metric.held_out`), and products of two and three columns a test, unless the
+columns are too many (:mod:`~nablasso.metric.overlooked`). The rows were enough when no score is
+clearly above what chance gives the best of so many models, ``2 log N / n``, no product is clear,
+and every selected group was found in nearly all folds. Otherwise more rows are searched.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ number, and expensive for a kernel on all these columns, which has to learn a fu
 variables. So the search may well leave such columns out, and then every product
 
 .. math:: h = x_a x_b \quad \text{or} \quad h = x_a x_b x_s, \qquad
-          a \text{ left out},\; b \text{ any},\; s \text{ selected}
+          a \text{ left out},\; b \text{ another},\; s \text{ selected, a third}
 
 of standardised columns, clipped as they are, is compared with the residuals ``r`` of the fit. Both
 are left-out residuals of the same ridge regression on the selected columns, ``r`` of the target and
-``r_h`` of the product, so that what the selected columns tell of either is gone, and
+``r_h`` of the product, so that what the fit can tell of either is gone, and
 
 .. math:: t = \frac{\sum_i p_i r_i r_{h,i}}{\sqrt{\sum_i p_i^2 r_i^2 r_{h,i}^2}}
 
@@ -23,8 +23,8 @@ tail would rest on few of them, and no product is believed.
 The columns of a clear product join the selected ones if the left-out error then clearly falls, and
 the next look is at what is left over by all of them.
 
-Cost: a matrix product O(n d^2) for 1 and for every ``s``, in single precision, then one
-eigendecomposition for the few largest.
+Cost: a matrix product O(n d^2) for 1 and each of the first ``MAX_PARTNERS`` selected columns, in
+single precision; the ``JUDGED`` largest sums of each are then tested, with one eigendecomposition.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from nablasso.metric.held_out import clipped
+from nablasso.metric.likelihood import Tuned
 from nablasso.metric.nested import Fit
 from nablasso.metric.paired import paired
 from nablasso.metric.products import largest_products
-from nablasso.metric.refit import Refit, order_of, refit_joined
+from nablasso.metric.refit import Refit, fitted, order_of, refit_joined
 from nablasso.metric.sample import Sample
+from nablasso.metric.start import Start
 from nablasso.spaces import RepresenterSpace, RidgeInverse
 
 Array = NDArray[np.float64]
@@ -98,17 +100,21 @@ def _join(sample: Sample, now: Joined, largest: int | None, verbose: int) -> Joi
         return None
     new = np.setdiff1d(sample.labels[list(product.columns)], now.chosen)
     chosen = np.concatenate([now.chosen, new])
-    able = {  # the best of every kernel that can follow the product
-        one.start: one
-        for one in reversed(now.refit.tuned)
-        if order_of(one.kernel) >= len(product.columns)
-    }
+    able: dict[Start, Tuned] = {}  # the best of every kernel that can follow the product
+    for one in now.refit.tuned:
+        if order_of(one.kernel) >= len(product.columns):
+            able.setdefault(one.start, one)
     if not able or (largest is not None and len(chosen) > largest):
         return None
-    after = refit_joined(sample, chosen, list(able.values())[::-1], verbose=verbose)
-    squares = [np.sum(fit.residuals**2, axis=1) for fit in (now.refit.fit, after.fit)]
+    kernels = list(able.values())
+    before = fitted(sample, now.chosen, kernels[0])  # lest another kernel, not the columns, help
+    before = min(now.refit.fit, before, key=lambda fit: fit.error)
+    after = refit_joined(sample, chosen, kernels, verbose=verbose)
+    squares = [np.sum(fit.residuals**2, axis=1) for fit in (before, after.fit)]
     gain = paired(squares[0] - squares[1], sample.weights)
     if gain.mean <= CLEARLY * gain.error:
+        if after.cut_short:
+            raise KeyboardInterrupt
         return None
     return Joined(chosen, after, (*now.products, product))
 
@@ -143,6 +149,7 @@ def clear_product(
     for factor in factors:
         times = Z[:, factor].prod(axis=1)[:, None]
         pairs = largest_products(sample, residuals * times, dropped, JUDGED)
+        pairs = pairs[~np.isin(pairs, factor).any(axis=1)]  # no column twice
         if not len(pairs):
             continue
         rest = left_out(clipped(Z[:, pairs].prod(axis=2) * times, sample.weights))

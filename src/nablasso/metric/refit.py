@@ -69,7 +69,7 @@ def refit(
         again = partial(tune_again, inner)
         final, cut_short = _final(tuned, again, "Tuning on all rows", verbose=verbose)
         tuned = final + tuned[len(final) :]
-    return Refit(_fitted(sample, chosen, tuned), tuned, cut_short)
+    return Refit(fitted(sample, chosen, tuned[0]), tuned, cut_short)
 
 
 def refit_joined(
@@ -80,19 +80,20 @@ def refit_joined(
     tuned, cut_short = _final(before, again, "Tuning with products", verbose=verbose)
     if not tuned:
         raise KeyboardInterrupt
-    return Refit(_fitted(sample, chosen, tuned), tuned, cut_short)
+    return Refit(fitted(sample, chosen, tuned[0]), tuned, cut_short)
 
 
 def order_of(kernel: Kernel) -> float:
-    """How many variables interact in functions of a kernel."""
+    """How many variables interact in functions of a kernel; of composite ones it is not known."""
     if isinstance(kernel, Linear):
         return 1.0
     return float(getattr(kernel, "degree", getattr(kernel, "order", np.inf)))
 
 
-def _fitted(sample: Sample, chosen: Index, tuned: Sequence[Tuned]) -> Fit:
-    scales = tuned[0].scales[sample.groups(chosen).labels]
-    return ridge_fit(sample, tuned[0].kernel, sample.columns(chosen), scales)
+def fitted(sample: Sample, chosen: Index, tuned: Tuned) -> Fit:
+    """Kernel ridge regression on groups in the metric tuned for them."""
+    scales = tuned.scales[sample.groups(chosen).labels]
+    return ridge_fit(sample, tuned.kernel, sample.columns(chosen), scales)
 
 
 def tune(

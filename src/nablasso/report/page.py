@@ -89,7 +89,7 @@ def confidence_text(variable: Variable) -> str:
         words = f"{variable.folds[0]} of {variable.folds[1]} folds"
         if not variable.selected and share >= UNSTABLE:
             return f"{words}, but not needed beside the selected"
-        return f"{words}, joined as a relative" if variable.selected and not share else words
+        return f"{words}, joined afterwards" if variable.selected and not share else words
     if variable.certified is not None:
         return "certified" if variable.certified else "not certified"
     return ""

@@ -122,7 +122,8 @@ def confidence_words(model: Any) -> str:
             return (
                 "Folds: in how many of the folds the search, begun anew without their rows, ranks "
                 "the variable, or a near copy of it, high enough to be selected. Relatives of a "
-                "selected variable join where together they predict better."
+                "selected variable join where together they predict better, and columns whose "
+                "product clearly goes with what the fit without them leaves over."
             )
         return "All columns were to be kept, so there was nothing to decide."
     return (
