@@ -98,7 +98,13 @@ def test_table_2_chooses_one_alpha_per_form_by_left_out_rows():
     assert chosen["loo_errors"] == min(row["loo_errors"] for row in sparse)
     assert chosen["loo_errors"] <= 1
     assert chosen["direction_loo_errors"] <= 2
+    lasso = [row for row in rows if row["method"] == "lasso"]
+    assert lasso[0]["n_genes"] == 1
+    assert [row["n_genes"] for row in lasso] == sorted(row["n_genes"] for row in lasso)
+    assert {row["chosen"] for row in lasso} - {""} in ({"both"}, {"given", "nested"})
+    assert min(row["loo_errors"] for row in lasso) <= 1
     assert {row["method"] for row in rows[2:]} == {
+        "lasso",
         "support vector machine on all genes",
         "GL, six directions",
     }

@@ -13,12 +13,13 @@ all training rows, which is easier; alpha is the largest with the fewest errors.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
 from sklearn.svm import SVC
 
 from nablasso.datasets import RealTable, load_leukemia
@@ -35,6 +36,7 @@ Array = NDArray[np.float64]
 Row = dict[str, Any]
 
 FRACTIONS = tuple(float(f) for f in np.geomspace(0.8, 0.1, 6).round(4))  # of alpha_max
+LASSO_FRACTIONS = np.geomspace(0.8, 0.02, 12).round(4)
 SETTINGS: Row = {"standardize": False, "tol": 1e-4}
 AFFINE = Polynomial(degree=1, offset=1.0)
 FORMS: dict[str, tuple[Any, Row]] = {  # ridge: lambda_1 of (60); by default the library's choice
@@ -73,14 +75,15 @@ def table_2(
     """One row per form and alpha with errors on left-out and on test rows.
 
     ``chosen`` says which way chooses that alpha. Nested errors of the direction are counted at the
-    alpha of the nested way only. Then the support vector machine on all genes and gradient
-    learning without sparsity with six directions.
+    alpha of the nested way only. Then the lasso, the support vector machine on all genes and
+    gradient learning without sparsity with six directions.
     """
     data = divided(load_leukemia()) if data is None else data
     X, y, X_test, y_test = data
     steps = np.sort(np.array(list(fractions)))[::-1]
     for form in forms:
         yield from _sparse_rows(form, steps, data)
+    yield from _lasso_rows(data)
     Z, Z_test = unit_length(X, X_test)
     everything = np.ones(X.shape[1], dtype=bool)
     left = [_decision(*unit_length(*_split(X, i)), _rest(y, i), everything) for i in range(len(y))]
@@ -96,27 +99,87 @@ def table_2(
     )
     parts = _projected(model, Z, Z_test, y)
     columns = np.ones(GL_FEATURES, dtype=bool)
+    left = []
+    for i in track(range(len(y)), len(y), "leave one out, GL"):
+        inner = _projected(model, *unit_length(*_split(X, i)), _rest(y, i))
+        left.append(_decision(*inner, _rest(y, i), columns))
     yield {
         **_blank("GL, six directions"),
         "n_genes": X.shape[1],
+        "loo_errors": _errors(left, y),
         "test_errors": _errors(_decision(*parts, y, columns), y_test),
         "chosen": "only",
     }
+
+
+def _lasso_rows(data: tuple[Array, Array, Array, Array]) -> list[Row]:
+    """The support vector machine on the genes of the lasso, along its path."""
+    X, y, X_test, y_test = data
+    Z, Z_test = unit_length(X, X_test)
+    decisions = _nested(_lasso_supports, X, y, LASSO_FRACTIONS, "lasso")
+    rows: list[Row] = [
+        {
+            **_blank("lasso"),
+            "fraction": round(float(fraction), 4),
+            "n_genes": int(support.sum()),
+            "loo_errors": _errors(left, y),
+            "loo_hinge": round(_hinge(left, y), 4),
+            "loo_given": _given_errors(Z[:, support], y),
+            "test_errors": _errors(_decision(Z, Z_test, y, support), y_test),
+        }
+        for fraction, support, left in zip(
+            LASSO_FRACTIONS, _lasso_supports(Z, y, LASSO_FRACTIONS), decisions, strict=True
+        )
+    ]
+    _mark(rows)
+    return rows
+
+
+def _lasso_supports(Z: Array, y: Array, fractions: Array) -> NDArray[np.bool_]:
+    """Genes of the lasso of the centred labels, along the fractions of its largest alpha."""
+    centred = y - y.mean()
+    top = float(np.abs(Z.T @ centred).max()) / len(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, coefficients, _ = lasso_path(Z, centred, alphas=top * fractions)
+    return np.asarray(coefficients.T != 0)
+
+
+def _nested(
+    supports: Callable[[Array, Array, Array], NDArray[np.bool_]],
+    X: Array,
+    y: Array,
+    fractions: Array,
+    what: str,
+) -> Array:
+    """Decisions on each row, scaled and selected without it, (fractions, rows)."""
+    decisions = np.zeros((len(fractions), len(y)))
+    for i in track(range(len(y)), len(y), f"leave one out, {what}"):
+        inner, outer = unit_length(*_split(X, i))
+        rest = _rest(y, i)
+        for at, support in enumerate(supports(inner, rest, fractions)):
+            decisions[at, i] = _decision(inner, outer, rest, support)[0]
+    return decisions
+
+
+def _mark(rows: list[Row]) -> int:
+    """Say which alpha each way chooses; the place of the nested one."""
+    nested = int(np.lexsort(([r["loo_hinge"] for r in rows], [r["loo_errors"] for r in rows]))[0])
+    given = int(np.argmin([row["loo_given"] for row in rows]))
+    rows[nested]["chosen"] = "nested"
+    rows[given]["chosen"] = "both" if given == nested else "given"
+    return nested
+
+
+def _hinge(decisions: Array, y: Array) -> float:
+    return float(np.maximum(0, 1 - decisions * y).mean())
 
 
 def _sparse_rows(form: str, fractions: Array, data: tuple[Array, Array, Array, Array]) -> list[Row]:
     X, y, X_test, y_test = data
     Z, Z_test = unit_length(X, X_test)
     supports, top = _supports(form, Z, y, fractions)
-    decisions = np.zeros((len(fractions), len(y)))
-    for i in track(range(len(y)), len(y), f"leave one out, {form}"):
-        inner, outer = unit_length(*_split(X, i))
-        rest = _rest(y, i)
-        for at, support in enumerate(_supports(form, inner, rest, fractions)[0]):
-            decisions[at, i] = _decision(inner, outer, rest, support)[0]
-    errors = np.array([_errors(values, y) for values in decisions])
-    hinge = np.maximum(0, 1 - decisions * y).mean(axis=1)
-    nested = int(np.lexsort((hinge, errors))[0])
+    decisions = _nested(lambda *given: _supports(form, *given)[0], X, y, fractions, form)
     rows: list[Row] = []
     for at, (fraction, support) in enumerate(zip(fractions, supports, strict=True)):
         model = _model(form, fraction * top)
@@ -127,18 +190,16 @@ def _sparse_rows(form: str, fractions: Array, data: tuple[Array, Array, Array, A
                 **_blank(f"SGL, {form}"),
                 "fraction": round(float(fraction), 4),
                 "n_genes": int(support.sum()),
-                "loo_errors": int(errors[at]),
-                "loo_hinge": round(float(hinge[at]), 4),
+                "loo_errors": _errors(decisions[at], y),
+                "loo_hinge": round(_hinge(decisions[at], y), 4),
                 "loo_given": _given_errors(Z[:, support], y),
                 "test_errors": _errors(_decision(Z, Z_test, y, support), y_test),
                 "direction_loo_given": _given_errors(parts[0], y),
                 "direction_test_errors": _errors(_decision(*parts, y, one), y_test),
             }
         )
+    nested = _mark(rows)
     rows[nested]["direction_loo_errors"] = _direction_errors(form, float(fractions[nested]), X, y)
-    rows[nested]["chosen"] = "nested"
-    given = int(np.argmin([row["loo_given"] for row in rows]))
-    rows[given]["chosen"] = "both" if given == nested else "given"
     return rows
 
 
