@@ -201,3 +201,15 @@ def test_published_figures_are_next_to_ours():
     own = [r for r in rows if (r["problem"], r["n"], r["method"]) == ("E1", "110", GROUPED)]
     mean = sum(float(r["rmse"]) for r in own) / len(own)
     assert float(line.default.split()[0]) == pytest.approx(mean, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_part_of_the_rows_has_a_table_and_a_figure(name: str) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="needs nablasso[plot]")
+    path = RESULTS / f"{name}.csv"
+    assert path.exists(), "rows of every experiment are stored"
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for count in {1, len(rows) // 3 + 1}:
+        EXPERIMENTS[name].lines(rows[:count])
+    pyplot.close(EXPERIMENTS[name].figure(rows[:1]))

@@ -58,7 +58,7 @@ def figure_5(rows: Rows) -> list[Line]:
     """Smallest n with a mean selection error of at most 10 %, and the errors at the largest n."""
     found = []
     for d in sorted(distinct(rows, "d"), key=int):
-        for r in sorted(distinct(rows, "relevant"), key=int):
+        for r in sorted(distinct(where(rows, d=d), "relevant"), key=int):
             part = where(rows, d=d, relevant=r)
             words = "grows with the relevant variables, less with d (a curve)"
             ours = [needed(where(part, method=name)) for name in ("paper", DEFAULT)]

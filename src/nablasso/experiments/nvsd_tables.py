@@ -24,23 +24,19 @@ def real(printed: Mapping[str, Table]) -> Callable[[Rows], list[Line]]:
             table, part = printed[short], where(rows, data=short)
             plain = where(part, method=PLAIN)
             default = _errors(where(part, method=DEFAULT), plain)
-            for method in dict.fromkeys([*table.rmse, *distinct(part, "method")]):
+            for method in table.rmse:
                 own = where(part, method=method)
-                if method == DEFAULT or not (own or method in NOT_OURS):
-                    continue
                 words = "not in the library" if method in NOT_OURS else _errors(own, plain)
-                last = default if method == distinct(part, "method")[-2] else ""
-                found.append(Line(f"{short}, {method}", _printed(table, method), words, last))
-            if len(distinct(part, "method")) == 1:
-                found.append(Line(short, "", "", default))
+                if words:
+                    found.append(Line(f"{short}, {method}", _printed(table, method), words))
+            if default:
+                found.append(Line(f"{short}, NablassoRegressor", "", "", default))
         return found
 
     return lines
 
 
 def _printed(table: Table, method: str) -> str:
-    if method not in table.rmse:
-        return ""
     ratio = table.rmse[method] / table.rmse[PLAIN]
     size = f", {table.size[method]:g} columns" if method in table.size else ""
     return f"{table.rmse[method]:.2f} ({ratio:.2f}){size}"

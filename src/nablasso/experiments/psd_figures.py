@@ -13,7 +13,9 @@ def figure_2(rows: Rows) -> Any:
     from matplotlib import pyplot as plt
 
     sizes, kernels = sorted({int(row["n"]) for row in rows}), ("printed", "wide")
-    figure, axes = plt.subplots(2, len(sizes), figsize=(9, 4.2), sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        2, len(sizes), figsize=(9, 4.2), sharex=True, sharey=True, squeeze=False
+    )
     for line, kernel in zip(axes, kernels, strict=True):
         for axis, n in zip(line, sizes, strict=True):
             part = [r for r in rows if int(r["n"]) == n and r["kernel"] == kernel]
