@@ -64,11 +64,19 @@ PUBLISHED: dict[str, dict[str, tuple[tuple[float, float], ...]]] = {
         "Denovas": ((0.55, 0.49), (0.51, 0.45), (0.50, 0.47), (0.51, 0.45), (0.50, 0.41)),
     },
 }
-PROBLEMS = {"E1": make_cubic_groups, "E2": make_correlated_pairs, "E3": make_noisy_copies}
+NARROW = "E3, narrow kernel"  # with sigma = 4 as printed no ridge reaches the printed errors
+PUBLISHED[NARROW] = PUBLISHED["E3"]
+PROBLEMS = {
+    "E1": make_cubic_groups,
+    "E2": make_correlated_pairs,
+    "E3": make_noisy_copies,
+    NARROW: make_noisy_copies,
+}
 KERNELS: dict[str, tuple[Kernel, float]] = {  # with their widths, inputs as they are
     "E1": (Polynomial(3), 1.0),
     "E2": (Polynomial(3), 1.0),
     "E3": (Gaussian(), 4.0),
+    NARROW: (Gaussian(), float(np.sqrt(2))),  # 2 sigma^2 = 4
 }
 TRIPLES = np.repeat(np.arange(6), 3)  # the groups that NVSD(GL) is told
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the elastic net
@@ -97,7 +105,7 @@ def _penalised(penalties: Sequence[MakePenalty]) -> TwoSteps:
 def protocol(
     repeats: int = 50,
     seed: int = 0,
-    problems: Sequence[str] = ("E1", "E2", "E3"),
+    problems: Sequence[str] = tuple(PROBLEMS),
     n_train: Sequence[int] = ROWS,
     done: Collection[tuple[str, ...]] = (),
 ) -> Iterator[Row]:
@@ -106,7 +114,8 @@ def protocol(
     n training rows, 1000 for validation, 1000 for the test. The paper's methods take its two steps.
     The metric is learned on the training rows; the validation rows choose among metrics and numbers
     of variables, and after selection the kernel of the refit; in E1 and E3 also with the groups of
-    three given. One row per problem, n, repeat and method; the error is against y with its noise,
+    three given. It has a kernel of its own, so E3 with the narrow kernel is for the paper's methods
+    alone. One row per problem, n, repeat and method; the error is against y with its noise,
     as printed.
     """
     plan = [
@@ -114,7 +123,7 @@ def protocol(
         for draw in range(seed, seed + repeats)
         for name in problems
         for n in n_train
-        for method in (*PUBLISHED[name], METRIC, *((GROUPED,) if name != "E2" else ()))
+        for method in (*PUBLISHED[name], *_metrics(name))
     ]
     todo = [task for task in plan if tuple(map(str, task)) not in done]
     for name, n, draw, method in track(todo, len(todo), "protocol"):
@@ -131,6 +140,11 @@ def protocol(
             "tanimoto": round(float(tanimoto), 4),
             "n_selected": int(support.sum()),
         }
+
+
+def _metrics(problem: str) -> tuple[str, ...]:
+    """Forms of the adaptive metric that are run on a problem."""
+    return {"E2": (METRIC,), NARROW: ()}.get(problem, (METRIC, GROUPED))
 
 
 def split_rows(data: KnownSupport, n: int) -> Rows:

@@ -128,7 +128,7 @@ DERIVATIVES = (
     ),
     Experiment(
         "nvsd_protocol",
-        f"{GREGOROVA}, tables of E1 to E3: RMSE (Tanimoto distance)",
+        f"{GREGOROVA}, tables of E1 to E3: RMSE (Tanimoto distance), draws",
         nvsd.protocol,
         [{}],
         [{"repeats": 1, "n_train": (30,)}],

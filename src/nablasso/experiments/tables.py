@@ -123,7 +123,10 @@ def nvsd_protocol(rows: Rows) -> list[Line]:
 
 
 def _error_and_distance(rows: Rows) -> str:
-    return f"{mean(rows, 'rmse')} ({mean(rows, 'tanimoto', 2)})" if rows else ""
+    """Means, and over how many draws."""
+    if not rows:
+        return ""
+    return f"{mean(rows, 'rmse')} ({mean(rows, 'tanimoto', 2)}), {len(rows)}"
 
 
 def nvsd_twins(rows: Rows) -> list[Line]:
