@@ -11,6 +11,8 @@ from nablasso.experiments.nvsd import GROUPED, METRIC, PUBLISHED, ROWS
 
 Rows = list[dict[str, str]]
 
+HIGHEST = 1.5  # error over the deviation of y up to which real tables are drawn
+
 
 def strip(value: str, *by: str) -> Callable[[Rows], Any]:
     """A dot per row at its ``value``, a column per combination of ``by``, and the means."""
@@ -35,6 +37,36 @@ def strip(value: str, *by: str) -> Callable[[Rows], Any]:
     return figure
 
 
+def real_tables(rows: Rows) -> Any:
+    """Medians of error and of the share of columns kept, by table, a mark for each method."""
+    from matplotlib import pyplot as plt
+
+    names, methods = (list(dict.fromkeys(row[key] for row in rows)) for key in ("data", "method"))
+    drawn, axes = plt.subplots(
+        2, 1, figsize=(3 + 1.1 * len(names), 5.4), sharex=True, layout="constrained"
+    )
+    for axis, value, most in zip(axes, ("rmse_over_sd", "fraction"), (HIGHEST, 1.0), strict=True):
+        for number, method in enumerate(methods):
+            shift = 0.8 * ((number + 0.5) / len(methods) - 0.5)
+            for place, name in enumerate(names):
+                own = [float(r[value]) for r in rows if (r["data"], r["method"]) == (name, method)]
+                if own:
+                    height = float(np.median(own))
+                    mark = "^" if height > most else "o"
+                    axis.plot(place + shift, min(height, most), mark, color=f"C{number}")
+        for place in range(1, len(names)):
+            axis.axvline(place - 0.5, color="0.85", lw=0.8)
+    axes[0].set(ylabel="RMSE / sd(y)", ylim=(0, 1.03 * HIGHEST))
+    axes[0].axhline(1, color="grey", ls=":", lw=1)
+    axes[0].set_title(f"medians over the splits; a triangle is above {HIGHEST:g}", fontsize=9)
+    axes[1].set(ylabel="share of columns kept", ylim=(-0.03, 1.03))
+    axes[1].set_xticks(range(len(names)), names)
+    for number, method in enumerate(methods):
+        axes[1].plot([], [], "o", color=f"C{number}", label=method)
+    drawn.legend(fontsize=8, ncols=4, loc="outside lower center")
+    return drawn
+
+
 def selected(rows: Rows) -> Any:
     """Share of the draws in which each of ten variables is selected, a line per method."""
     from matplotlib import pyplot as plt
@@ -57,7 +89,7 @@ def errors_against_n(rows: Rows) -> Any:
 
     names = list(dict.fromkeys(row["problem"] for row in rows))
     figure, axes = plt.subplots(
-        1, len(names), figsize=(4 * len(names), 3.6), squeeze=False, layout="constrained"
+        1, len(names), figsize=(4 * len(names), 4.8), squeeze=False, layout="constrained"
     )
     for axis, name in zip(axes[0], names, strict=True):
         for place, method in enumerate((*PUBLISHED[name], METRIC, GROUPED)):
@@ -71,6 +103,6 @@ def errors_against_n(rows: Rows) -> Any:
                 printed = [pair[0] for pair in PUBLISHED[name][method]]
                 axis.plot(ROWS, printed, "--", lw=1, color=colour, label=f"{method}, printed")
         axis.set(title=name, xlabel="n", yscale="log")
-        axis.legend(fontsize=7)
+        axis.legend(fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.18))
     axes[0, 0].set_ylabel("RMSE on test rows")
     return figure
