@@ -5,9 +5,11 @@
 2. Every candidate is followed anew in the training folds
    (:mod:`~nablasso.metric.cross_fit`). After the first ``TRIAL_FOLDS`` folds, candidates clearly
    worse than the best one are given up.
-3. The candidate of smallest out-of-sample error decides how many groups, its ranking on all rows
-   which. Of these the ones stay that are needed (:mod:`~nablasso.metric.needed`), and twins are
-   taken in where they help (:mod:`~nablasso.metric.twins`).
+3. The candidate of smallest out-of-sample error decides how many groups. Which ones, its ranking on
+   all rows says, or that of a fold which is clearly better
+   (:mod:`~nablasso.metric.from_folds`). Of these the ones stay that are needed
+   (:mod:`~nablasso.metric.needed`), and twins are taken in where they help
+   (:mod:`~nablasso.metric.twins`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from nablasso.metric.cross_fit import FoldFits, absolute_errors, fewest, fit_fold
+from nablasso.metric.from_folds import Ranked, best_ranked
 from nablasso.metric.needed import needed
 from nablasso.metric.nested import ranking
 from nablasso.metric.paired import paired
@@ -122,10 +125,11 @@ def select(
             given_up += worse
     best = min(candidates, key=lambda candidate: float(candidate.curve.min()))
     size, _ = fewest(best.errors, best.weights)
-    metric = best.trail.metric
-    ranked = ranking(sample, metric)[: best.sizes[size]]
-    ranked = needed(sample, best.trail.starts[-1], ranked, metric.scales)
-    chosen = with_twins(sample, plain(starts), ranked, metric.scales, max_groups)
+    metric, start = best.trail.metric, best.trail.starts[-1]
+    first = Ranked(ranking(sample, metric)[: best.sizes[size]], metric.scales)
+    ranked, scales = best_ranked(sample, start, first, best.folds, size)
+    ranked = needed(sample, start, ranked, scales)
+    chosen = with_twins(sample, plain(starts), ranked, scales, max_groups)
     judged = [best, *_others(candidates, best), *given_up]
     return Selection(chosen, ranked, best, size, judged, interrupted)
 
