@@ -57,7 +57,7 @@ def robot_table(rows: pd.DataFrame) -> list[str]:
     lines.append("|---" * (len(tables) + 1) + "|")
     for method in means.mean(axis=1).sort_values().index:
         cells = " | ".join(f"{means.loc[method, table]:.3f}" for table in tables)
-        name = f"**{method}** (ours)" if method.startswith("HKL") else method
+        name = f"**{method}** (ours)" if method.startswith(("HKL", "Nablasso")) else method
         lines.append(f"| {name} | {cells} |")
     return lines
 
