@@ -145,7 +145,7 @@ def test_real_tables_have_a_row_per_method():
     assert lines["BH, HSIC"].paper == "not in the library"
     assert "BH, Denovas" not in lines  # ours too, but not run
     assert "(1.00), 5 columns" in lines["BH, KRLS"].paper
-    assert lines["BH, NVSD(L)"].default
+    assert lines["BH, NablassoRegressor"].default
 
 
 def test_columns_with_missing_values_go_and_classes_become_numbers(tables):
