@@ -61,3 +61,12 @@ def test_no_groups_stay_none() -> None:
     sample = draw_sample(n=20)
     nothing = Ranked(np.empty(0, dtype=int), np.ones(4))
     assert best_ranked(sample, START, nothing, [fold_of(sample, [0])], 0) is nothing
+
+
+def test_groups_are_those_that_the_fold_fitted_and_never_more() -> None:
+    sample = draw_sample(n=60)
+    fold = fold_of(sample, [0, 1])
+    groups, _ = best_ranked(sample, START, ranked_of(sample, [0, 2, 3]), [fold], SIZE)
+    assert groups.tolist() == [0, 1]  # the fold stopped before a third
+    one = ranked_of(sample, [2])
+    assert best_ranked(sample, START, one, [fold], SIZE) is one

@@ -7,7 +7,7 @@ fold's groups take the place of the others when their left-out absolute errors a
 
 .. math:: \bar\delta > 2\, \mathrm{se}(\delta), \qquad \delta_i = e_i - e_i^{\mathrm{fold}},
 
-a paired comparison between sets of one size, so that nothing is won by taking more in.
+a paired comparison with sets that are not larger, so that nothing is won by taking more in.
 
 Cost: an eigendecomposition for each fold.
 """
@@ -46,9 +46,10 @@ def best_ranked(
     reference = _errors(fit_groups(sample, start, *ranked))
     best, gain = ranked, 0.0
     for fold in folds:
-        there = fold.fits[size]
-        groups = fold.order[: len(ranked.groups)]
-        if there.space is None or set(groups) == set(ranked.groups):
+        there = fold.fits[size]  # of fewer groups where more brought nothing
+        groups = fold.order[np.isin(fold.order, sample.labels[there.columns])]
+        larger = len(groups) > len(ranked.groups)
+        if there.space is None or larger or set(groups) == set(ranked.groups):
             continue
         again = ridge_fit(sample, there.space.kernel, there.columns, there.space.scales)
         found = paired(reference - _errors(again), sample.weights)
