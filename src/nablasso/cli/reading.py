@@ -53,6 +53,7 @@ def read_result(
         twins=tuple(dict.fromkeys((a, b) for a, b in twins if a != b)),
         interactions=_interactions(model.interactions_, call.data) if is_automatic else (),
         cautions=cautions,
+        assumptions=tuple(model.assumptions_) if is_automatic else (),
         certificate=_certificate(model, call.settings),
         validation=_validation(model, call),
         loo_r2=float(model.loo_r2_),
@@ -125,12 +126,12 @@ def _size(values: Any) -> float:
 
 def _automatic_facts(model: Any, parts: list[int], data: Data) -> dict[str, Any]:
     """What only the automatic estimators know about a column."""
-    searched = bool(model.tried_)  # otherwise there were no folds
-    p_values = model.p_values_ if searched else None
+    p_values = model.p_values_
+    evidence = float(max(model.evidence_[parts]))
     (name,) = set(_origins(data, parts))
     others = [_origins(data, (other,))[0] for one, other in model.alternatives_ if one in parts]
     return {
-        "frequency": float(max(model.selection_frequencies_[parts])) if searched else None,
+        "evidence": evidence if evidence > 0 else None,
         "p_value": None if p_values is None else float(min(p_values[parts])),
         "alternatives": tuple(dict.fromkeys(other for other in others if other != name)),
     }
@@ -154,7 +155,7 @@ def _certificate(model: Any, settings: Settings) -> Certificate | None:
 def _validation(model: Any, call: Call) -> Validation | None:
     """Errors on left-out rows; none where nothing had to be decided."""
     if call.settings.is_automatic:
-        return _automatic_validation(model, call.data) if model.tried_ else None
+        return _automatic_validation(model, call.data)
     n_folds, score = _n_folds_done(model), float(model.best_score_)
     if call.data.has_classes:
         return Validation(n_folds, log_loss=-score)
@@ -162,7 +163,7 @@ def _validation(model: Any, call: Call) -> Validation | None:
 
 
 def _automatic_validation(model: Any, data: Data) -> Validation:
-    n_folds, r2 = int(model.tried_[0]["n_folds"]), float(model.held_out_r2_)
+    n, r2 = int(model.n_rows_searched_), float(model.loo_r2_)
     if data.has_classes:
-        return Validation(n_folds, r2=r2)
-    return Validation(n_folds, r2=r2, rmse=float(data.y.std(ddof=0)) * math.sqrt(max(1 - r2, 0.0)))
+        return Validation(n, r2=r2)
+    return Validation(n, r2=r2, rmse=float(data.y.std(ddof=0)) * math.sqrt(max(1 - r2, 0.0)))

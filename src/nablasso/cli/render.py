@@ -94,7 +94,7 @@ def _variable_table(result: Result) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
     columns = _shown_columns(result)
     for name in columns:
-        right = name in ("Strength", "Folds", "p-value")
+        right = name in ("Strength", "Nats", "p-value")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for variable in result.selected:
         table.add_row(*(_cell(variable, name) for name in columns))
@@ -109,8 +109,8 @@ def _shown_columns(result: Result) -> list[str]:
         "p-value": any(variable.p_value is not None for variable in chosen),
         "Alternatives": any(variable.alternatives for variable in chosen),
     }
-    optional["Folds"] = not optional["p-value"] and any(v.frequency is not None for v in chosen)
-    order = ("Column", "Group", "Strength", "Folds", "p-value", "Certified", "Alternatives")
+    optional["Nats"] = not optional["p-value"] and any(v.evidence is not None for v in chosen)
+    order = ("Column", "Group", "Strength", "Nats", "p-value", "Certified", "Alternatives")
     return [name for name in order if optional.get(name, True)]
 
 
@@ -121,7 +121,7 @@ def _cell(variable: Variable, name: str) -> Text:
         "Column": variable.name,
         "Group": variable.group or "",
         "Strength": _strength(variable.strength),
-        "Folds": "" if variable.frequency is None else f"{variable.frequency:.0%}",
+        "Nats": "" if variable.evidence is None else f"{variable.evidence:.0f}",
         "p-value": "" if variable.p_value is None else f"{variable.p_value:.2g}",
         "Alternatives": ", ".join(variable.alternatives),
     }

@@ -10,7 +10,7 @@ from nablasso import __version__
 from nablasso.cli.columns import Data
 from nablasso.cli.encoding import listed
 from nablasso.cli.model import Settings
-from nablasso.estimators.outcome import UNSTABLE
+from nablasso.estimators.outcome import WEAK
 
 PROVISIONAL = "interrupted"  # a status
 
@@ -26,7 +26,7 @@ class Variable:
     bounds: tuple[float, float]
     certified: bool
     constant: bool
-    frequency: float | None = None  # share of the folds that select it
+    evidence: float | None = None  # nats that leaving it out would cost
     p_value: float | None = None
     alternatives: tuple[str, ...] = ()  # columns that predict as well in its place
     levels: tuple[str, ...] | None = None  # of a category
@@ -66,6 +66,7 @@ class Result:
     twins: tuple[tuple[str, str], ...]
     interactions: tuple[tuple[str, str, float], ...]  # the strongest first
     cautions: tuple[str, ...]
+    assumptions: tuple[str, ...]  # about noise and target, that were taken into account
     certificate: Certificate | None
     validation: Validation | None
     loo_r2: float
@@ -114,14 +115,10 @@ class Result:
         share = f"{before}{len(chosen)} of {len(self.variables)} columns"
         if self.status != "too few rows":
             verb = "matters" if len(chosen) == 1 else "matter"
-            return f"{share} {verb} for {target}: {listed(chosen)}."
+            weak = [v.name for v in self.selected if 0 < (v.evidence or 0.0) < WEAK]
+            doubt = f" Weakly supported: {listed(weak)}." if weak else ""
+            return f"{share} {verb} for {target}: {listed(chosen)}.{doubt}"
         verb = "was" if len(chosen) == 1 else "were"
-        unsure = [v.name for v in self.selected if (v.frequency or 0.0) < UNSTABLE]
-        if self.settings.is_automatic and 0 < len(unsure) < len(chosen):
-            return (
-                f"{share} {verb} selected for {target}: {listed(chosen)}. Not certain, since fewer "
-                f"than half of the folds find them: {listed(unsure)}."
-            )
         return f"No reliable answer: {share} {verb} selected ({listed(chosen)}), but {self._doubt}."
 
     @property
@@ -145,6 +142,7 @@ class Result:
             "answer": self.answer(),
             "selection_status": self.status,
             "cautions": list(self.cautions),
+            "assumptions": list(self.assumptions),
             "selected": [_describe(variable) for variable in self.selected],
             "left_out": [_describe(variable) for variable in self.left_out],
             "constant": self.constant,
@@ -184,7 +182,7 @@ def _describe(variable: Variable) -> dict[str, Any]:
         "strength": _finite(variable.strength),
         "strength_bounds": [_finite(bound) for bound in variable.bounds],
         "certified": variable.certified,
-        "selection_frequency": _finite(variable.frequency),
+        "evidence_nats": _finite(variable.evidence),
         "p_value": _finite(variable.p_value),
         "alternatives": list(variable.alternatives),
         **({} if variable.group is None else {"group": variable.group}),

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
-from nablasso.estimators.taught import sample_of
+from nablasso.estimators.taught import groups_of
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
@@ -32,11 +32,11 @@ from nablasso.exceptions import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
-from nablasso.metric import Start, Walk, next_scales
 from nablasso.paths import DEFAULT_FRACTION, Family, FeatureFamily, Formulation, family_in
 from nablasso.penalties import Partition, Penalty
 from nablasso.preparation import Table, check_weights, first_rows, prepare
 from nablasso.problems import Problem
+from nablasso.regression.adaptive import adaptive_scales
 from nablasso.solvers import Solution, Solver, Status, as_solver
 from nablasso.spaces import (
     Function,
@@ -66,7 +66,6 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     feature_groups: Any = None
     always_keep: Any = None
     n_passes: int = 1
-    power: float = 1.0
     n_jitter: int = 0
     space: Any = "auto"
     n_components: int = 512
@@ -184,14 +183,12 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             raise InvalidParameterError(
                 f"n_passes must be a whole number of at least 1; got {self.n_passes!r}."
             )
-        check_non_negative(self.power, "power")
         if self.n_passes == 1 or not table.X.shape[1]:
             return None
-        sample = sample_of(self, table, targets)
-        start = Start(clone(as_kernel(self.kernel)), power=float(self.power))
-        best = Walk(sample, start).advance(int(self.n_passes) - 1).best
-        scales = next_scales(sample, best, start.power)
-        return np.asarray((scales if scales.any() else best.scales)[sample.labels])
+        labels, kept = groups_of(self, table)
+        X = table.X if (table.deviations == 1).all() else table.X / table.deviations
+        kernel, passes = clone(as_kernel(self.kernel)), int(self.n_passes) - 1
+        return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]
 
     def _fit_table(
         self,

@@ -77,11 +77,8 @@ _SECTIONS = {
             group), unless they are constant.
         n_passes : int, default=1
             With more than one, kernel ridge fits first teach the kernel a scale per column (or
-            group): the derivative norms of the fit before, relative to the largest, to the power
-            ``power``. The last pass is the penalised fit, and the certificate is for it, in the
+            group): the derivative norms of the fit before, relative to the largest. The last pass is the penalised fit, and the certificate is for it, in the
             metric ``scales_``.
-        power : float, default=1.0
-            1 sharpens fast; 0.5 leaves alone what the data do not contradict.
         n_jitter : int, default=0
             Copies of each row, moved part of the way to another row, at which derivatives are
             penalised too. They keep f from being flat at the data and steep between them.
@@ -165,17 +162,19 @@ _SECTIONS = {
         always_keep : columns, optional
             Columns that stay in, by name or number.
         max_features : int, optional
-            Largest number of variables or groups. Without it up to 100 besides those always kept;
-            ``fdr`` has no limit of its own.
+            Largest number of variables or groups.
         fdr : float, optional
             Select by p-values instead: the expected share of false discoveries among the selected.
         cv : int, splitter or iterable, optional
-            Folds that decide how many variables; 10, or 5 from 400 rows on, with ``groups`` or
-            with ``scoring``.
+            Rows that are left out together when the selected variables are checked; single rows
+            without it, groups of rows with ``groups``.
         scoring : str or callable, optional
-            What held-out predictions are judged by, instead of absolute errors.
-        n_jobs : int, optional
-            Parallel jobs of the folds.
+            What left-out predictions are checked by, instead of absolute errors and log densities.
+        time : bool, default=True
+            Whether the order of the rows may mean time. Where residuals then follow one another,
+            that is taken into account and said; otherwise the order of the rows changes nothing.
+        rules : Rules, optional
+            The numbers that decide, see :class:`nablasso.search.rules.Rules`.
         random_state : int or RandomState, optional
             Draws the folds and the randomisation; without it the draw is fixed.
         verbose : int, default=0
@@ -193,51 +192,45 @@ _SECTIONS = {
             the difference quotients of a discrete column need not.
         support_certified_ : array of bool, shape (n_features,)
             Where the gap proves what the exact minimiser of (P) in the learned metric does.
-        selection_frequencies_ : array, shape (n_features,)
-            Share of the folds in which the variable, or for a selected one a near copy of it, is
-            among the first of the ranking.
+        evidence_ : array, shape (n_features,)
+            What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
+            20 to 1. Zero where it is not selected, or was to be kept.
+        clear_by_ : array, shape (n_features,)
+            Standard errors by which left-out rows are worse without it; not a number where that
+            was not looked at.
         p_values_ : array, shape (n_features,), or None
             With ``fdr``: by conditional randomisation on held-out rows.
         selection_status_ : str
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
             (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
         n_rows_searched_ : int
-            Rows that metric, support and certificate were found on, at most 1000. A regressor
-            predicts from all rows, a classifier from at most 4000.
+            Rows that the search was tuned on, at most 1000.
+        family_ : str
+            The family of functions that won.
+        assumptions_ : list of str
+            What was found about noise and target and taken into account: heavy tails, uneven or
+            serial noise, a skewed target.
+        runner_up_ : (list of int, float) or None
+            The best other set of columns that was tried, and by how many nats it lost.
         cautions_ : list of str
             What derivatives cannot see in these data.
         screened_ : array of bool, shape (n_features,)
             The variables that the search began from: all of them, unless the table is wide (more
             than 4 000 000 numbers in the rows searched).
-        added_back_ : list of (int, float)
-            Ten promising ones of the variables that screening dropped, each with the rise of the
-            leave-one-out R2 if it were added to the model, the largest first.
         twins_, alternatives_ : lists of (int, int)
             Selected variables and others correlated 0.95 or more with them; selected variables and
             others that predict as well in their place.
         interactions_ : list of (int, int, float)
             Pairs of selected variables by decreasing root mean squared cross derivative.
-        products_ : list of (tuple of int, float)
-            Products of two or three columns that went clearly with what the fit without them left
-            over, and so brought in the variables marked in ``joined_``, each with the probability
-            of one as clear by chance. Looked for with 500 rows or more, at most 2000 columns, and
-            neither ``fdr``, ``scoring``, a splitter as ``cv`` nor ``groups`` of rows.
-        joined_ : array of bool, shape (n_features,)
-            The variables that a product brought in.
         tried_ : list of dict
-            The metrics that were judged out of sample, the chosen one first.
-        refits_ : list of dict
-            The kernels tuned on the selected variables, the one that predicts first, each with its
-            price: minus the log likelihood of ``n_rows`` rows, plus what its scales cost.
+            The models that were tuned, by price: family, columns, price in nats.
         kernel_, scales_, alpha_, ridge_
             The kernel, the multiplier of every standardised column inside it (zero: dropped), and
             the weights of (P).
         dual_gap_, relative_gap_, objective_, n_iter_
             The certificate of (P).
-        held_out_r2_, loo_r2_ : float
-            R2 on held-out rows with metric and ranking learned without them (which walk and how
-            many variables was chosen on them; not a number where all columns are always kept);
-            leave-one-out R2 on the selected variables.
+        loo_r2_ : float
+            Leave-one-out R2 on the selected variables, in what is explained.
         feature_kinds_ : array of str, shape (n_features,)
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_

@@ -13,16 +13,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nablasso.estimators.fitting import spread
-from nablasso.estimators.taught import sample_of
+from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_finite_columns,
     check_training_data,
     feature_names,
 )
 from nablasso.exceptions import InvalidParameterError
-from nablasso.metric.held_out import column_scores
-from nablasso.metric.screening import by_chance, screened, shortlisted
 from nablasso.preparation import check_weights, prepare
+from nablasso.screening.rounds import by_chance, screen
 
 Array = NDArray[np.float64]
 
@@ -110,17 +109,14 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
         X, y, n_classes = self._validated(X, y)
         weights, d = check_weights(sample_weight, len(X)), X.shape[1]
         table = prepare(X, y, weights, standardize=True, centre_y=not n_classes)
-        sample = sample_of(self, table, _targets(table.y, n_classes))
-        sample = shortlisted(sample, pairs=self.pairs, verbose=self.verbose)
-        columns = np.arange(sample.X.shape[1])
-        scores = column_scores(sample.X, sample.Y, sample.weights, columns)
-        clear, kept = (screened(sample, spare).open for spare in (0, int(self.n_spare)))
-        assert clear is not None
-        assert kept is not None
-        self.scores_ = spread(scores, table, d)
-        self.clear_ = spread(clear[sample.labels], table, d, fill=False)
-        self.support_ = spread(kept[sample.labels], table, d, fill=False)
-        self.chance_ = by_chance(*sample.X.shape)
+        targets = _targets(table.y, n_classes)
+        rows = rows_of(self, table, targets, len(table.X), time=None)
+        found = screen(rows, pairs=self.pairs, verbose=self.verbose)
+        open_ = found.open(rows.labels, int(self.n_spare))
+        self.scores_ = spread(found.scores, table, d)
+        self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)
+        self.support_ = spread(open_[rows.labels], table, d, fill=False)
+        self.chance_ = by_chance(*rows.X.shape)
         return self
 
     def summary(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.automatic import AutomaticSelector, Rest
 from nablasso.estimators.docs import document
-from nablasso.estimators.found import Rest
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.metric import Fit, Sample
-from nablasso.metric.more_rows import EXACT_ROWS, by_landmarks
 from nablasso.preparation import Table, check_weights, fair_rows, prepare
 from nablasso.reading import interval_half_width
+from nablasso.search.decide import Decision
+from nablasso.search.predictor import BLOCK, predictor_of, with_more_rows
 from nablasso.spaces import Function, RepresenterSpace, machine_on_grid
 
 Array = NDArray[np.float64]
@@ -32,9 +32,10 @@ PREPARED_ROWS = 20_000  # rows of a regression that are put into canonical order
 class NablassoRegressor(RegressorMixin, AutomaticSelector):
     """Select variables and predict a number, everything chosen from the data.
 
-    Kernels of many families learn a metric, in which irrelevant variables have scale zero; the
-    number of variables is decided on held-out rows; the predictor is kernel ridge regression on the
-    selected variables; a derivative lasso in the learned metric certifies them.
+    Families of functions propose variables; one number, the log evidence minus what the choice
+    costs, decides between sets of variables, families and assumptions about the noise; left-out
+    rows must agree; a derivative lasso in the learned metric certifies the answer
+    (:mod:`nablasso.search.decide`).
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row.
         groups : array-like, shape (n_samples,), optional
-            Groups of rows that folds must not tear apart; handed to the splitter.
+            Groups of rows that are left out together; handed to the splitter.
 
         Returns
         -------
@@ -93,11 +94,12 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
-        y = np.asarray(self._y_mean + self._function.values(Z))
+        y = self._y_mean + self._predictor.values(Z)
         if return_interval is None:
             return y
-        half = interval_half_width(self._residuals, self._weights, float(return_interval))
-        return y, np.column_stack([y - half, y + half])
+        predictor = self._predictor
+        half = interval_half_width(predictor.residuals, predictor.weights, float(return_interval))
+        return y, self._y_mean + predictor.interval(Z, half)
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the predicted function, in the units of ``X`` and ``y``.
@@ -112,41 +114,36 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._function.gradients(Z) / self._scaler.scale)
+        return np.asarray(self._predictor.gradients(Z) / self._scaler.scale)
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         inside = fair_rows(X, y, weights, PREPARED_ROWS)
         return prepare(X, y, np.where(inside, weights, 0.0), standardize=True, centre_y=True)
 
     def _targets(self, table: Table) -> Array:
-        return np.asarray(table.y[:, None] / table.y_scale)
-
-    def _on_more_rows(
-        self, everything: Sample, fit: Fit, table: Table, rest: Rest
-    ) -> tuple[Fit, Sample]:
-        """A few thousand rows exactly, more of them by landmarks."""
-        if fit.space is None or len(everything.X) <= EXACT_ROWS:
-            return super()._on_more_rows(everything, fit, table, rest)
-        columns, scaler = table.columns[fit.columns], table.scaler
-        Z = rest.X[:, columns][rest.rows]  # the few columns first: all of the rest may be large
-        Z = (Z - scaler.centre[columns]) / scaler.scale[columns]
-        y = (rest.y[rest.rows] - table.y_mean) / table.y_scale
-        return by_landmarks(everything, fit, Z, y, rest.weights), everything
+        return table.y[:, None]
 
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, fit: Fit, sample: Sample, table: Table) -> None:
-        unit, function = table.y_scale, fit.function()
-        self._function = replace(
-            function,
-            intercept=function.intercept * unit,
-            columns=table.columns[function.columns],
-            u=None if function.u is None else function.u * unit,
-        )
-        self._residuals = fit.residuals[:, 0] * unit
-        self._weights = sample.weights
+    def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
+        predictor = predictor_of(decision)
+        if len(rest.rows):
+            blocks = self._blocks(decision, table, rest)
+            predictor = with_more_rows(predictor, decision.model, blocks)
+        self._predictor = predictor.on_columns(table.columns)
         self._scaler, self._y_mean = table.scaler, table.y_mean
+
+    def _blocks(
+        self, decision: Decision, table: Table, rest: Rest
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """All rows, standardised: those searched, then the rest."""
+        few, columns, scaler = decision.few, table.columns, table.scaler
+        yield few.X, few.targets[:, 0], few.weights
+        for start in range(0, len(rest.rows), BLOCK):
+            rows = rest.rows[start : start + BLOCK]
+            Z = (rest.X[np.ix_(rows, columns)] - scaler.centre[columns]) / scaler.scale[columns]
+            yield Z, rest.y[rows] - table.y_mean, rest.weights[start : start + BLOCK]
 
 
 @document
@@ -154,7 +151,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
 class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     """Select variables and predict a class, everything chosen from the data.
 
-    The metric is taught with least squares on the labels; probabilities come from kernel logistic
+    The search explains the labels by least squares; probabilities come from kernel logistic
     regression on the selected variables, one class against the rest for more than two.
 
     Parameters
@@ -190,7 +187,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row.
         groups : array-like, shape (n_samples,), optional
-            Groups of rows that folds must not tear apart; handed to the splitter.
+            Groups of rows that are left out together; handed to the splitter.
 
         Returns
         -------
@@ -210,11 +207,15 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, fit: Fit, sample: Sample, table: Table) -> None:
-        columns = table.columns[fit.columns]
-        self._scaler, self._functions = table.scaler, []
-        for y in sample.Y.T:
-            self._functions.append(_log_odds(fit.space, columns, y, sample.weights))
+    def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
+        few, model = decision.few, decision.model
+        function = few.function(model)
+        space = function.space
+        assert space is None or isinstance(space, RepresenterSpace)
+        p = few.weights / few.weights.sum()
+        columns = table.columns[function.columns]
+        self._scaler = table.scaler
+        self._functions = [_log_odds(space, columns, y, p) for y in few.targets.T]
 
 
 def _log_odds(

@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.estimators.stratified import stratified_folds
-from nablasso.estimators.taught import sample_of
+from nablasso.estimators.taught import rows_of
 from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels import Gaussian
-from nablasso.metric import default_starts, search, select, starts_of
-from nablasso.metric.paired import paired
 from nablasso.preparation import Table
+from nablasso.regression.paired import paired
+from nablasso.search.decide import search
+from nablasso.search.families import FAMILIES
 
 Array = NDArray[np.float64]
 
 SEARCH_ROWS = 500
-LARGEST = 30
+GAUSSIAN = FAMILIES[6]
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
@@ -43,25 +42,25 @@ def check_metric(metric: Any) -> None:
 
 def learn(estimator: Any, table: Table, targets: Array) -> Learned:
     """Columns that the mean of ``targets`` depends on, and how much, decided out of sample."""
-    sample = sample_of(estimator, table, targets[:, None]).first(SEARCH_ROWS)
-    centred = sample.Y - sample.weights @ sample.Y
-    if np.ptp(sample.Y) == 0 or not sample.X.shape[1]:
-        return Learned(sample.kept[sample.labels].astype(float), centred[:, 0])
-    starts = default_starts(len(sample.X), sample.n_groups)
-    folds = stratified_folds(sample.Y, None, estimator.random_state)
-    largest = min(sample.n_groups, LARGEST + int(sample.kept.sum()))
-    selection = select(sample, starts, folds, largest, verbose=estimator.verbose)
-    residuals = selection.held_out_residuals(sample)[:, 0]
-    residuals = np.where(np.isfinite(residuals), residuals, centred[:, 0])
-    scales = np.zeros(len(sample.labels))
-    if len(selection.chosen):
-        inner = sample.groups(selection.chosen)
-        best = min(search(inner, starts_of(Gaussian())), key=lambda trail: trail.metric.error)
-        learned = best.metric.scales[inner.labels]
+    n = min(len(table.X), SEARCH_ROWS)
+    rows = rows_of(estimator, table, targets[:, None], n, time=None)
+    if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
+        kept = np.isin(rows.labels, rows.kept).astype(float)
+        return Learned(kept, rows.targets[:, 0] - rows.unit[0])
+    found = search(rows, rows.rules.walked_rows)
+    residuals = found.few.residuals(found.model, rows)[:, 0]
+    scales = np.zeros(len(rows.labels))
+    if len(found.model.groups):
+        gaussian = rows.tune(GAUSSIAN, found.model.groups)
+        learned = np.zeros(rows.n_groups)
+        learned[gaussian.groups] = np.sqrt(gaussian.variances)
         floor = 0.05 * float(learned.max()) or 1.0  # what was chosen stays
-        scales[sample.columns(selection.chosen)] = np.maximum(learned, floor)
-    saved = paired(centred[:, 0] ** 2 - residuals**2, sample.weights)
-    return Learned(scales, residuals, saved.mean / saved.error if saved.error > 0 else 0.0)
+        learned[gaussian.groups] = np.maximum(learned[gaussian.groups], floor)
+        scales = learned[rows.labels] / float(learned.max())
+    centred = rows.standardised(found.few)[:, 0]
+    saved = paired(centred**2 - residuals**2, rows.weights)
+    gain = saved.mean / saved.error if saved.error > 0 else 0.0
+    return Learned(scales, residuals * float(found.few.unit[1][0]), gain)
 
 
 def noise_targets(residuals: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
 from nablasso.exceptions import InvalidDataError
-from nablasso.metric.cross_fit import FoldFits
-from nablasso.metric.sample import Sample
 from nablasso.preparation import Table
+from nablasso.search.few import FewRows
 
 Array = NDArray[np.float64]
 
@@ -68,42 +66,32 @@ class HeldOutClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-def scored_errors(
-    selector: Any, table: Table, sample: Sample, folds: Sequence[FoldFits]
-) -> tuple[Array, Array]:
-    """Minus the score of every size in every fold, and the weights of the folds."""
+def fold_score(
+    selector: Any, table: Table, rows: FewRows, residuals: Array, fold: NDArray[np.intp]
+) -> float:
+    """The score of left-out predictions, given by their residuals in standardised units."""
+    mean, deviation = rows.unit
+    outputs = mean + deviation * (rows.Y[fold] - residuals)
     classes = getattr(selector, "classes_", None)
-    unit = 1.0 if classes is not None else table.y_scale
-    errors = np.empty((len(folds[0].fits), len(folds)))
-    rows = [sample.weights[fold.test] for fold in folds]
-    weights = np.array([weights.sum() for weights in rows])
-    inputs = _inputs(sample, table)
-    for j, fold in enumerate(folds):
-        if classes is None:
-            y: NDArray[Any] = table.y_mean + table.y[fold.test]
-        else:
-            y = classes[table.y[fold.test].astype(np.intp)]
-        for k, outputs in enumerate(fold.predictions):
-            model: Any
-            if classes is None:
-                model = HeldOutRegressor(table.y_mean + unit * outputs)
-            else:
-                model = HeldOutClassifier(outputs, classes)
-            scorer = check_scoring(model, scoring=selector.scoring)
-            errors[k, j] = -scorer(model, inputs[fold.test], y, **_weights(scorer, rows[j]))
-    if not np.isfinite(errors).all():
+    model: Any = HeldOutRegressor(table.y_mean + outputs)
+    y: NDArray[Any] = table.y_mean + table.y[fold]
+    if classes is not None:
+        model, y = HeldOutClassifier(outputs, classes), classes[table.y[fold].astype(np.intp)]
+    scorer = check_scoring(model, scoring=selector.scoring)
+    score = float(scorer(model, _inputs(table, fold), y, **_weights(scorer, rows.weights[fold])))
+    if not np.isfinite(score):
         raise InvalidDataError(
             f"scoring={selector.scoring!r} gave a score that is not a number on a fold of "
-            f"{min(len(fold.test) for fold in folds)} rows. Use fewer folds (cv) or another score."
+            f"{len(fold)} rows. Use fewer folds (cv) or another score."
         )
-    return errors, weights
+    return score
 
 
-def _inputs(sample: Sample, table: Table) -> Array:
+def _inputs(table: Table, fold: NDArray[np.intp]) -> Array:
     """The rows as the user gave them: all columns, in their order and units."""
     centre, scale, columns = table.scaler.centre, table.scaler.scale, table.columns
-    X = np.tile(centre, (len(sample.X), 1))
-    X[:, columns] += sample.X * scale[columns]
+    X = np.tile(centre, (len(fold), 1))
+    X[:, columns] += table.X[fold] * scale[columns]
     return X
 
 

@@ -1,4 +1,4 @@
-"""What the adaptive metric is taught with, from an estimator's parameters and its table."""
+"""Groups of the columns of a table, as the parameters say."""
 
 from __future__ import annotations
 
@@ -8,19 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.metric import Sample
 from nablasso.preparation import Table
+from nablasso.search.few import FewRows
+from nablasso.search.rules import Rules
+
+Array = NDArray[np.float64]
 
 
-def sample_of(selector: Any, table: Table, targets: NDArray[np.float64]) -> Sample:
-    """Rows in deviations of each column; groups and what is kept as the parameters say."""
+def groups_of(selector: Any, table: Table) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The group of each column of the table, numbered from 0, and which groups are kept."""
     labels = group_labels(selector, selector.feature_groups)
     kept = column_indices(selector, selector.always_keep, "always_keep")
     inside, numbers = np.unique(labels[table.columns], return_inverse=True)
-    return Sample(
-        X=table.X if (table.deviations == 1).all() else table.X / table.deviations,
-        Y=targets,
-        weights=table.weights,
-        labels=numbers.astype(np.intp),
-        kept=np.isin(inside, labels[kept]),
+    return numbers.astype(np.intp), np.isin(inside, labels[kept])
+
+
+def rows_of(
+    selector: Any, table: Table, targets: Array, n: int, rules: Rules | None = None, **options: Any
+) -> FewRows:
+    """The first ``n`` rows of a table, columns in units of their deviations, for a search."""
+    labels, kept = groups_of(selector, table)
+    weights = table.weights[:n]
+    X = table.X[:n]
+    return FewRows(
+        X=X if (table.deviations == 1).all() else X / table.deviations,
+        targets=targets[:n],
+        weights=weights / float(weights.mean()),
+        labels=labels,
+        kept=np.flatnonzero(kept),
+        rules=Rules() if rules is None else rules,
+        **options,
     )

@@ -24,7 +24,7 @@ from nablasso.estimators.fitting import Fit, spread
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
-from nablasso.estimators.taught import sample_of
+from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     column_indices,
@@ -140,9 +140,10 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
         )
     X = check_new_data(model, X)
     d, table = X.shape[1], _selected(model, X, y, sample_weight)
-    sample = sample_of(model, table, model._targets(table))
-    partition = Partition(sample.labels)
-    weights = np.where(sample.kept, 0.0, np.bincount(sample.labels))
+    rows = rows_of(model, table, model._targets(table), len(table.X), time=None)
+    partition = Partition(rows.labels)
+    weights = np.bincount(rows.labels).astype(float)
+    weights[rows.kept] = 0.0
     formulation = Formulation(
         model.kernel_,
         length_scale=1.0,
@@ -151,7 +152,8 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
         loss=model._loss(),
     )
     shared = Family(table, formulation, metric=model.scales_[table.columns])
-    members = [shared.with_target(target) for target in sample.Y.T]
+    targets = rows.Y if shared.is_squared else rows.targets
+    members = [shared.with_target(target) for target in targets.T]
     problems = [family.problem(float(model.ridge_)) for family in members]
     top = max(problem.alpha_scale() for problem in problems)
     if not top > 0:

@@ -17,7 +17,9 @@ exact ANOVA kernel evaluates an exponential per pair of rows and variable.
 **The features.** ``phi(x) = G^{-1/2} (exp(-(x - t)^2 / 2 h^2))_t`` minus its value at zero, for
 ``rank`` knots ``t`` on [-3, 3] with Gram matrix ``G``: nearly the features of a Gaussian kernel of
 width ``h`` for standardised columns. They vanish at ``x = 0``, so a variable of scale zero adds
-nothing, and are flat far outside, so an outlier does not dominate.
+nothing, and are flat far outside, so an outlier does not dominate. With a ``centre`` (d, rank)
+these values are subtracted instead, and a ``scale`` (d,) multiplies the features of each variable:
+then its variance stands outside ``phi``, and ``k`` of order one is linear in it.
 """
 
 from __future__ import annotations
@@ -44,14 +46,27 @@ class AdditivePower(Kernel):
         The smaller, the more the highest order counts.
     rank : int, default=10
         Number of features per variable.
+    centre : array, shape (d, rank), optional
+        Subtracted from the features; their values at zero by default.
+    scale : array, shape (d,), optional
+        Multiplies the features of each variable; ones by default.
     """
 
     has_width = False
 
-    def __init__(self, order: int = 2, offset: float = 1.0, rank: int = 10) -> None:
+    def __init__(
+        self,
+        order: int = 2,
+        offset: float = 1.0,
+        rank: int = 10,
+        centre: Array | None = None,
+        scale: Array | None = None,
+    ) -> None:
         self.order = order
         self.offset = offset
         self.rank = rank
+        self.centre = centre
+        self.scale = scale
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
@@ -80,9 +95,15 @@ class AdditivePower(Kernel):
         knots, root = self._knots()
         delta = X[:, :, None] - knots
         bumps = np.exp(-(delta**2) / (2 * WIDTH**2))
-        at_zero = np.exp(-(knots**2) / (2 * WIDTH**2))
-        Phi = (bumps - at_zero) @ root
+        if self.centre is None:
+            bumps0 = np.exp(-(knots**2) / (2 * WIDTH**2))
+            Phi = (bumps - bumps0) @ root
+        else:
+            Phi = bumps @ root - self.centre
         J = (bumps * delta / -(WIDTH**2)) @ root
+        if self.scale is not None:
+            Phi *= np.asarray(self.scale)[:, None]
+            J *= np.asarray(self.scale)[:, None]
         return Phi.reshape(len(X), -1), J.reshape(len(X), -1)
 
     def _knots(self) -> tuple[Array, Array]:

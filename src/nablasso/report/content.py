@@ -29,7 +29,7 @@ class Variable:
     strength: float
     bounds: tuple[float, float] | None = None
     certified: bool | None = None
-    folds: tuple[int, int] | None = None  # found in so many of so many
+    evidence: float | None = None  # nats that leaving it out would cost
     p_value: float | None = None
     alternatives: tuple[Alternative, ...] = ()
 

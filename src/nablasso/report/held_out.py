@@ -1,8 +1,7 @@
 """Predictions of rows that the predictor did not see, and how they were made.
 
 * Automatic estimators: leave-one-out in closed form, with the variables and the kernel that all
-  rows chose. (The folds that decided about the variables learned them anew; their R2 stands beside
-  it.)
+  rows chose.
 * The others: five folds, the variables selected anew in each at the chosen alpha.
 """
 
@@ -54,10 +53,10 @@ def held_out(
 def _leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOut:
     """The residuals that the fit kept, in the order of its table."""
     table = prepare(X, np.asarray(y, float), weights, standardize=True, centre_y=True)
-    residuals = model._residuals
-    n = len(residuals)
+    predicted = model._predictor.left_out
+    n = len(predicted)
     observed = table.y[:n] + table.y_mean
-    return _numbers(observed, observed - residuals, table.weights[:n], LEAVE_ONE_OUT)
+    return _numbers(observed, predicted + table.y_mean, table.weights[:n], LEAVE_ONE_OUT)
 
 
 def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOutClasses:

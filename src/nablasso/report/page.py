@@ -6,7 +6,6 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from nablasso.estimators.outcome import UNSTABLE
 from nablasso.exceptions import MissingExtraError
 from nablasso.report.charts import (
     curve_chart,
@@ -84,12 +83,8 @@ def confidence_text(variable: Variable) -> str:
     """How sure a variable's place is, in a few words."""
     if variable.p_value is not None:
         return f"p = {number(variable.p_value)}"
-    if variable.folds is not None:
-        share = variable.folds[0] / variable.folds[1]
-        words = f"{variable.folds[0]} of {variable.folds[1]} folds"
-        if not variable.selected and share >= UNSTABLE:
-            return f"{words}, but not needed beside the selected"
-        return f"{words}, joined afterwards" if variable.selected and not share else words
+    if variable.evidence is not None:
+        return f"{variable.evidence:.1f} nats" if variable.evidence > 0 else ""
     if variable.certified is not None:
         return "certified" if variable.certified else "not certified"
     return ""
@@ -99,8 +94,8 @@ def confidence_rank(variable: Variable) -> float:
     """What the column of confidence is sorted by."""
     if variable.p_value is not None:
         return 1 - variable.p_value
-    if variable.folds is not None:
-        return variable.folds[0] / variable.folds[1]
+    if variable.evidence is not None:
+        return variable.evidence
     return float(variable.certified or 0)
 
 

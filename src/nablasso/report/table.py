@@ -71,7 +71,7 @@ def variables_of(model: Any, X: Array, weights: Array, columns: Columns) -> tupl
                 strength=_size(strength[own]),
                 bounds=_bounds(model, own),
                 certified=_all(model, "support_certified_", own),
-                folds=_folds(model, own),
+                evidence=_evidence(model, own),
                 p_value=_least(model, "p_values_", own),
                 alternatives=related[k],
             )
@@ -105,12 +105,9 @@ def _least(model: Any, attribute: str, own: list[int]) -> float | None:
     return None if values is None else float(min(values[own]))
 
 
-def _folds(model: Any, own: list[int]) -> tuple[int, int] | None:
-    """In how many of the folds of an automatic estimator the variable was found."""
-    if not isinstance(model, AutomaticSelector) or not model.tried_:
-        return None
-    n_folds = int(model.tried_[0]["n_folds"])
-    return round(float(max(model.selection_frequencies_[own])) * n_folds), n_folds
+def _evidence(model: Any, own: list[int]) -> float | None:
+    """What leaving the variable out of an automatic answer would cost, in nats."""
+    return float(max(model.evidence_[own])) if isinstance(model, AutomaticSelector) else None
 
 
 def _related(

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.hierarchical_base import KernelSelector
-from nablasso.estimators.outcome import UNSTABLE
+from nablasso.estimators.outcome import WEAK
 from nablasso.inspection import Dependence
 from nablasso.report.content import HeldOut, HeldOutClasses, Variable
 
@@ -66,18 +66,12 @@ def answer_of(
     first = f"{len(chosen)} of {len(variables)} columns {verb} for {target}: {names}."
     if status == "interrupted":
         first = f"Interrupted, so this is provisional: {first}"
-    unsure = [v.name for v in chosen if v.p_value is None and v.folds and _share(v) < UNSTABLE]
+    weak = [v.name for v in chosen if v.p_value is None and 0 < (v.evidence or 0.0) < WEAK]
     if status == "too few rows":
-        doubt = "the rows are too few to be sure"
-        if 0 < len(unsure) < len(chosen):
-            doubt = f"fewer than half of the folds find {listed(unsure)}"
-        first = f"{first[:-1]}; but {doubt}."
+        first = f"{first[:-1]}; but the rows are too few to be sure."
+    elif weak:
+        first = f"{first[:-1]}; {listed(weak)} weakly."
     return f"{first} {_quality(len(chosen), left_out)}".strip()
-
-
-def _share(variable: Variable) -> float:
-    assert variable.folds is not None
-    return variable.folds[0] / variable.folds[1]
 
 
 def _quality(n_chosen: int, left_out: HeldOut | HeldOutClasses | None) -> str:
@@ -118,12 +112,10 @@ def confidence_words(model: Any) -> str:
                 "The p-value tests, on held-out rows, whether the variable tells anything that the "
                 f"others do not; at most {model.fdr:.0%} of the selected are expected to be false."
             )
-        if model.tried_:
+        if np.any(model.evidence_ > 0):
             return (
-                "Folds: in how many of the folds the search, begun anew without their rows, ranks "
-                "the variable, or a near copy of it, high enough to be selected. Relatives of a "
-                "selected variable join where together they predict better, and columns whose "
-                "product clearly goes with what the fit without them leaves over."
+                "Nats: what leaving the variable (and its copies) out would cost in log evidence, "
+                "the price of the choice included; 3 nats are odds of about 20 to 1."
             )
         return "All columns were to be kept, so there was nothing to decide."
     return (

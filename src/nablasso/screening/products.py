@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from nablasso.metric.held_out import clipped, product_scores
-from nablasso.metric.sample import Sample
 from nablasso.progress import track
+from nablasso.screening.scores import clipped, product_scores
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -25,21 +24,21 @@ JUDGED = 20  # pairs that get a held-out score, for each one wanted
 
 
 def largest_products(
-    sample: Sample, residuals: Array, first: Index, n_pairs: int, *, verbose: int = 0
+    X: Array, weights: Array, residuals: Array, first: Index, n_pairs: int, *, verbose: int = 0
 ) -> Index:
     """About ``n_pairs`` pairs (k, 2) of largest product, one of each among the columns ``first``.
 
     ``first`` is sorted. Fewer where chance alone would give more.
     """
-    d = sample.X.shape[1]
+    d = X.shape[1]
     everywhere = len(first) == d
-    Z = _standard(sample, np.arange(d))
+    Z = _standard(X, weights, np.arange(d))
     starts = [
         (a, b) for a in range(0, len(first), BLOCK) for b in range(a if everywhere else 0, d, BLOCK)
     ]
     searched = len(first) * (d - 1) / (2 if everywhere else 1)
     kept = [_Largest(n_pairs, searched) for _ in residuals.T]
-    targets = _unit(sample, residuals)
+    targets = _unit(weights, residuals)
     for a, b in track(starts, len(starts), "Looking at pairs", verbose=verbose):
         rows, columns = first[a : a + BLOCK], np.arange(b, min(b + BLOCK, d))
         for largest, target in zip(kept, targets.T, strict=True):
@@ -48,36 +47,38 @@ def largest_products(
     return np.asarray(np.unique(found, axis=0))
 
 
-def best_pairs(sample: Sample, residuals: Array, pairs: Index, n_pairs: int) -> tuple[Index, Array]:
+def best_pairs(
+    X: Array, weights: Array, residuals: Array, pairs: Index, n_pairs: int
+) -> tuple[Index, Array]:
     """The pairs of largest held-out score for the residuals, and their scores, best first.
 
     Looked for among the ``JUDGED`` times as many of largest product.
     """
     used, where = np.unique(pairs, return_inverse=True)
     where = where.reshape(-1, 2)
-    Z, targets = _standard(sample, used), _unit(sample, residuals)
+    Z, targets = _standard(X, weights, used), _unit(weights, residuals)
     sizes = np.zeros(len(pairs), dtype=np.float32)
     for start in range(0, len(pairs), BLOCK):
         a, b = where[start : start + BLOCK].T
         sizes[start : start + BLOCK] = np.abs((Z[a] * Z[b]) @ targets).max(axis=1)
     promising = pairs[np.argsort(-sizes, kind="stable")[: JUDGED * n_pairs]]
-    scores = product_scores(sample.X, residuals, sample.weights, promising)
+    scores = product_scores(X, residuals, weights, promising)
     best = np.argsort(-scores, kind="stable")[:n_pairs]
     return promising[best], scores[best]
 
 
-def _standard(sample: Sample, columns: Index) -> Single:
+def _standard(X: Array, weights: Array, columns: Index) -> Single:
     """Clipped columns as rows, in single precision."""
-    Z = np.empty((len(columns), len(sample.X)), dtype=np.float32)
+    Z = np.empty((len(columns), len(X)), dtype=np.float32)
     for start in range(0, len(columns), BLOCK):
         part = slice(start, start + BLOCK)
-        Z[part] = clipped(sample.X[:, columns[part]], sample.weights).T
+        Z[part] = clipped(X[:, columns[part]], weights).T
     return Z
 
 
-def _unit(sample: Sample, residuals: Array) -> Single:
+def _unit(weights: Array, residuals: Array) -> Single:
     """Weighted residuals in units that make a product of noise a standard normal number."""
-    weighted = residuals * sample.weights[:, None]
+    weighted = residuals * weights[:, None]
     size = np.linalg.norm(weighted, axis=0)
     return np.asarray(weighted / np.where(size > 0, size, 1.0), dtype=np.float32)
 

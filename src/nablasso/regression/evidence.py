@@ -1,0 +1,310 @@
+r"""The restricted evidence of a Gaussian process: how well variances explain the targets.
+
+Rows ``x_i`` (columns, or fixed features of columns) belong to groups, and a group has one variance
+``v_g >= 0``: the kernel sees the columns of group ``g`` times ``sqrt(v_g)``. For a target
+
+.. math:: y = b\,1 + f + e, \qquad f + e \sim N\big(0,\; c\,A\big), \qquad A = K_v + r N
+
+with the mean ``b`` integrated out (a flat prior: the *restricted* likelihood), the unit ``c`` at
+its best value, ``r`` the noise and ``N`` its shape (identity; ``1 / w_i`` for weighted rows; a
+matrix for serial rows). With ``s = 1'A^{-1}1`` and
+``P = A^{-1} - A^{-1} 1 1' A^{-1} / s``, minus the log evidence of ``q`` targets that share ``v``
+and ``r`` is, up to a constant,
+
+.. math:: \sum_t \tfrac{n-1}{2} \log c_t + \tfrac q2 \big(\log\det A + \log \tfrac sn\big),
+          \qquad c_t = \frac{y_t' P y_t}{n-1},
+
+from which the value without columns is taken, so that *nothing selected is 0 nats*. Where the noise
+is known (``r c = 1``, the working response of another loss at its mode: Laplace's approximation)
+``c_t = 1 / r`` and ``c_t^{-1} y_t' P y_t / 2`` is added instead.
+
+With ``U = P Y`` the derivative in ``A`` is ``G = (q P - sum_t U_t U_t' / c_t) / 2``, and
+``d / dv_g = sum_ij G_ij dK_ij / dv_g`` is a product of the kernel's own: for ``K = phi(t)``,
+``t = z . x``, one product with ``phi' * G``; for radial kernels the same with squared differences;
+for any other kernel :meth:`~nablasso.kernels.base.KernelOperator.slopes`, since both arguments of a
+symmetric kernel give the same.
+
+**Left-out rows**, closed form, mean included: for rows ``B`` left out together the residuals are
+``P_BB^{-1} U_B`` and their covariance is ``c P_BB^{-1}``.
+
+Cost of an evaluation: one Cholesky factor and one inverse, O(n^3), and O(n^2 m) for m columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from nablasso.kernels import DotProductKernel, Kernel, Linear, RadialKernel
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+FAILED = 1e10  # the value where the matrix is not positive
+FLOOR = 1e-9  # of the mean diagonal, added to it: beyond that rounding invents evidence
+WIDTH_ROWS = 200  # rows whose distances tell a first width
+TINY = 1e-6  # variance, in units of a typical one, at which a column outside is looked at
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """A kernel of columns or features ``F`` (n, m), group ``labels[a]`` having one variance."""
+
+    kernel: Kernel
+    F: Array
+    labels: Index
+    n_groups: int
+
+    @property
+    def radial(self) -> bool:
+        """Whether the kernel is one of distances."""
+        return isinstance(self.kernel, RadialKernel)
+
+    def part(self, groups: Index) -> Covariance:
+        """Some of the groups, renumbered in the order given."""
+        new = np.full(self.n_groups, -1)
+        new[groups] = np.arange(len(groups))
+        inside = new[self.labels] >= 0
+        F = np.ascontiguousarray(self.F[:, inside])
+        return replace(self, F=F, labels=new[self.labels[inside]], n_groups=len(groups))
+
+    def rows(self, n: int) -> Covariance:
+        """The first rows."""
+        return replace(self, F=self.F[:n])
+
+    def start(self) -> float:
+        """An equal variance to start from: radial kernels at the median distance, others at one."""
+        if not self.radial:
+            return 1.0 / max(self.n_groups, 1)
+        F = self.F[:WIDTH_ROWS]
+        squares = np.einsum("ia,ia->i", F, F)
+        distances = squares + squares[:, None] - 2 * F @ F.T
+        return float(1.0 / max(np.median(distances[np.triu_indices(len(F), 1)]), 1e-12))
+
+    def gram(self, v: Array) -> tuple[Array, Any]:
+        """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` and :meth:`slopes` reuse."""
+        Z = self.F * np.sqrt(v)[self.labels]
+        if isinstance(self.kernel, DotProductKernel):
+            K, K1, _ = self.kernel.profile(Z @ Z.T)
+            return K, K1
+        if isinstance(self.kernel, RadialKernel):
+            T = Z @ Z.T
+            squares = np.diag(T).copy()
+            T *= -2
+            T += squares
+            T += squares[:, None]
+            np.maximum(T, 0, out=T)
+            T.flat[:: len(T) + 1] = 0.0
+            K, K1, _ = self.kernel.profile(T / 2)
+            return K, K1
+        operator = self.kernel.between(Z, Z)
+        return operator.gram().copy(), operator
+
+    def pull(self, M: Array, v: Array, carry: Any) -> Array:
+        """``sum_ij M_ij dK_ij / dv_g`` for every group; ``M`` symmetric, ``carry`` from gram."""
+        if isinstance(carry, np.ndarray):
+            W = M * carry
+            moved = np.einsum("ia,ia->a", self.F, W @ self.F)
+            if self.radial:
+                moved = W.sum(axis=1) @ self.F**2 - moved
+        else:
+            scales = np.sqrt(v)[self.labels]
+            moved = np.einsum("ia,ia->a", self.F, carry.slopes(M)) / np.maximum(scales, 1e-150)
+        return np.bincount(self.labels, moved, minlength=self.n_groups)
+
+    def slopes(self, u: Array, v: Array, carry: Any) -> Array:
+        """Gradients (n, m) of ``sum_j u_j k(x_j, .)`` at the rows, in the units of ``F``."""
+        scales = np.sqrt(v)[self.labels]
+        if not isinstance(carry, np.ndarray):
+            return np.asarray(carry.slopes(u) * scales)
+        W = carry * u
+        if self.radial:
+            return np.asarray(scales**2 * (self.F * W.sum(axis=1)[:, None] - W @ self.F))
+        return np.asarray(scales**2 * (W @ self.F))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The evidence at some variances and noise: value, ``P``, ``U = P Y``, units ``c``."""
+
+    value: float
+    P: Array
+    U: Array
+    units: Array
+    r: float
+    carry: Any
+
+    def left_out(self, folds: Sequence[Index] | None = None) -> tuple[Array, Array]:
+        """Residuals (n, q) of left-out rows, and the log density of each row, or of each fold."""
+        if folds is None:
+            p = np.diag(self.P)[:, None]
+            density = 0.5 * np.log(p / self.units) - 0.5 * self.U**2 / (p * self.units)
+            return self.U / p, density.sum(axis=1)
+        residuals = np.full_like(self.U, np.nan)
+        densities = np.empty(len(folds))
+        for i, rows in enumerate(folds):
+            block = self.P[np.ix_(rows, rows)]
+            residuals[rows] = np.linalg.solve(block, self.U[rows])
+            quadratic = np.einsum("it,it->t", residuals[rows], self.U[rows]) / self.units
+            logs = np.linalg.slogdet(block)[1] - len(rows) * np.log(self.units)
+            densities[i] = 0.5 * float(np.sum(logs - quadratic))
+        return residuals, densities
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A covariance and the targets it explains.
+
+    ``Y`` (n, q); ``noise`` is None for equal independent noise, (n,) variances or an (n, n) matrix;
+    ``known`` when the noise is ``noise`` itself (``r c = 1``). ``nothing`` is the value without
+    columns, see :func:`without_columns`.
+    """
+
+    covariance: Covariance
+    Y: Array
+    noise: Array | None = None
+    known: bool = False
+    nothing: float = 0.0
+
+    def part(self, groups: Index) -> Evidence:
+        """With some of the groups only."""
+        return replace(self, covariance=self.covariance.part(groups))
+
+    def value(self, v: Array, r: float) -> float:
+        """Minus the log evidence by a Cholesky factor alone; ``FAILED`` where there is none."""
+        A, _ = self._matrix(v, r)
+        n = len(A)
+        L, info = lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
+        if info:
+            return FAILED
+        W = lapack.dpotrs(L, np.column_stack([self.Y, np.ones(n)]), lower=1)[0]
+        s = float(W[:, -1].sum())
+        U = W[:, :-1] - np.outer(W[:, -1], W[:, :-1].sum(axis=0) / s)
+        return self._total(U, 2 * float(np.log(np.diag(L)).sum()), s, r)[0]
+
+    def solve(self, v: Array, r: float) -> Solved | None:
+        """Everything that gradients and left-out rows need; None where there is no factor."""
+        A, carry = self._matrix(v, r)
+        factored = _inverse(A)
+        if factored is None:
+            return None
+        P, logdet, s = factored
+        U = P @ self.Y
+        value, units = self._total(U, logdet, s, r)
+        return None if value >= FAILED else Solved(value, P, U, units, r, carry)
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """Value and gradient at ``x``: logs of the variances, then of the noise."""
+        v, r = np.exp(x[:-1]), float(np.exp(x[-1]))
+        solved = self.solve(v, r)
+        if solved is None:
+            return FAILED, np.zeros_like(x)
+        n, q = self.Y.shape
+        G = 0.5 * (q * solved.P - (solved.U / solved.units) @ solved.U.T)
+        by_noise = r * against(G, self.noise)
+        if self.known:
+            by_noise += 0.5 * r * float(np.sum(self.Y * solved.U)) - 0.5 * q * (n - 1)
+        return solved.value, np.append(self.covariance.pull(G, v, solved.carry) * v, by_noise)
+
+    def outside(self, groups: Index, v: Array, r: float) -> Array:
+        """Gain asked for by each group: slope of minus the log evidence in its variance.
+
+        ``groups`` are inside with variances ``v``; kernels of products are relative to their part
+        of ``P``, so that groups of many columns compare with groups of few. Inside it is infinite.
+        """
+        solved = self.part(groups).solve(v, r)
+        whole = self.covariance
+        asked = np.full(whole.n_groups, np.inf)
+        if solved is None:
+            return asked
+        everything = np.zeros(whole.n_groups)
+        everything[groups] = v
+        if not isinstance(solved.carry, np.ndarray):
+            everything[everything == 0] = TINY * float(np.median(v))
+        _, carry = whole.gram(everything)
+        size = whole.pull(self.Y.shape[1] * solved.P, everything, carry)
+        slope = size - whole.pull((solved.U / solved.units) @ solved.U.T, everything, carry)
+        asked = slope if whole.radial else slope / np.maximum(size, 1e-300)
+        asked[groups] = np.inf
+        return asked
+
+    def size(self, v: Array) -> float:
+        """Mean variance of a row under the kernel, without the mean."""
+        K, _ = self.covariance.gram(v)
+        return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
+
+    def _matrix(self, v: Array, r: float) -> tuple[Array, Any]:
+        K, carry = self.covariance.gram(v)
+        n = len(K)
+        diagonal = FLOOR * float(np.trace(K)) / n
+        if self.noise is None or self.noise.ndim == 1:
+            K.flat[:: n + 1] += diagonal + r * (1.0 if self.noise is None else self.noise)
+        else:
+            K.flat[:: n + 1] += diagonal
+            K += r * self.noise
+        return K, carry
+
+    def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
+        """The formula, less the value without columns, and the units."""
+        n, q = self.Y.shape
+        quadratic = np.einsum("it,it->t", self.Y, U)
+        units = np.full(q, 1 / r) if self.known else quadratic / (n - 1)
+        if not (np.isfinite(quadratic).all() and (units > 0).all()):
+            return FAILED, units
+        value = 0.5 * (n - 1) * float(np.log(units).sum()) + 0.5 * q * (logdet + np.log(s / n))
+        if self.known:
+            value += 0.5 * r * float(quadratic.sum())
+        return float(value) - self.nothing, units
+
+
+def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> Solved:
+    """The same without any column: ``A = N``."""
+    n = len(Y)
+    A = np.eye(n) if noise is None else np.diag(noise) if noise.ndim == 1 else noise.copy()
+    factored = _inverse(A)
+    if factored is None:
+        raise np.linalg.LinAlgError("The shape of the noise must be a positive definite matrix.")
+    P, logdet, s = factored
+    U = P @ Y
+    no_columns = Covariance(Linear(), np.empty((n, 0)), np.empty(0, dtype=np.intp), 0)
+    value, units = Evidence(no_columns, Y, noise, known)._total(U, logdet, s, 1.0)
+    return Solved(value, P, U, units, 1.0, None)
+
+
+def against(M: Array, noise: Array | None) -> float:
+    """Trace of ``M N``."""
+    if noise is None:
+        return float(np.trace(M))
+    if noise.ndim == 1:
+        return float(np.diag(M) @ noise)
+    return float(np.einsum("ij,ij->", M, noise))
+
+
+def shaped(noise: Array | None, U: Array) -> Array:
+    """``N U``."""
+    if noise is None:
+        return U
+    return np.asarray(noise @ U if noise.ndim == 2 else noise[:, None] * U)
+
+
+def _inverse(A: Array) -> tuple[Array, float, float] | None:
+    """``P``, ``log det A`` and ``s`` in the memory of ``A``; None without a factor."""
+    n = len(A)
+    L, info = lapack.dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
+    if info:
+        return None
+    logdet = 2 * float(np.log(np.diag(L)).sum())
+    P, info = lapack.dpotri(L, lower=1, overwrite_c=1)
+    if info:
+        return None
+    P = P + P.T
+    P.flat[:: n + 1] *= 0.5
+    sums = P.sum(axis=1)
+    s = float(sums.sum())
+    P -= np.outer(sums, sums / s)
+    return P, logdet, s

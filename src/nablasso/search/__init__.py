@@ -1,0 +1,1 @@
+"""Which columns matter: propose, price, check."""

@@ -1,0 +1,151 @@
+r"""The whole algorithm: propose, price, check.
+
+**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.walks`), each ending in a
+ranking of the columns that is cut where its price is least.
+
+**Price.** One number, in nats, compares everything: minus the log evidence, half a log n for each
+variance, the log of the number of ways to choose the columns (:mod:`~nablasso.search.few`). The
+best proposals are tuned and pruned; columns that the evidence asks for join; every family is tried
+on the columns found. Assumptions about noise and target compete by the same number
+(:mod:`~nablasso.search.assumptions`): one that promises half a log n is searched under, and
+stays if the total falls.
+
+**Check.** Without a column left-out rows must be clearly worse. Then more rows, copies, and the
+last tuning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.progress import track
+from nablasso.search.few import FewRows, Model
+from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
+
+Index = NDArray[np.intp]
+
+ROUNDS = 4  # of assumptions
+MORE_STEPS = 8  # of tuning on more rows
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The model that won and what it rests on.
+
+    ``rows`` are all rows under the assumption that won, ``few`` the first of them, on which the
+    model was tuned. ``clear`` tells for each group that could have gone how many standard errors
+    left-out rows are worse without it; ``tried`` are other models; ``history`` tells which
+    assumptions were searched under, what each gained in nats, and whether it stayed.
+    """
+
+    rows: FewRows
+    few: FewRows
+    model: Model
+    clear: dict[int, float] = field(default_factory=dict)
+    tried: tuple[Model, ...] = ()
+    history: tuple[tuple[str, float, bool], ...] = ()
+    interrupted: bool = False
+
+    @property
+    def total(self) -> float:
+        """In nats, under its assumption."""
+        return self.few.total(self.model)
+
+
+def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
+    """The best decision; after an interrupt the best so far, which says so."""
+    best = None
+    try:
+        for best in track(_steps(rows), 3, "searching", verbose=verbose):
+            pass
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        best = replace(best, interrupted=True)
+    assert best is not None
+    return best
+
+
+def _steps(rows: FewRows) -> Iterator[Decision]:
+    """Ever better decisions."""
+    yield (best := search(rows, rows.rules.walked_rows))
+    yield (best := assumed(best))
+    yield finished(best)
+
+
+def search(rows: FewRows, n: int) -> Decision:
+    """Propose, price and check on the first ``n`` rows, under their assumption."""
+    few = rows.first(n)
+    followed: dict[tuple[object, ...], Model] = {}
+    for _, family, groups, x in sorted(few.proposals(), key=lambda proposal: proposal[0]):
+        key = (family.name, *sorted(groups.tolist()))
+        if key not in followed and len(followed) < few.rules.followed:
+            followed[key] = few.backward(few.tune(family, groups, x))
+    tried = list(followed.values())
+    best = few.forward(min(tried, key=lambda model: model.price))
+    if len(best.groups):
+        tried += few.families_on(best, [*tried, best])
+        other = min([best, *tried], key=lambda model: model.price)
+        best = best if other is best else few.forward(few.backward(other))
+    best, clear = few.check(best)
+    return Decision(rows, few, best, clear, tuple(tried))
+
+
+def assumed(best: Decision) -> Decision:
+    """Searched again under what residuals make suspect, as long as the total falls."""
+    failed: set[str] = set()
+    for turn in range(ROUNDS + 1):
+        look = suspicions if turn else rows_in_time
+        least = best.total - 0.5 * np.log(len(best.few.X))
+        found = [s for s in look(best.rows, best.few, best.model) if s.kind not in failed]
+        worst = min(found, key=lambda suspicion: suspicion.total, default=None)
+        if worst is None or worst.total >= least:
+            if turn:
+                break
+            continue
+        again = _searched(best, worst)
+        better = again.total < best.total
+        failed |= set() if better else {worst.kind}
+        history = (*best.history, (worst.kind, best.total - again.total, better))
+        best = replace(again if better else best, history=history)
+    return best
+
+
+def _searched(best: Decision, suspicion: Suspicion) -> Decision:
+    """Under the suspected assumption; from the model at hand where that only moves."""
+    rows, n = best.rows.under(suspicion.assumption), len(best.few.X)
+    if not suspicion.moves or not len(best.model.groups):
+        return search(rows, n)
+    few = rows.first(n)
+    model, clear = few.check(few.forward(few.backward(few.retune(best.model))))
+    return replace(best, rows=rows, few=few, model=model, clear=clear)
+
+
+def finished(best: Decision) -> Decision:
+    """Tuned, pruned and grown on all rows; with copies; tuned to the end."""
+    few, model = best.rows, best.model
+    if len(few.X) > len(best.few.X) and len(model.groups):
+        others = [m for m in best.tried if m.same_groups(model) and m.family != model.family]
+        others = sorted(others, key=lambda m: m.price)[:1]
+        tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *others)]
+        model = few.backward(min(tuned, key=lambda m: m.price))
+        model = few.forward(model, tries=2)
+    model = few.last(few.with_copies(model), best.tried)
+    return replace(best, few=few, model=model)
+
+
+def keep_all(rows: FewRows) -> Decision:
+    """Nothing to decide: the best family on what is kept."""
+    return settle(Decision(rows, rows, rows.smallest(rows.families[0])), rows.kept)
+
+
+def settle(decision: Decision, groups: Index) -> Decision:
+    """The best family on given groups, tuned to the end."""
+    few = decision.few
+    tuned = [few.tune(family, groups) for family in few.families]
+    best = min(tuned, key=lambda model: model.price)
+    return replace(decision, model=few.last(best, tuned), tried=tuple(tuned))

@@ -1,0 +1,75 @@
+r"""The families of functions that compete: kernels of columns, or of smooth features of columns.
+
+A family is a kernel and what it sees of a column: the column itself, or (``smooth``) ``RANK`` fixed
+features of it, centred and of mean square one, so that powers of their sum,
+``(1 + sum_g v_g phi(z_g) . phi(x_g))^m``, are smooth functions of at most ``m`` columns at a time
+and linear in ``v`` for ``m = 1``. Both families are needed: radial kernels alone find .70 of what
+all find together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial
+from nablasso.regression.evidence import Covariance
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+RANK = 8  # features of a column
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kernel of columns or of their smooth features; ``walks`` if it may propose columns."""
+
+    name: str
+    kernel: Kernel
+    smooth: bool = False
+    walks: bool = True
+
+    def covariance(self, X: Array, labels: Index, weights: Array) -> Covariance:
+        """The kernel on all groups of the columns of ``X``."""
+        n_groups = int(labels.max(initial=-1)) + 1
+        if not self.smooth:
+            return Covariance(self.kernel, X, labels, n_groups)
+        Phi, _ = self._additive(X, weights).features(X)
+        return Covariance(self.kernel, Phi, np.repeat(labels, RANK), n_groups)
+
+    def fitted(self, X: Array, weights: Array, variances: Array) -> tuple[Kernel, Array]:
+        """A kernel of the columns of ``X`` and their multipliers, for the variance of each."""
+        if self.smooth:
+            return self._additive(X, weights, np.sqrt(variances)), np.ones(X.shape[1])
+        return self.kernel, np.sqrt(variances)
+
+    def _additive(self, X: Array, weights: Array, scale: Array | float = 1.0) -> AdditivePower:
+        """The kernel of columns that is this one of their features."""
+        p = weights / weights.sum()
+        raw = AdditivePower(1, rank=RANK, centre=np.zeros((X.shape[1], RANK)))
+        B = raw.features(X)[0].reshape(len(X), X.shape[1], RANK)
+        centre = np.einsum("i,iak->ak", p, B)
+        size = np.sqrt(np.maximum(np.einsum("i,iak->a", p, (B - centre) ** 2), 1e-12))
+        order, offset = 1, 0.0
+        if isinstance(self.kernel, Polynomial):
+            order, offset = self.kernel.degree, self.kernel.offset
+        return AdditivePower(order, offset, RANK, centre=centre, scale=scale / size)
+
+
+FAMILIES = (
+    Family("linear", Linear()),
+    Family("quadratic", Polynomial(2)),
+    Family("cubic", Polynomial(3)),
+    Family("additive", Linear(), smooth=True),
+    Family("smooth pairs", Polynomial(2), smooth=True),
+    Family("smooth triples", Polynomial(3), smooth=True),
+    Family("Gaussian", Gaussian()),
+    Family("Matern", Matern52()),
+    Family("quartic", Polynomial(4), walks=False),
+    Family("sextic", Polynomial(6), walks=False),
+    Family("bent pairs", AdditivePower(2), walks=False),
+    Family("bent triples", AdditivePower(3), walks=False),
+)

@@ -1,0 +1,532 @@
+r"""Few rows: models on an n x n factor, compared by one number.
+
+A :class:`Model` is a family of functions on some groups of columns, with a variance for each (or
+for each tie of copies). Its price, in nats, is
+
+.. math:: -\log \text{evidence} + \tfrac12 (\text{variances}) \log n
+          + \log \tbinom{d}{k} + \log(k + 1)
+
+with ``k`` of ``d`` groups that were free to be chosen; ties of copies count once. Nothing selected
+is 0 nats. Kernels, supports, copies, one variance or many are all compared by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import gammaln
+
+from nablasso.preparation import absolute_correlations
+from nablasso.regression.evidence import Evidence, Solved, shaped, without_columns
+from nablasso.regression.paired import paired
+from nablasso.search.assumptions import Assumption
+from nablasso.search.families import FAMILIES, Family
+from nablasso.search.rules import Rules
+from nablasso.search.walks import walk
+from nablasso.spaces import Function, RepresenterSpace
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+STEPS, FEWER_STEPS, LAST_STEPS = 12, 10, 30  # of L-BFGS: at first, from a neighbour, at the end
+SIZES = (*range(1, 11), 12, 14, 17, 20)  # at which a ranking is cut
+TRIES = 3  # columns that are tried each time one may join
+HOPELESS = 10.0  # nats beyond four prices that tuning again does not make up for
+LAST_ROWS = 500  # up to which the last tuning takes all its steps
+NOISE = 0.05  # to start from
+NOISE_LOGS = (-18.0, 15.0)
+REACH = 12.0  # how far the log of a variance may go
+NO_GROUPS = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A family on some groups: logs of a variance per tie and of the noise, value and price."""
+
+    family: Family
+    groups: Index
+    ties: Index
+    logs: Array
+    noise: float
+    value: float
+    price: float
+
+    @property
+    def variances(self) -> Array:
+        """One for each group."""
+        return np.asarray(np.exp(self.logs[self.ties]))
+
+    @property
+    def x(self) -> Array:
+        """Where tuning starts from."""
+        return np.append(self.logs, self.noise)
+
+    def without(self, position: int) -> tuple[Index, Array]:
+        """Groups and start without the one at a position; ties must be one each."""
+        keep = np.delete(np.arange(len(self.groups)), position)
+        return self.groups[keep], np.append(self.logs[keep], self.noise)
+
+    def same_groups(self, other: Model) -> bool:
+        """Whether both stand on the same groups."""
+        return set(self.groups.tolist()) == set(other.groups.tolist())
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """Rows, and the models that are tried on them under an assumption.
+
+    ``X`` (n, d) standardised, ``targets`` (n, q), ``weights`` (n,) of mean one, ``labels`` (d,) the
+    group of each column, ``kept`` groups that are in every model, ``time`` (n,) the place of each
+    row as it came, None if that means nothing. ``folds`` are rows left out together in the check (single rows without), scored
+    by ``score`` if given; ``most`` groups at most, ``looked`` the number of groups that these were
+    picked from (all by default).
+    """
+
+    X: Array
+    targets: Array
+    weights: Array
+    labels: Index
+    kept: Index
+    time: Array | None
+    rules: Rules
+    families: Sequence[Family] = FAMILIES
+    assumption: Assumption = Assumption()
+    folds: Sequence[Index] | None = None
+    most: int | None = None
+    looked: int | None = None
+    score: Callable[[Array, Index], float] | None = None
+
+    def under(self, assumption: Assumption) -> FewRows:
+        """The same rows under another assumption."""
+        return replace(self, assumption=assumption)
+
+    def first(self, n: int) -> FewRows:
+        """The first rows, a fair sample."""
+        return self if n >= len(self.X) else self.only(np.arange(n))
+
+    def only(self, rows: Index) -> FewRows:
+        """Some of the rows, in their order."""
+        folds = self.folds
+        if folds is not None:
+            folds = [np.flatnonzero(np.isin(rows, fold)) for fold in folds]
+            folds = [fold for fold in folds if 0 < len(fold) < len(rows) - 1] or None
+        return replace(
+            self,
+            X=self.X[rows],
+            targets=self.targets[rows],
+            weights=self.weights[rows] / float(self.weights[rows].mean()),
+            time=None if self.time is None else self.time[rows],
+            folds=folds,
+            score=None if folds is None else self.score,
+            assumption=self.assumption.only(rows),
+        )
+
+    @cached_property
+    def unit(self) -> tuple[Array, Array]:
+        """Mean and deviation of what is explained, per target."""
+        t, p = self.assumption.target(self.targets), self.weights / self.weights.sum()
+        mean = p @ t
+        deviation = np.sqrt(p @ (t - mean) ** 2)
+        return mean, np.where(deviation > 0, deviation, 1.0)
+
+    @cached_property
+    def Y(self) -> Array:
+        """What is explained, (n, q), standardised."""
+        mean, deviation = self.unit
+        return np.asarray((self.assumption.target(self.targets) - mean) / deviation)
+
+    @cached_property
+    def base(self) -> float:
+        """What the assumption costs whatever the model: see :mod:`~nablasso.search.assumptions`."""
+        n = len(self.X)
+        scale = float(np.log(self.unit[1]).sum()) - self.assumption.jacobian(self.targets)
+        return self.empty.value + (n - 1) * scale + self.assumption.price(n)
+
+    def total(self, model: Model) -> float:
+        """What compares models under different assumptions."""
+        return model.price + self.base
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of columns."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    @cached_property
+    def shape(self) -> Array | None:
+        """Shape of the noise, weights included; None when it is the same for all rows."""
+        noise = self.assumption.noise(len(self.X), self.time)
+        if np.ptp(self.weights) == 0:
+            return noise
+        if noise is None:
+            return np.asarray(1 / self.weights)
+        root = 1 / np.sqrt(self.weights)
+        return np.asarray(noise * (root**2 if noise.ndim == 1 else np.outer(root, root)))
+
+    @cached_property
+    def empty(self) -> Solved:
+        """The model without columns."""
+        return without_columns(self.Y, self.shape)
+
+    @cached_property
+    def _evidence(self) -> dict[str, Evidence]:
+        return {}
+
+    def evidence(self, family: Family) -> Evidence:
+        """All groups under a family."""
+        if family.name not in self._evidence:
+            covariance = family.covariance(self.X, self.labels, self.weights)
+            made = Evidence(covariance, self.Y, self.shape, nothing=self.empty.value)
+            self._evidence[family.name] = made
+        return self._evidence[family.name]
+
+    def cost(self, k: int, variances: int | None = None) -> float:
+        """What ``k`` groups cost, kept ones included, with so many variances."""
+        n_kept = len(self.kept)
+        looked = self.n_groups if self.looked is None else self.looked
+        free, chosen = looked - n_kept, max(k - n_kept, 0)
+        choice = gammaln(free + 1) - gammaln(chosen + 1) - gammaln(free - chosen + 1)
+        scales = 0.5 * (k if variances is None else variances) * np.log(len(self.X))
+        return float(scales + choice + np.log(chosen + 1))
+
+    # -- tuning ------------------------------------------------------------------------------
+
+    def tune(
+        self,
+        family: Family,
+        groups: Index,
+        x: Array | None = None,
+        *,
+        steps: int = STEPS,
+        ties: Index | None = None,
+        paid: int | None = None,
+        tolerance: float = 1e-5,
+    ) -> Model:
+        """The most likely variances and noise by L-BFGS, from ``x`` (logs, noise last).
+
+        ``paid`` is the number of groups that the choice is paid for: one for each tie, unless said.
+        """
+        ties = np.arange(len(groups)) if ties is None else ties
+        m = int(ties.max(initial=-1)) + 1
+        if not m:
+            return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0)
+        part = self.evidence(family).part(groups)
+        centre = float(np.log(part.covariance.start()))
+        if x is None:
+            x = np.append(np.full(m, centre), np.log(NOISE))
+        spread = self.rules.spread
+
+        def objective(x: Array) -> tuple[float, Array]:
+            value, slope = part.value_and_gradient(np.append(x[:-1][ties], x[-1]))
+            away = (x[:-1] - centre) / spread
+            inner = np.bincount(ties, slope[:-1], minlength=m) + away / spread
+            return value + 0.5 * float(away @ away), np.append(inner, slope[-1])
+
+        low = np.append(np.full(m, centre - REACH), NOISE_LOGS[0])
+        high = np.append(np.full(m, centre + REACH), NOISE_LOGS[1])
+        x = np.clip(x, low, high)
+        size = part.size(np.exp(x[:-1][ties]))
+        if x[-1] < np.log(0.01 * size):  # almost no noise is a plateau: look outside it
+            louder = np.append(x[:-1], np.log(0.1 * size))
+            if objective(louder)[0] < objective(x)[0] + 2.0:
+                x = louder
+        found = minimize(
+            objective,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.column_stack([low, high]),
+            options={"maxiter": steps, "maxfun": 2 * steps, "ftol": tolerance},
+        )
+        value = float(found.fun)
+        cost = self.cost(m if paid is None else paid, m)
+        return Model(family, groups, ties, found.x[:-1], float(found.x[-1]), value, value + cost)
+
+    def retune(self, model: Model, **options: Any) -> Model:
+        """The same model on these rows."""
+        return self.tune(model.family, model.groups, model.x, ties=model.ties, **options)
+
+    def smallest(self, family: Family) -> Model:
+        """Only what is kept, or nothing: 0 nats."""
+        return self.tune(family, self.kept)
+
+    def solved(self, model: Model) -> Solved:
+        """Everything at the variances of a model."""
+        if not len(model.groups):
+            return self.empty
+        part = self.evidence(model.family).part(model.groups)
+        solved = part.solve(model.variances, float(np.exp(model.noise)))
+        if solved is None:
+            raise np.linalg.LinAlgError("A model that was tuned cannot be solved.")
+        return solved
+
+    def function(self, model: Model, target: int = 0) -> Function:
+        """The fitted function of ``X``, in the units of :attr:`Y`."""
+        columns = np.flatnonzero(np.isin(self.labels, model.groups))
+        solved = self.solved(model)
+        u = solved.U[:, target]
+        noise = solved.r * shaped(self.shape, solved.U)[:, target]
+        if not len(columns):
+            return Function(float(np.mean(self.Y[:, target] - noise)), columns)
+        position = np.empty(self.n_groups, dtype=np.intp)
+        position[model.groups] = np.arange(len(model.groups))
+        v = model.variances[position[self.labels[columns]]]
+        X = self.X[:, columns]
+        kernel, scales = model.family.fitted(X, self.weights, v)
+        space = RepresenterSpace(kernel, X, scales)
+        intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
+        return Function(intercept, columns, space, u)
+
+    def standardised(self, few: FewRows) -> Array:
+        """All targets in the units of fewer of these rows."""
+        mean, deviation = few.unit
+        return np.asarray((self.assumption.target(self.targets) - mean) / deviation)
+
+    def residuals(self, model: Model, rows: FewRows) -> Array:
+        """Left-out residuals at these rows and prediction errors at the rest of ``rows``."""
+        own = self.solved(model).left_out()[0]
+        n = len(self.X)
+        if len(rows.X) == n:
+            return own
+        Y, X = rows.standardised(self)[n:], rows.X[n:]
+        fits = [self.function(model, t).values(X) for t in range(Y.shape[1])]
+        return np.vstack([own, Y - np.column_stack(fits)])
+
+    # -- propose -----------------------------------------------------------------------------
+
+    def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
+        """For each family that walks: its ranking, cut where the price is least."""
+        for family in self.families:
+            walked = walk(self.evidence(family)) if family.walks else None
+            if walked is not None:
+                yield self._cut(family, walked.order, walked.variances, walked.noise)
+
+    def _cut(
+        self, family: Family, order: Index, v: Array, r: float
+    ) -> tuple[float, Family, Index, Array]:
+        keep = np.isin(order, self.kept)
+        first = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
+        order, v = order[first], np.maximum(v[first], 1e-300)
+        missing = np.setdiff1d(self.kept, order)
+        order = np.concatenate([missing, order])
+        v = np.concatenate([np.full(len(missing), float(np.median(v))), v])
+        evidence, n_kept = self.evidence(family), len(self.kept)
+        most = min(len(order), self.n_groups if self.most is None else self.most)
+        sizes = [k for k in SIZES if n_kept < k <= most] or [max(n_kept, min(1, most))]
+        prices = [evidence.part(order[:k]).value(v[:k], r) + self.cost(k) for k in sizes]
+        best = int(np.argmin(prices))
+        k = sizes[best]
+        return prices[best], family, order[:k], np.append(np.log(v[:k]), np.log(r))
+
+    # -- price -------------------------------------------------------------------------------
+
+    def backward(self, model: Model) -> Model:
+        """Drop one group at a time, tuned again without it, as long as the price falls."""
+        while (free := self._free(model)).size:
+            forced = self.most is not None and len(model.groups) > self.most
+            part = self.evidence(model.family).part(model.groups)
+            losses = {int(g): self._without(part, model, g) - model.value for g in free}
+            hopeless = 4 * (self.cost(1) - self.cost(0)) + HOPELESS
+            trials = []
+            for g in sorted(losses, key=losses.__getitem__)[:2]:
+                if losses[g] > hopeless and not forced:
+                    break
+                groups, x = model.without(g)
+                trials.append(self.tune(model.family, groups, x, steps=FEWER_STEPS))
+                if trials[-1].price < model.price:
+                    break
+            best = min(trials, key=lambda trial: trial.price, default=model)
+            if best.price >= model.price and not forced:
+                return model
+            model = best
+        return model
+
+    def _free(self, model: Model) -> Index:
+        """Positions of the groups that may go."""
+        return np.flatnonzero(~np.isin(model.groups, self.kept))
+
+    @staticmethod
+    def _without(part: Evidence, model: Model, position: int) -> float:
+        v = model.variances
+        v[position] = 0.0
+        return part.value(v, float(np.exp(model.noise)))
+
+    def forward(self, model: Model, tries: int = TRIES) -> Model:
+        """Take in the group whose variance the evidence asks for, as long as the price falls."""
+        most = self.n_groups if self.most is None else self.most
+        while 0 < len(model.groups) < most:
+            evidence = self.evidence(model.family)
+            asked = evidence.outside(model.groups, model.variances, float(np.exp(model.noise)))
+            best = model
+            for g in np.argsort(asked, kind="stable")[:tries]:
+                if not asked[g] < 0:
+                    break
+                x = np.concatenate([model.logs, [np.median(model.logs) - 1.0, model.noise]])
+                groups = np.append(model.groups, g)
+                trial = self.tune(model.family, groups, x, steps=FEWER_STEPS)
+                best = min(best, trial, key=lambda model: model.price)
+            if best is model:
+                return model
+            model = best
+        return model
+
+    def families_on(self, model: Model, done: Sequence[Model]) -> list[Model]:
+        """All families on the groups of a model; those in ``done`` as they are."""
+        tuned = {other.family.name: other for other in done if other.same_groups(model)}
+        return [
+            tuned[family.name] if family.name in tuned else self.tune(family, model.groups)
+            for family in self.families
+        ]
+
+    # -- check -------------------------------------------------------------------------------
+
+    def check(self, model: Model) -> tuple[Model, dict[int, float]]:
+        """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
+
+        Without a group, tuned again, the left-out absolute errors or log densities must be worse by
+        ``clearly`` standard errors, or the error by a tenth.
+        """
+        while (free := self._free(model)).size:
+            own = self._left_out(model)
+            looks = []
+            for g in free:
+                groups, x = model.without(g)
+                trial = self.tune(model.family, groups, x, steps=FEWER_STEPS)
+                looks.append((self._clear(self._left_out(trial), own), trial))
+            worst = int(np.argmin([clear for clear, _ in looks]))
+            if looks[worst][0] >= self.rules.clearly:
+                clear = [look for look, _ in looks]
+                return model, dict(zip(model.groups[free].tolist(), clear, strict=True))
+            model = looks[worst][1]
+        return model, {}
+
+    def _left_out(self, model: Model) -> tuple[Array, Array, Array]:
+        """Losses (smaller is better), log densities, and weights of the rows or folds."""
+        solved = self.solved(model)
+        residuals, densities = solved.left_out(self.folds)
+        if self.folds is None:
+            unit = 1.0
+            if self.shape is not None:
+                unit = np.sqrt(self.shape if self.shape.ndim == 1 else np.diag(self.shape))
+            return np.abs(residuals).sum(axis=1) / unit, densities, self.weights
+        sizes = np.array([self.weights[rows].sum() for rows in self.folds])
+        if self.score is not None:
+            scores = [-self.score(residuals[rows], rows) for rows in self.folds]
+            return np.array(scores), np.zeros(len(sizes)), sizes
+        errors = [
+            float(self.weights[rows] @ np.abs(residuals[rows]).sum(axis=1)) / size
+            for rows, size in zip(self.folds, sizes, strict=True)
+        ]
+        return np.array(errors), densities / sizes, sizes
+
+    def _clear(self, new: tuple[Array, Array, Array], own: tuple[Array, Array, Array]) -> float:
+        """Standard errors by which ``new`` is worse."""
+        weights = own[2]
+        worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))
+        if self.score is None and weights @ new[0] > (1 + self.rules.tenth) * (weights @ own[0]):
+            worse = max(worse, self.rules.clearly)
+        return worse
+
+    def worth(self, model: Model) -> dict[int, float]:
+        """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
+        found: dict[int, float] = {}
+        part, n_ties = self.evidence(model.family).part(model.groups), len(model.logs)
+        shared = n_ties == 1 < len(model.groups)
+        ties = np.arange(len(model.groups)) if shared else model.ties
+        for tie in range(int(ties.max(initial=-1)) + 1):
+            inside = ties == tie
+            if np.isin(model.groups[inside], self.kept).any():
+                continue
+            v = np.where(inside, 0.0, model.variances)
+            lost = part.value(v, float(np.exp(model.noise))) - model.value
+            saved = self.cost(n_ties, n_ties) - self.cost(n_ties - 1, n_ties - 1)
+            if not shared and len(self.X) <= self.rules.walked_rows:
+                rest, logs = np.flatnonzero(~inside), np.delete(model.logs, tie)
+                again = self.tune(
+                    model.family,
+                    model.groups[rest],
+                    np.append(logs, model.noise),
+                    ties=np.unique(ties[rest], return_inverse=True)[1].astype(np.intp),
+                    steps=FEWER_STEPS,
+                )
+                lost = again.value - model.value
+            found.update(dict.fromkeys(model.groups[inside].tolist(), lost - saved))
+        return found
+
+    # -- copies, and the last tuning -------------------------------------------------------------
+
+    def with_copies(self, model: Model) -> Model:
+        """Relatives of the groups, tied to their variance: the same evidence, no price for copies.
+
+        Near copies join unless the price speaks against it, other relatives if it speaks for it.
+        """
+        if not len(model.groups):
+            return model
+        alike = self._likeness(model.groups)
+        best = model
+        for least in (self.rules.copy, *self.rules.relatives):
+            tied = _tied(alike, model, least)
+            if tied is None or (self.most is not None and len(tied[0]) > self.most):
+                continue
+            trial = self.tune(model.family, tied[0], tied[2], steps=15, ties=tied[1])
+            near = least == self.rules.copy
+            allowed = self.rules.copy_nats if near else -self.rules.relative_nats
+            if trial.price < best.price + allowed:
+                best = trial
+        return best
+
+    def _likeness(self, groups: Index) -> Array:
+        """Largest correlation between the columns of groups and those of all groups."""
+        columns = np.flatnonzero(np.isin(self.labels, groups))
+        alike = absolute_correlations(self.X, self.weights / self.weights.sum(), columns)
+        own = np.searchsorted(np.sort(groups), self.labels[columns])
+        out = np.zeros((len(groups), self.n_groups))
+        np.maximum.at(out, (own[:, None], self.labels[None, :]), alike)
+        return out[np.argsort(np.argsort(groups))]
+
+    def last(self, model: Model, others: Sequence[Model]) -> Model:
+        """One variance for all groups or one for each, of the best families, tuned to the end."""
+        paid = int(model.ties.max(initial=-1)) + 1
+        if not paid:
+            return model
+        same = sorted((m for m in others if m.same_groups(model)), key=lambda m: m.price)
+        families = {m.family.name: m.family for m in [model, *same]}
+        one = np.zeros(len(model.groups), dtype=np.intp)
+        shared = [
+            self.tune(family, model.groups, ties=one, paid=paid, steps=FEWER_STEPS)
+            for family in list(families.values())[:3]
+            if paid > 1
+        ]
+        best = min([model, *shared], key=lambda m: m.price)
+        steps = LAST_STEPS if len(self.X) <= LAST_ROWS else FEWER_STEPS
+        return self.retune(best, paid=paid, steps=steps, tolerance=1e-7)
+
+
+def _in_errors(change: Array, weights: Array) -> float:
+    """A mean change in standard errors."""
+    mean, error = paired(change, weights)
+    return mean / max(error, 1e-300)
+
+
+def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array] | None:
+    """Groups at least so alike to those of the model, the tie of each, and a start."""
+    groups = model.groups
+    members = np.union1d(np.flatnonzero((alike >= least).any(axis=0)), groups)
+    label = np.arange(len(groups))
+    for i in range(len(groups)):
+        for j in range(i):
+            if alike[i, groups[j]] >= least:
+                label[label == label[i]] = label[j]
+    label = np.unique(label, return_inverse=True)[1]
+    ties = label[np.argmax(alike[:, members], axis=0)]
+    n_ties = int(ties.max()) + 1
+    if len(members) == len(groups) and n_ties == len(groups):
+        return None
+    v = np.exp(model.logs)
+    logs = [np.log(v[label == t].sum() / np.sum(ties == t)) for t in range(n_ties)]
+    return members, ties.astype(np.intp), np.append(logs, model.noise)

@@ -1,0 +1,46 @@
+"""The numbers that decide, each with its reason: one argument with a default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a search goes by.
+
+    Everything else is compared by one number, the price in nats (:mod:`nablasso.search.few`).
+
+    Parameters
+    ----------
+    walked_rows : int
+        Rows on which kernels propose columns: a walk costs O(n^3), and what 300 rows do not show
+        is added later, on all rows.
+    few_rows : int
+        Rows up to which models are tuned on an n x n factor.
+    followed : int
+        Proposals that are tuned and pruned; the best of eight kernels is among the first four.
+    spread : float
+        Prior deviation of the log of a variance: weak, it only keeps variances in reach.
+    clearly : float
+        Standard errors by which left-out rows must be worse without a column. At jumps a smooth
+        kernel misfits and a useless column may gain twenty nats: no price tells it from a true one,
+        left-out rows do.
+    tenth : float
+        Or the share by which their error must grow: with thirty rows hardly anything is clear.
+    copy, relatives : float, tuple of float
+        Correlation of a near copy, and of relatives. Rows do not tell copies apart.
+    copy_nats, relative_nats : float
+        A near copy joins unless it costs more, a relative if it gains more.
+    """
+
+    walked_rows: int = 300
+    few_rows: int = 1000
+    followed: int = 4
+    spread: float = 4.0
+    clearly: float = 2.5
+    tenth: float = 0.1
+    copy: float = 0.95
+    relatives: tuple[float, ...] = (0.85, 0.7)
+    copy_nats: float = 3.0
+    relative_nats: float = 1.0
