@@ -6,28 +6,26 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from nablasso.datasets import load_boston, make_bow_tie, make_growing_noise
-from nablasso.datasets.uneven_noise import bow_tie_deviation
-from nablasso.exceptions import DataUnavailableError
-from nablasso.experiments.psd import (
-    absolute_mass,
-    densities,
-    figure_2,
-    figure_3_points,
-    make_two_bumps,
-    two_bumps_log_density,
-)
-from nablasso.experiments.psd_regression import (
+from experiments.psd import (
     LEVELS,
+    absolute_mass,
     boosting,
     bow_tie_quantiles,
     crossings,
+    densities,
+    figure_2,
+    figure_3_points,
     heteroscedastic,
     heteroscedastic_curves,
+    make_two_bumps,
     pinball,
     quantile_curves,
     quantiles,
+    two_bumps_log_density,
 )
+from nablasso.datasets import load_boston, make_bow_tie, make_growing_noise
+from nablasso.datasets.uneven_noise import bow_tie_deviation
+from nablasso.exceptions import DataUnavailableError
 
 
 def test_two_bumps_have_the_density_that_is_stated():
