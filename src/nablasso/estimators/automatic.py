@@ -36,6 +36,7 @@ from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
 from nablasso.search.rules import Rules
 from nablasso.solvers import Status
+from nablasso.spaces import RepresenterSpace
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -211,7 +212,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Fitted attributes of the penalised function in the metric of the model."""
         d, few, model = X.shape[1], decision.few, decision.model
         function = few.function(model)
-        columns = function.columns
+        columns, space = function.columns, function.space
+        assert space is None or isinstance(space, RepresenterSpace)
         chosen = replace(
             table,
             X=few.X[:, columns],
@@ -222,12 +224,12 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         support = np.zeros(d, dtype=bool)
         support[chosen.columns] = True
         self.support_ = support
-        self.kernel_ = None if function.space is None else function.space.kernel
+        self.kernel_ = None if space is None else space.kernel
         self.scales_ = np.zeros(d)
         fits: list[Fit] = []
-        if function.space is not None:
-            self.scales_[chosen.columns] = function.space.scales
-            fits = self._certificate(chosen, decision, function.space.scales)
+        if space is not None:
+            self.scales_[chosen.columns] = space.scales
+            fits = self._certificate(chosen, decision, space)
         if any(f.solution.status is Status.INTERRUPTED for f in fits):
             raise KeyboardInterrupt
         self.alpha_ = fits[0].problem.alpha if fits else 0.0
@@ -251,7 +253,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             norms = np.max([f.importances for f in fits], axis=0)
             self.feature_importances_ = spread(norms, chosen, d)
 
-    def _certificate(self, table: Table, decision: Decision, scales: Array) -> list[Fit]:
+    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
         few = decision.few
         columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
@@ -259,14 +261,14 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         partition = Partition(labels.astype(np.intp))
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
         formulation = Formulation(
-            self.kernel_,
+            space.kernel,
             length_scale=1.0,
             penalty=lambda _: GroupLasso(partition, weights),
             fit_intercept=True,
             loss=self._loss(),
         )
         targets = few.Y if self._loss().translates else few.targets
-        return certify_selection(table, formulation, scales, list(targets.T))
+        return certify_selection(table, formulation, space.scales, list(targets.T))
 
 
 @dataclass(frozen=True)

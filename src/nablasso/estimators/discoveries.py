@@ -69,10 +69,10 @@ def discoveries(
     )
     gain = paired(gains, rows.weights)
     convincing = gain.mean > CLEAR_GAIN * gain.error
-    found = (adjusted_p_values(p_values) <= fdr) & convincing
+    discovered = (adjusted_p_values(p_values) <= fdr) & convincing
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
-    groups = np.sort(order[found[order] | kept[order]])
+    groups = np.sort(order[discovered[order] | kept[order]])
     return settle(replace(decision, clear={}), groups), p_values
 
 

@@ -77,8 +77,8 @@ _SECTIONS = {
             group), unless they are constant.
         n_passes : int, default=1
             With more than one, kernel ridge fits first teach the kernel a scale per column (or
-            group): the derivative norms of the fit before, relative to the largest. The last pass is the penalised fit, and the certificate is for it, in the
-            metric ``scales_``.
+            group): the derivative norms of the fit before, relative to the largest. The last pass
+            is the penalised fit, and the certificate is for it, in the metric ``scales_``.
         n_jitter : int, default=0
             Copies of each row, moved part of the way to another row, at which derivatives are
             penalised too. They keep f from being flat at the data and steep between them.

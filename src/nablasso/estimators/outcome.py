@@ -22,6 +22,7 @@ from nablasso.reading import (
 from nablasso.regression.paired import paired
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
+from nablasso.spaces import RepresenterSpace
 
 Array = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.runner_up_ = _runner_up(selector, decision)
     chosen = np.flatnonzero(np.isin(few.labels, model.groups))
     selector.twins_ = correlated_pairs(table, chosen)
-    evidence = _evidence(table, decision)
+    evidence = _evidence(decision)
     selector.alternatives_ = (
         [
             (int(table.columns[pair.a]), int(table.columns[pair.b]))
@@ -101,7 +102,7 @@ def _runner_up(selector: Any, decision: Decision) -> tuple[list[int], float] | N
     return others[0]["columns"], float(others[0]["price"] - min(same))
 
 
-def _evidence(table: Table, decision: Decision) -> Evidence | None:
+def _evidence(decision: Decision) -> Evidence | None:
     """What left-out rows are compared by; with several targets there is no single one."""
     few, model = decision.few, decision.model
     if few.Y.shape[1] > 1 or not few.X.shape[1]:
@@ -113,8 +114,9 @@ def _evidence(table: Table, decision: Decision) -> Evidence | None:
         kernel, columns = FAMILIES[6].kernel, function.columns
         scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
         return Evidence(kernel, few.X, few.Y[:, 0], p, columns, scales)
-    kernel, columns = function.space.kernel, function.columns
-    return Evidence(kernel, few.X, few.Y[:, 0], p, columns, function.space.scales)
+    assert isinstance(function.space, RepresenterSpace)
+    kernel, scales = function.space.kernel, function.space.scales
+    return Evidence(kernel, few.X, few.Y[:, 0], p, function.columns, scales)
 
 
 def _interactions(table: Table, decision: Decision) -> list[tuple[int, int, float]]:

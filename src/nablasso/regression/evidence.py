@@ -115,7 +115,7 @@ class Covariance:
         else:
             scales = np.sqrt(v)[self.labels]
             moved = np.einsum("ia,ia->a", self.F, carry.slopes(M)) / np.maximum(scales, 1e-150)
-        return np.bincount(self.labels, moved, minlength=self.n_groups)
+        return np.asarray(np.bincount(self.labels, moved, minlength=self.n_groups), dtype=float)
 
     def slopes(self, u: Array, v: Array, carry: Any) -> Array:
         """Gradients (n, m) of ``sum_j u_j k(x_j, .)`` at the rows, in the units of ``F``."""

@@ -187,14 +187,6 @@ def _candidates(model: Any) -> Trials:
     return Trials(about, ("", *keys, "Mean score", "Variables"), rows)
 
 
-def _error_words(model: Any) -> str:
-    if model.scoring is not None:
-        return "Errors are those of the scoring that was asked for, with the sign turned."
-    if is_classifier(model):
-        return "Errors are mean absolute errors of labels -1 and +1."
-    return "Errors are mean absolute errors in standard deviations of the target."
-
-
 def _certificate(model: Any) -> Certificate | None:
     """What the duality gap proves."""
     gap = getattr(model, "dual_gap_", None)

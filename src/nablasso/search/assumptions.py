@@ -143,6 +143,9 @@ class Assumption:
         return said
 
 
+PLAIN = Assumption()
+
+
 def log_student(squares: Array, nu: float) -> Array:
     """Log density of Student's distribution at squared residuals in its own units."""
     constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)

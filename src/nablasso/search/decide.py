@@ -58,16 +58,15 @@ class Decision:
 
 def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
     """The best decision; after an interrupt the best so far, which says so."""
-    best = None
+    found: list[Decision] = []
     try:
-        for best in track(_steps(rows), 3, "searching", verbose=verbose):
-            pass
+        for better in track(_steps(rows), 3, "searching", verbose=verbose):
+            found.append(better)
     except KeyboardInterrupt:
-        if best is None:
+        if not found:
             raise
-        best = replace(best, interrupted=True)
-    assert best is not None
-    return best
+        return replace(found[-1], interrupted=True)
+    return found[-1]
 
 
 def _steps(rows: FewRows) -> Iterator[Decision]:

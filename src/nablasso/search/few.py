@@ -25,7 +25,7 @@ from scipy.special import gammaln
 from nablasso.preparation import absolute_correlations
 from nablasso.regression.evidence import Evidence, Solved, shaped, without_columns
 from nablasso.regression.paired import paired
-from nablasso.search.assumptions import Assumption
+from nablasso.search.assumptions import PLAIN, Assumption
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.search.walks import walk
@@ -83,9 +83,9 @@ class FewRows:
 
     ``X`` (n, d) standardised, ``targets`` (n, q), ``weights`` (n,) of mean one, ``labels`` (d,) the
     group of each column, ``kept`` groups that are in every model, ``time`` (n,) the place of each
-    row as it came, None if that means nothing. ``folds`` are rows left out together in the check (single rows without), scored
-    by ``score`` if given; ``most`` groups at most, ``looked`` the number of groups that these were
-    picked from (all by default).
+    row as it came, None if that means nothing. ``folds`` are rows left out together in the check
+    (single rows without), scored by ``score`` if given; ``most`` groups at most, ``looked`` the
+    number of groups that these were picked from (all by default).
     """
 
     X: Array
@@ -96,7 +96,7 @@ class FewRows:
     time: Array | None
     rules: Rules
     families: Sequence[Family] = FAMILIES
-    assumption: Assumption = Assumption()
+    assumption: Assumption = PLAIN
     folds: Sequence[Index] | None = None
     most: int | None = None
     looked: int | None = None
@@ -240,7 +240,7 @@ class FewRows:
             x,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.column_stack([low, high]),
+            bounds=list(zip(low.tolist(), high.tolist(), strict=True)),
             options={"maxiter": steps, "maxfun": 2 * steps, "ftol": tolerance},
         )
         value = float(found.fun)
@@ -410,10 +410,10 @@ class FewRows:
         solved = self.solved(model)
         residuals, densities = solved.left_out(self.folds)
         if self.folds is None:
-            unit = 1.0
+            losses = np.abs(residuals).sum(axis=1)
             if self.shape is not None:
-                unit = np.sqrt(self.shape if self.shape.ndim == 1 else np.diag(self.shape))
-            return np.abs(residuals).sum(axis=1) / unit, densities, self.weights
+                losses /= np.sqrt(self.shape if self.shape.ndim == 1 else np.diag(self.shape))
+            return losses, densities, self.weights
         sizes = np.array([self.weights[rows].sum() for rows in self.folds])
         if self.score is not None:
             scores = [-self.score(residuals[rows], rows) for rows in self.folds]
