@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from nablasso.estimators.fitting import Fit
 from nablasso.paths import Family, Formulation, support_of, walk_path
 from nablasso.preparation import Table
+from nablasso.problems import Problem
 from nablasso.solvers import as_solver
 
 Array = NDArray[np.float64]
 
-FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of alpha_scale
+FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of the largest alpha worth a look
 ROOM = 0.1
 SMOOTH_RIDGE = (
     1e-3  # of the trace, at least: separable classes would drive a logistic f to infinity
@@ -68,7 +69,7 @@ def _families(
 def _largest_alpha(families: list[Family], ridge: float) -> float:
     """Largest alpha of the grid at which the problems together select every variable."""
     problems = [family.problem(ridge) for family in families]
-    scale = max(problem.alpha_scale() for problem in problems)
+    scale = max(_worth_a_look(problem) for problem in problems)
     alphas = scale * np.array(FRACTIONS)
     solver = as_solver("dual", PATH_TOL, MAX_ITER, families[0].loss)
     reached = float(alphas[0])
@@ -79,3 +80,10 @@ def _largest_alpha(families: list[Family], ridge: float) -> float:
             break
         reached = float(alpha)
     return reached
+
+
+def _worth_a_look(problem: Problem) -> float:
+    """The alpha at which the penalty of the ridge fit takes back all that it saves over zero."""
+    point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
+    penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
+    return (problem.reference - problem.objective(point)) / penalty if penalty > 0 else 0.0

@@ -29,7 +29,8 @@ from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
 Index = NDArray[np.intp]
 
 ROUNDS = 4  # of assumptions
-MORE_STEPS = 8  # of tuning on more rows
+MORE_STEPS, LAST_STEPS = 8, 30  # of tuning on more rows, and at the end
+LAST_ROWS = 500  # up to which the last tuning takes all its steps
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,10 @@ def search(rows: FewRows, n: int) -> Decision:
         if key not in followed and len(followed) < few.rules.followed:
             followed[key] = few.backward(few.tune(family, groups, x))
     tried = list(followed.values())
-    best = few.forward(min(tried, key=lambda model: model.price))
+    smallest = few.smallest(few.families[0])
+    best = few.forward(min([smallest, *tried], key=lambda model: model.price))
     if len(best.groups):
-        tried += few.families_on(best, [*tried, best])
+        tried += [m for m in few.families_on(best, [*tried, best]) if m not in tried]
         other = min([best, *tried], key=lambda model: model.price)
         best = best if other is best else few.forward(few.backward(other))
     best, clear = few.check(best)
@@ -126,15 +128,31 @@ def _searched(best: Decision, suspicion: Suspicion) -> Decision:
 
 def finished(best: Decision) -> Decision:
     """Tuned, pruned and grown on all rows; with copies; tuned to the end."""
-    few, model = best.rows, best.model
-    if len(few.X) > len(best.few.X) and len(model.groups):
-        others = [m for m in best.tried if m.same_groups(model) and m.family != model.family]
-        others = sorted(others, key=lambda m: m.price)[:1]
-        tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *others)]
-        model = few.backward(min(tuned, key=lambda m: m.price))
-        model = few.forward(model, tries=2)
-    model = few.last(few.with_copies(model), best.tried)
-    return replace(best, few=few, model=model)
+    few, model, small = best.rows, best.model, best.few
+    if len(few.X) > len(small.X) and len(model.groups):
+        near = model.price + few.rules.copy_nats
+        rivals = [m for m in best.tried if m.same_groups(model) and m.price < near]
+        rivals = [m for m in rivals if m.family != model.family][:1]
+        tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
+        model = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
+    model = few.with_copies(model)
+    return replace(best, few=few, model=_tuned_to_the_end(few, small, model, best.tried))
+
+
+def _tuned_to_the_end(
+    few: FewRows, small: FewRows, model: Model, tried: tuple[Model, ...]
+) -> Model:
+    """One variance for each group or for all of them, whichever is worth more."""
+    if not len(model.groups):
+        return model
+    own = model if small is few else small.retune(model, steps=MORE_STEPS)
+    shared = small.shared(own, tried)
+    if shared is not None:
+        if small is not few:
+            shared = few.retune(shared, paid=shared.paid, steps=MORE_STEPS)
+        model = min(model, shared, key=lambda m: m.price)
+    steps = LAST_STEPS if len(few.X) <= LAST_ROWS else MORE_STEPS
+    return few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7)
 
 
 def keep_all(rows: FewRows) -> Decision:
@@ -147,4 +165,6 @@ def settle(decision: Decision, groups: Index) -> Decision:
     few = decision.few
     tuned = [few.tune(family, groups) for family in few.families]
     best = min(tuned, key=lambda model: model.price)
-    return replace(decision, model=few.last(best, tuned), tried=tuple(tuned))
+    return replace(
+        decision, model=_tuned_to_the_end(few, few, best, tuple(tuned)), tried=tuple(tuned)
+    )

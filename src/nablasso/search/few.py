@@ -34,20 +34,22 @@ from nablasso.spaces import Function, RepresenterSpace
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-STEPS, FEWER_STEPS, LAST_STEPS = 12, 10, 30  # of L-BFGS: at first, from a neighbour, at the end
+STEPS, FEWER_STEPS = 12, 10  # of L-BFGS: at first, from a neighbour
 SIZES = (*range(1, 11), 12, 14, 17, 20)  # at which a ranking is cut
 TRIES = 3  # columns that are tried each time one may join
 HOPELESS = 10.0  # nats beyond four prices that tuning again does not make up for
-LAST_ROWS = 500  # up to which the last tuning takes all its steps
 NOISE = 0.05  # to start from
 NOISE_LOGS = (-18.0, 15.0)
 REACH = 12.0  # how far the log of a variance may go
 NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
-    """A family on some groups: logs of a variance per tie and of the noise, value and price."""
+    """A family on some groups: logs of a variance per tie and of the noise, value and price.
+
+    ``paid`` is the number of groups that the choice was paid for: one for each tie of copies.
+    """
 
     family: Family
     groups: Index
@@ -56,6 +58,7 @@ class Model:
     noise: float
     value: float
     price: float
+    paid: int
 
     @property
     def variances(self) -> Array:
@@ -77,7 +80,7 @@ class Model:
         return set(self.groups.tolist()) == set(other.groups.tolist())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FewRows:
     """Rows, and the models that are tried on them under an assumption.
 
@@ -214,7 +217,7 @@ class FewRows:
         ties = np.arange(len(groups)) if ties is None else ties
         m = int(ties.max(initial=-1)) + 1
         if not m:
-            return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0)
+            return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0, 0)
         part = self.evidence(family).part(groups)
         centre = float(np.log(part.covariance.start()))
         if x is None:
@@ -244,8 +247,9 @@ class FewRows:
             options={"maxiter": steps, "maxfun": 2 * steps, "ftol": tolerance},
         )
         value = float(found.fun)
-        cost = self.cost(m if paid is None else paid, m)
-        return Model(family, groups, ties, found.x[:-1], float(found.x[-1]), value, value + cost)
+        paid = m if paid is None else paid
+        price = value + self.cost(paid, m)
+        return Model(family, groups, ties, found.x[:-1], float(found.x[-1]), value, price, paid)
 
     def retune(self, model: Model, **options: Any) -> Model:
         """The same model on these rows."""
@@ -489,22 +493,20 @@ class FewRows:
         np.maximum.at(out, (own[:, None], self.labels[None, :]), alike)
         return out[np.argsort(np.argsort(groups))]
 
-    def last(self, model: Model, others: Sequence[Model]) -> Model:
-        """One variance for all groups or one for each, of the best families, tuned to the end."""
+    def shared(self, model: Model, others: Sequence[Model]) -> Model | None:
+        """One variance for all groups of a model, if that is worth more than one for each."""
         paid = int(model.ties.max(initial=-1)) + 1
-        if not paid:
-            return model
+        if paid < 2:
+            return None
         same = sorted((m for m in others if m.same_groups(model)), key=lambda m: m.price)
         families = {m.family.name: m.family for m in [model, *same]}
         one = np.zeros(len(model.groups), dtype=np.intp)
-        shared = [
+        tuned = [
             self.tune(family, model.groups, ties=one, paid=paid, steps=FEWER_STEPS)
             for family in list(families.values())[:3]
-            if paid > 1
         ]
-        best = min([model, *shared], key=lambda m: m.price)
-        steps = LAST_STEPS if len(self.X) <= LAST_ROWS else FEWER_STEPS
-        return self.retune(best, paid=paid, steps=steps, tolerance=1e-7)
+        best = min(tuned, key=lambda m: m.price)
+        return best if best.price < model.price else None
 
 
 def _in_errors(change: Array, weights: Array) -> float:
