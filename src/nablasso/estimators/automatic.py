@@ -133,6 +133,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             families=self._families(),
             folds=self._folds(X, y, groups, table, n),
             most=None if self.max_features is None else int(self.max_features),
+            classes=not self._loss().translates,
         )
         if self.scoring is None:
             return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,6 @@ from nablasso.preparation import Table, check_weights, fair_rows, prepare
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
 from nablasso.search.predictor import BLOCK, predictor_of, with_more_rows
-from nablasso.spaces import Function, RepresenterSpace, machine_on_grid
 
 Array = NDArray[np.float64]
 
@@ -151,8 +150,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
 class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     """Select variables and predict a class, everything chosen from the data.
 
-    The search explains the labels by least squares; probabilities come from kernel logistic
-    regression on the selected variables, one class against the rest for more than two.
+    The search explains the labels by least squares; what it finds must hold for the log-odds too,
+    whose variances and probabilities come from Laplace's approximation
+    (:mod:`nablasso.regression.laplace`), one class against the rest for more than two.
 
     Parameters
     ----------
@@ -208,22 +208,8 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         return Logistic()
 
     def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
-        few, model = decision.few, decision.model
-        function = few.function(model)
-        space = function.space
-        assert space is None or isinstance(space, RepresenterSpace)
-        p = few.weights / few.weights.sum()
-        columns = table.columns[function.columns]
         self._scaler = table.scaler
-        self._functions = [_log_odds(space, columns, y, p) for y in few.targets.T]
-
-
-def _log_odds(
-    space: RepresenterSpace | None, columns: NDArray[np.intp], y: Array, weights: Array
-) -> Function:
-    """Kernel logistic regression in a given metric; without one, the log-odds of the shares."""
-    loss = Logistic()
-    if space is None:
-        return Function(loss.best_intercept(y, np.zeros_like(y), weights), columns)
-    best = machine_on_grid(loss, space.gram, y, weights, fit_intercept=True)
-    return Function(best.machine.intercept, columns, space, best.machine.u)
+        self._functions = [
+            replace(function, columns=table.columns[function.columns])
+            for function in decision.few.odds_function(decision.model)
+        ]

@@ -190,7 +190,7 @@ class Evidence:
     def solve(self, v: Array, r: float) -> Solved | None:
         """Everything that gradients and left-out rows need; None where there is no factor."""
         A, carry = self._matrix(v, r)
-        factored = _inverse(A)
+        factored = restricted_inverse(A)
         if factored is None:
             return None
         P, logdet, s = factored
@@ -266,7 +266,7 @@ def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> So
     """The same without any column: ``A = N``."""
     n = len(Y)
     A = np.eye(n) if noise is None else np.diag(noise) if noise.ndim == 1 else noise.copy()
-    factored = _inverse(A)
+    factored = restricted_inverse(A)
     if factored is None:
         raise np.linalg.LinAlgError("The shape of the noise must be a positive definite matrix.")
     P, logdet, s = factored
@@ -292,7 +292,7 @@ def shaped(noise: Array | None, U: Array) -> Array:
     return np.asarray(noise @ U if noise.ndim == 2 else noise[:, None] * U)
 
 
-def _inverse(A: Array) -> tuple[Array, float, float] | None:
+def restricted_inverse(A: Array) -> tuple[Array, float, float] | None:
     """``P``, ``log det A`` and ``s`` in the memory of ``A``; None without a factor."""
     n = len(A)
     L, info = lapack.dpotrf(A.T, lower=1, clean=1, overwrite_a=1)

@@ -77,7 +77,7 @@ def _steps(rows: FewRows) -> Iterator[Decision]:
     yield finished(best)
 
 
-def search(rows: FewRows, n: int) -> Decision:
+def search(rows: FewRows, n: int, *, check: bool = True) -> Decision:
     """Propose, price and check on the first ``n`` rows, under their assumption."""
     few = rows.first(n)
     followed: dict[tuple[object, ...], Model] = {}
@@ -92,7 +92,7 @@ def search(rows: FewRows, n: int) -> Decision:
         tried += [m for m in few.families_on(best, [*tried, best]) if m not in tried]
         other = min([best, *tried], key=lambda model: model.price)
         best = best if other is best else few.forward(few.backward(other))
-    best, clear = few.check(best)
+    best, clear = few.check(best) if check else (best, {})
     return Decision(rows, few, best, clear, tuple(tried))
 
 
@@ -113,6 +113,9 @@ def assumed(best: Decision) -> Decision:
         failed |= set() if better else {worst.kind}
         history = (*best.history, (worst.kind, best.total - again.total, better))
         best = replace(again if better else best, history=history)
+    if any(stayed for *_, stayed in best.history):
+        model, clear = best.few.check(best.model)
+        best = replace(best, model=model, clear=clear)
     return best
 
 
@@ -120,10 +123,10 @@ def _searched(best: Decision, suspicion: Suspicion) -> Decision:
     """Under the suspected assumption; from the model at hand where that only moves."""
     rows, n = best.rows.under(suspicion.assumption), len(best.few.X)
     if not suspicion.moves or not len(best.model.groups):
-        return search(rows, n)
+        return search(rows, n, check=False)
     few = rows.first(n)
-    model, clear = few.check(few.forward(few.backward(few.retune(best.model))))
-    return replace(best, rows=rows, few=few, model=model, clear=clear)
+    model = few.forward(few.backward(few.retune(best.model)))
+    return replace(best, rows=rows, few=few, model=model)
 
 
 def finished(best: Decision) -> Decision:
@@ -135,6 +138,8 @@ def finished(best: Decision) -> Decision:
         rivals = [m for m in rivals if m.family != model.family][:1]
         tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
         model = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
+        model, joined = few.check(model, trusted=best.model.groups)
+        best = replace(best, clear=best.clear | joined)
     model = few.with_copies(model)
     return replace(best, few=few, model=_tuned_to_the_end(few, small, model, best.tried))
 

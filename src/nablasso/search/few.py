@@ -24,6 +24,7 @@ from scipy.special import gammaln
 
 from nablasso.preparation import absolute_correlations
 from nablasso.regression.evidence import Evidence, Solved, shaped, without_columns
+from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.paired import paired
 from nablasso.search.assumptions import PLAIN, Assumption
 from nablasso.search.families import FAMILIES, Family
@@ -88,7 +89,8 @@ class FewRows:
     group of each column, ``kept`` groups that are in every model, ``time`` (n,) the place of each
     row as it came, None if that means nothing. ``folds`` are rows left out together in the check
     (single rows without), scored by ``score`` if given; ``most`` groups at most, ``looked`` the
-    number of groups that these were picked from (all by default).
+    number of groups that these were picked from (all by default). With ``classes`` the targets are
+    labels -1 and 1, explained by least squares in the search and by log-odds in the check.
     """
 
     X: Array
@@ -103,6 +105,7 @@ class FewRows:
     folds: Sequence[Index] | None = None
     most: int | None = None
     looked: int | None = None
+    classes: bool = False
     score: Callable[[Array, Index], float] | None = None
 
     def under(self, assumption: Assumption) -> FewRows:
@@ -277,9 +280,7 @@ class FewRows:
         noise = solved.r * shaped(self.shape, solved.U)[:, target]
         if not len(columns):
             return Function(float(np.mean(self.Y[:, target] - noise)), columns)
-        position = np.empty(self.n_groups, dtype=np.intp)
-        position[model.groups] = np.arange(len(model.groups))
-        v = model.variances[position[self.labels[columns]]]
+        v = model.variances[self._positions(model)[self.labels[columns]]]
         X = self.X[:, columns]
         kernel, scales = model.family.fitted(X, self.weights, v)
         space = RepresenterSpace(kernel, X, scales)
@@ -300,6 +301,45 @@ class FewRows:
         Y, X = rows.standardised(self)[n:], rows.X[n:]
         fits = [self.function(model, t).values(X) for t in range(Y.shape[1])]
         return np.vstack([own, Y - np.column_stack(fits)])
+
+    def log_odds(self, model: Model) -> list[Tuned] | None:
+        """The same groups as log-odds of each target, tuned; None where that cannot be solved."""
+        covariance = self.evidence(model.family).covariance.part(model.groups)
+        logs = np.log(model.variances)
+        found = [
+            LogOdds(covariance, y, self.weights).tuned(logs, model.noise) for y in self.targets.T
+        ]
+        return None if any(one is None for one in found) else [one for one in found if one]
+
+    def odds_function(self, model: Model) -> list[Function]:
+        """Log-odds of each target as functions of ``X``."""
+        columns = np.flatnonzero(np.isin(self.labels, model.groups))
+        tuned = self.log_odds(model) if len(columns) else None
+        if tuned is None:
+            shares = (self.weights @ (self.targets > 0)) / self.weights.sum()
+            return [Function(float(np.log(p / (1 - p))), NO_GROUPS) for p in shares]
+        X = self.X[:, columns]
+        position = self._positions(model)[self.labels[columns]]
+        functions = []
+        for one in tuned:
+            kernel, scales = model.family.fitted(X, self.weights, np.exp(one.logs)[position])
+            space = RepresenterSpace(kernel, X, scales)
+            functions.append(Function(one.mode.intercept, columns, space, one.mode.u))
+        return functions
+
+    def _positions(self, model: Model) -> Index:
+        """Where in the model each group is; anything for groups outside."""
+        position = np.zeros(self.n_groups, dtype=np.intp)
+        position[model.groups] = np.arange(len(model.groups))
+        return position
+
+    def _odds_price(self, model: Model) -> float:
+        """Price of the groups of a model as log-odds."""
+        if not len(model.groups):
+            return 0.0
+        tuned = self.log_odds(model)
+        value = np.inf if tuned is None else sum(one.mode.value for one in tuned)
+        return float(value) + self.cost(model.paid, len(model.logs))
 
     # -- propose -----------------------------------------------------------------------------
 
@@ -350,9 +390,9 @@ class FewRows:
             model = best
         return model
 
-    def _free(self, model: Model) -> Index:
+    def _free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
-        return np.flatnonzero(~np.isin(model.groups, self.kept))
+        return np.flatnonzero(~np.isin(model.groups, np.append(self.kept, trusted)))
 
     @staticmethod
     def _without(part: Evidence, model: Model, position: int) -> float:
@@ -389,23 +429,28 @@ class FewRows:
 
     # -- check -------------------------------------------------------------------------------
 
-    def check(self, model: Model) -> tuple[Model, dict[int, float]]:
+    def check(self, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
         """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
 
         Without a group, tuned again, the left-out absolute errors or log densities must be worse by
-        ``clearly`` standard errors, or the error by a tenth.
+        ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
+        must rise too, since least squares takes the jump of a label for something to explain.
+        Groups that are ``trusted`` stay.
         """
-        while (free := self._free(model)).size:
-            own = self._left_out(model)
+        while (free := self._free(model, trusted)).size:
+            own, odds = self._left_out(model), self._odds_price(model) if self.classes else 0.0
             looks = []
             for g in free:
                 groups, x = model.without(g)
                 trial = self.tune(model.family, groups, x, steps=FEWER_STEPS)
-                looks.append((self._clear(self._left_out(trial), own), trial))
+                clear = self._clear(self._left_out(trial), own)
+                if self.classes and self._odds_price(trial) <= odds:
+                    clear = min(clear, 0.0)
+                looks.append((clear, trial))
             worst = int(np.argmin([clear for clear, _ in looks]))
             if looks[worst][0] >= self.rules.clearly:
-                clear = [look for look, _ in looks]
-                return model, dict(zip(model.groups[free].tolist(), clear, strict=True))
+                sure = [look for look, _ in looks]
+                return model, dict(zip(model.groups[free].tolist(), sure, strict=True))
             model = looks[worst][1]
         return model, {}
 
