@@ -33,6 +33,10 @@ class DotProductKernel(Kernel):
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi(t), phi'(t), phi''(t)`` for ``t = z . x``."""
 
+    def first_two(self, t: Array) -> tuple[Array, Array]:
+        """``phi(t), phi'(t)``: all that tuning needs, where they are cheaper than all three."""
+        return self.profile(t)[:2]
+
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
         return DotProductOperator(self, Z, X)
@@ -81,6 +85,18 @@ class Polynomial(DotProductKernel):
         low = base ** (p - 2)  # one power, the others by products
         first = low * base
         return first * base, p * first, p * (p - 1) * low
+
+    def first_two(self, t: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        if self.degree not in (2, 3, 4):
+            return self.profile(t)[:2]
+        base = t + self.offset
+        slope = base.copy()
+        for _ in range(self.degree - 2):
+            slope *= base
+        base *= slope
+        slope *= self.degree
+        return base, slope
 
 
 class DotProductOperator(KernelOperator):

@@ -41,6 +41,10 @@ class RadialKernel(Kernel):
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi(r), phi'(r), phi''(r)`` for ``r = |z - x|^2 / 2``."""
 
+    def first_two(self, r: Array) -> tuple[Array, Array]:
+        """``phi(r), phi'(r)``: all that tuning needs, where they are cheaper than all three."""
+        return self.profile(r)[:2]
+
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
         return _RadialOperator(self, Z, X)
@@ -81,6 +85,13 @@ class Gaussian(RadialKernel):
         k = np.exp(-r / s2)
         return k, k / -s2, k / s2**2
 
+    def first_two(self, r: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        s2 = positive(self.length_scale, "length_scale") ** 2
+        k = r / -s2
+        np.exp(k, out=k)
+        return k, k / -s2
+
 
 class Matern52(RadialKernel):
     r"""Matern kernel of smoothness 5/2: ``(1 + q + q^2/3) exp(-q)``, ``q = sqrt(5) |z-x| / s``."""
@@ -94,6 +105,21 @@ class Matern52(RadialKernel):
         q = np.sqrt(10.0 * r / s2)
         e = np.exp(-q)
         return (1 + q + q**2 / 3) * e, (1 + q) * e * (-5 / (3 * s2)), e * (25 / (3 * s2**2))
+
+    def first_two(self, r: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        s2 = positive(self.length_scale, "length_scale") ** 2
+        q = r * (10.0 / s2)
+        np.sqrt(q, out=q)
+        e = np.exp(-q)
+        square = q * q
+        q += 1
+        q *= e  # (1 + q) e
+        square *= e
+        square /= 3
+        square += q
+        q *= -5 / (3 * s2)
+        return square, q
 
 
 class RationalQuadratic(RadialKernel):

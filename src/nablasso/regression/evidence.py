@@ -90,8 +90,7 @@ class Covariance:
         """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` and :meth:`slopes` reuse."""
         Z = self.F * np.sqrt(v)[self.labels]
         if isinstance(self.kernel, DotProductKernel):
-            K, K1, _ = self.kernel.profile(Z @ Z.T)
-            return K, K1
+            return self.kernel.first_two(Z @ Z.T)
         if isinstance(self.kernel, RadialKernel):
             T = Z @ Z.T
             squares = np.diag(T).copy()
@@ -100,8 +99,8 @@ class Covariance:
             T += squares[:, None]
             np.maximum(T, 0, out=T)
             T.flat[:: len(T) + 1] = 0.0
-            K, K1, _ = self.kernel.profile(T / 2)
-            return K, K1
+            T /= 2
+            return self.kernel.first_two(T)
         operator = self.kernel.between(Z, Z)
         return operator.gram().copy(), operator
 

@@ -77,23 +77,33 @@ def _steps(rows: FewRows) -> Iterator[Decision]:
     yield finished(best)
 
 
-def search(rows: FewRows, n: int, *, check: bool = True) -> Decision:
+def search(rows: FewRows, n: int) -> Decision:
     """Propose, price and check on the first ``n`` rows, under their assumption."""
+    return checked(proposed(rows, n, rows.rules.followed))
+
+
+def proposed(rows: FewRows, n: int, n_followed: int) -> Decision:
+    """The best of so many proposals, tuned, pruned and grown."""
     few = rows.first(n)
     followed: dict[tuple[object, ...], Model] = {}
     for _, family, groups, x in sorted(few.proposals(), key=lambda proposal: proposal[0]):
         key = (family.name, *sorted(groups.tolist()))
-        if key not in followed and len(followed) < few.rules.followed:
+        if key not in followed and len(followed) < n_followed:
             followed[key] = few.backward(few.tune(family, groups, x))
-    tried = list(followed.values())
-    smallest = few.smallest(few.families[0])
-    best = few.forward(min([smallest, *tried], key=lambda model: model.price))
-    if len(best.groups):
-        tried += [m for m in few.families_on(best, [*tried, best]) if m not in tried]
-        other = min([best, *tried], key=lambda model: model.price)
-        best = best if other is best else few.forward(few.backward(other))
-    best, clear = few.check(best) if check else (best, {})
-    return Decision(rows, few, best, clear, tuple(tried))
+    tried = [few.smallest(few.families[0]), *followed.values()]
+    best = few.forward(min(tried, key=lambda model: model.price))
+    return Decision(rows, few, best, tried=(*tried, best))
+
+
+def checked(best: Decision) -> Decision:
+    """All families on the groups found; then left-out rows must be worse without each group."""
+    few, model, tried = best.few, best.model, list(best.tried)
+    if len(model.groups):
+        tried += [m for m in few.families_on(model, tried) if m not in tried]
+        other = min([model, *tried], key=lambda m: m.price)
+        model = model if other is model else few.forward(few.backward(other))
+    model, clear = few.check(model)
+    return replace(best, model=model, clear=clear, tried=tuple(tried))
 
 
 def assumed(best: Decision) -> Decision:
@@ -113,17 +123,14 @@ def assumed(best: Decision) -> Decision:
         failed |= set() if better else {worst.kind}
         history = (*best.history, (worst.kind, best.total - again.total, better))
         best = replace(again if better else best, history=history)
-    if any(stayed for *_, stayed in best.history):
-        model, clear = best.few.check(best.model)
-        best = replace(best, model=model, clear=clear)
-    return best
+    return checked(best) if any(stayed for *_, stayed in best.history) else best
 
 
 def _searched(best: Decision, suspicion: Suspicion) -> Decision:
     """Under the suspected assumption; from the model at hand where that only moves."""
     rows, n = best.rows.under(suspicion.assumption), len(best.few.X)
     if not suspicion.moves or not len(best.model.groups):
-        return search(rows, n, check=False)
+        return proposed(rows, n, rows.rules.followed // 2)
     few = rows.first(n)
     model = few.forward(few.backward(few.retune(best.model)))
     return replace(best, rows=rows, few=few, model=model)

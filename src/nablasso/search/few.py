@@ -38,7 +38,7 @@ Index = NDArray[np.intp]
 STEPS, FEWER_STEPS = 12, 10  # of L-BFGS: at first, from a neighbour
 SIZES = (*range(1, 11), 12, 14, 17, 20)  # at which a ranking is cut
 TRIES = 3  # columns that are tried each time one may join
-HOPELESS = 10.0  # nats beyond four prices that tuning again does not make up for
+HOPELESS = 10.0  # nats beyond four prices
 NOISE = 0.05  # to start from
 NOISE_LOGS = (-18.0, 15.0)
 REACH = 12.0  # how far the log of a variance may go
@@ -375,8 +375,7 @@ class FewRows:
             forced = self.most is not None and len(model.groups) > self.most
             part = self.evidence(model.family).part(model.groups)
             losses = {int(g): self._without(part, model, g) - model.value for g in free}
-            hopeless = 4 * (self.cost(1) - self.cost(0)) + HOPELESS
-            trials = []
+            hopeless, trials = self._hopeless, []
             for g in sorted(losses, key=losses.__getitem__)[:2]:
                 if losses[g] > hopeless and not forced:
                     break
@@ -389,6 +388,11 @@ class FewRows:
                 return model
             model = best
         return model
+
+    @property
+    def _hopeless(self) -> float:
+        """Nats lost by leaving a group out that tuning the rest again does not make up for."""
+        return 4 * (self.cost(1) - self.cost(0)) + HOPELESS
 
     def _free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
@@ -435,12 +439,17 @@ class FewRows:
         Without a group, tuned again, the left-out absolute errors or log densities must be worse by
         ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
         must rise too, since least squares takes the jump of a label for something to explain.
-        Groups that are ``trusted`` stay.
+        Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
+        beyond measure (infinity).
         """
         while (free := self._free(model, trusted)).size:
             own, odds = self._left_out(model), self._odds_price(model) if self.classes else 0.0
-            looks = []
+            part, looks = self.evidence(model.family).part(model.groups), []
+            hopeless = 2 * self._hopeless
             for g in free:
+                if not self.classes and self._without(part, model, g) - model.value > hopeless:
+                    looks.append((np.inf, model))
+                    continue
                 groups, x = model.without(g)
                 trial = self.tune(model.family, groups, x, steps=FEWER_STEPS)
                 clear = self._clear(self._left_out(trial), own)
