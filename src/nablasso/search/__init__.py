@@ -1,0 +1,1 @@
+"""Which columns matter: one number in nats decides."""
