@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nablasso.exceptions import InvalidDataError
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
-from nablasso.search.judgement import Kind, first_judgement
+from nablasso.search.judgement import Judgement, Kind, first_judgement
 from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
 from nablasso.streaming.codes import bins_for, draft
@@ -27,7 +27,7 @@ from nablasso.streaming.sources import Arrays, Source, fair_sample
 
 Array = NDArray[np.float64]
 
-SAMPLE = 1 << 16  # rows that fix the codes: their quantiles are exact to a fortieth of a bin
+SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
@@ -44,7 +44,7 @@ class Grown:
     columns: tuple[int, ...]
     gain: Mapping[int, float]
     terms: Mapping[Term, float]
-    reason: str  # the loss, and why
+    judgement: Judgement  # the loss, and why
     rows: float  # used, by weight
     passes: int
     deviation: float  # of the noise, in the units of the response's target
@@ -52,6 +52,11 @@ class Grown:
     state: State
     smear: float
     limits: tuple[float, float]  # of the predictor
+
+    @property
+    def reason(self) -> str:
+        """Why this loss, in one sentence."""
+        return self.judgement.reason
 
     @property
     def loss(self) -> str:
@@ -136,10 +141,12 @@ def grow(
     judgement = first_judgement(target_kind, sample.y, sample.weight)
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
     start = dict.fromkeys((tuple(sorted(t)) for t in start_terms), 1.0)
-    if not start and n > MANY * SAMPLE and len(sample.y) == SAMPLE:
+    sampled = n > MANY * SAMPLE and len(sample.y) == SAMPLE
+    if sampled and not start:
         inner = Arrays(sample.X, sample.y, np.ones(SAMPLE))
         found = grow(inner, target_kind, rules, categories=categories, groups=groups, time=False)
         start = dict(found.model.variance)
+        judgement = found.judgement
     growth = Growth(
         coded,
         columns,
@@ -153,6 +160,7 @@ def grow(
         max_columns=max_columns,
         start=start,
         order=_order(counts, time),
+        look_at_triples=not sampled,
         progress=progress,
     )
     return _grown(growth, growth.run())
@@ -187,7 +195,7 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         columns=tuple(columns),
         gain=gains,
         terms=alone,
-        reason=growth.judgement.reason,
+        judgement=growth.judgement,
         rows=growth.n,
         passes=growth.passes,
         deviation=float(np.sqrt(model.noise.dispersion)),

@@ -25,8 +25,16 @@ from numpy.typing import NDArray
 
 from nablasso.search.judgement import Judgement, judged, serial_filter
 from nablasso.search.posterior import Posterior
+from nablasso.search.proposals import (
+    Ranked,
+    columns_by_gain,
+    pairs_by_gain,
+    product_spread,
+    triple_rows,
+    triples_by_gain,
+)
 from nablasso.search.rules import Rules
-from nablasso.search.terms import Noise, orthonormal_gains, price
+from nablasso.search.terms import Noise, price
 from nablasso.streaming.codes import Column
 from nablasso.streaming.passes import (
     Design,
@@ -47,7 +55,7 @@ USED = 0.5  # share of a function's weight that is data's, not the prior's: it i
 WIDE = 60  # columns beyond which products are screened with three functions a column, not four
 PRODUCTS = 4000  # functions that products are screened of at most
 WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
-TRIPLE_WORK = 5e10  # multiplications that the screen of triples may take
+RISEN = 1.0  # nats by which the screen must think better of a term that was refused
 SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
 CLUSTERS = 4096  # of consecutive rows at most
 
@@ -70,6 +78,7 @@ class Growth:
         max_columns: int | None = None,
         start: Mapping[Term, float] | None = None,
         order: str = "none",
+        look_at_triples: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.coded, self.columns, self.rules, self.n = coded, columns, rules, n
@@ -80,7 +89,12 @@ class Growth:
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
+        self.look_at_triples = look_at_triples
         self.size: dict[Term, int] = {}
+        self.banned: dict[Term, int] = {}  # how often a term has left
+        self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
+        self.trial: Term | None = None
+        self.misses = 0
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
         self.variance.update(start or {})
         self.state = State(
@@ -118,110 +132,65 @@ class Growth:
 
     # --- propose ---
 
-    def screened(self) -> tuple[list[tuple[float, Term]], Sums]:
+    def screened(self) -> tuple[dict[Term, float], Sums]:
         """Terms by their priced gain as if orthonormal, and the residuals' sums."""
-        live = [j for j, c in enumerate(self.columns) if len(c.prior)]
         q = 4 if len(self.columns) <= WIDE else 3
-        products = [(j, min(q, len(self.columns[j].prior))) for j in live]
+        products = [(j, min(q, len(c.prior))) for j, c in enumerate(self.columns) if len(c.prior)]
         if sum(k for _, k in products) > PRODUCTS:
             products = []
         sums = screen(self.coded, self.state, products)
         self.passes += 1
         variance = float(sums["score"])
         if not variance > 0:  # nothing is left to explain
-            return [], sums
-        terms = list(self.variance)
-        found = self._columns(sums["codes"], variance)
-        found += self._pairs(sums["products"], products, variance)
-        scored = [
-            (gain - self.price(term, terms), term)
-            for gain, term in found
-            if term not in self.variance
-        ]
-        return sorted(scored, key=lambda x: (-x[0], x[1])), sums
-
-    def _columns(self, scores: Array, variance: float) -> list[tuple[float, Term]]:
-        ends = np.cumsum([len(c.table) for c in self.columns])[:-1]
-        k = FUNCTIONS[1]
-        chi, lam = np.zeros((2, len(self.columns), k))
-        for j, (column, s) in enumerate(zip(self.columns, np.split(scores, ends), strict=True)):
-            m = min(k, len(column.prior))
-            chi[j, :m] = (column.table[:, :m].T @ s) ** 2 / variance
-            lam[j, :m] = column.prior[:m]
-        gains = orthonormal_gains(chi, lam, self.n)
-        return [(float(g), (j,)) for j, g in enumerate(gains) if len(self.columns[j].prior)]
-
-    def _pairs(
-        self, products: Array, sizes: Sequence[tuple[int, int]], variance: float
-    ) -> list[tuple[float, Term]]:
-        if len(sizes) < 2:
-            return []
-        q, d = max(k for _, k in sizes), len(sizes)
-        chi, lam = np.zeros((d, q, d, q)), np.zeros((d, q))
-        at = np.concatenate([np.arange(k) + i * q for i, (_, k) in enumerate(sizes)])
-        chi.reshape(d * q, d * q)[np.ix_(at, at)] = products**2 / variance
-        for i, (j, k) in enumerate(sizes):
-            lam[i, :k] = self.columns[j].prior[:k]
-        a, b = np.triu_indices(d, k=1)
-        # A pair whose scores are what chance makes of them gains nothing at any variance.
-        total, top = chi.sum(axis=(1, 3))[a, b], chi.max(axis=(1, 3))[a, b]
-        worth = (top > 6) | (total > q * q + 3 * np.sqrt(2.0) * q)
-        a, b = a[worth], b[worth]
-        gains = orthonormal_gains(
-            chi[a, :, b].reshape(-1, q * q),
-            (lam[a][:, :, None] * lam[b][:, None, :]).reshape(-1, q * q),
-            self.n,
+            return {}, sums
+        spread = product_spread(self.columns, products, self.sample_codes, *self.sample_scores())
+        found = columns_by_gain(self.columns, sums["codes"], variance, self.n, FUNCTIONS[1])
+        found += pairs_by_gain(
+            self.columns, sums["products"] ** 2 / (variance * spread), products, self.n
         )
-        names = [j for j, _ in sizes]
-        return [(float(g), (names[i], names[k])) for g, i, k in zip(gains, a, b, strict=True)]
+        return self.priced(found), sums
 
-    def triples(self) -> list[tuple[float, Term]]:
-        """Triples by their priced gain on the sample, all those that the work allows.
+    def triples(self) -> dict[Term, float]:
+        """Triples by their priced gain on the sample, all of them or none."""
+        rows = triple_rows(len(self.columns), len(self.sample.y))
+        if not rows:
+            return {}
+        weight, g = (x[:rows] for x in self.sample_scores())
+        if not g.any():
+            return {}
+        return self.priced(triples_by_gain(self.columns, self.sample_codes[:, :rows], weight, g))
 
-        The scores of all products of three functions are matrix products of the functions with
-        themselves, weighted by the residual and one function more: ``(2 d)^3`` a row.
-        """
-        q = FUNCTIONS[3]
-        live = [j for j, c in enumerate(self.columns) if len(c.prior)]
-        rows = int(min(len(self.sample.y), TRIPLE_WORK / max(q * len(live), 1) ** 3))
-        if len(live) < 3 or rows < min(len(self.sample.y), 1000):
-            return []
-        codes = self.sample_codes[:, :rows]
-        weight = self.sample.weight[:rows]
-        sizes = [min(q, len(self.columns[j].prior)) for j in live]
-        P = np.zeros((len(live) * q, rows))
-        for i, (j, k) in enumerate(zip(live, sizes, strict=True)):
-            P[i * q : i * q + k] = self.columns[j].table[codes[j], :k].T
-        response = self.state.response
-        target = response.target(self.sample.y[:rows])
-        g = weight * response.work(target, self.sample_predictor(rows)).score
-        variance = float(g**2 @ (1 / weight))
-        lam = np.zeros((len(live), q))
-        for i, (j, k) in enumerate(zip(live, sizes, strict=True)):
-            lam[i, :k] = self.columns[j].prior[:k]
-        terms, found = list(self.variance), []
-        for i in range(len(live) - 2):
-            rest = P[(i + 1) * q :]
-            scores = np.stack([(rest * (g * P[i * q + a])) @ rest.T for a in range(q)])
-            m = len(live) - i - 1
-            chi = scores.reshape(q, m, q, m, q).transpose(1, 3, 0, 2, 4) ** 2 / variance
-            a, b = np.triu_indices(m, k=1)
-            worth = chi[a, b].sum(axis=(1, 2, 3)) > q**3 + 2 * np.sqrt(2.0 * q**3)
-            a, b = a[worth], b[worth]
-            tail = lam[i + 1 :]
-            prior = np.einsum("x,ny,nz->nxyz", lam[i], tail[a], tail[b]).reshape(-1, q**3)
-            gains = orthonormal_gains(chi[a, b].reshape(-1, q**3), prior, float(weight.sum()))
-            for gain, x, y in zip(gains, a, b, strict=True):
-                term = (live[i], live[i + 1 + x], live[i + 1 + y])
-                if term not in self.variance:
-                    found.append((float(gain) - self.price(term, terms), term))
-        return sorted(found, key=lambda x: (-x[0], x[1]))
+    def priced(self, found: Ranked) -> dict[Term, float]:
+        """Terms that are worth measuring, the best first."""
+        terms = list(self.variance)
+        gains = {t: g - self.price(t, terms) for g, t in found if t not in self.variance}
+        worth = {t: g for t, g in gains.items() if g > WORTH_MEASURING}
+        return dict(sorted(worth.items(), key=lambda x: (-x[1], x[0])))
 
-    def sample_predictor(self, rows: int | None = None) -> Array:
-        """The predictor at the first sampled rows."""
-        codes = self.sample_codes[:, :rows]
+    def shortlist(self, ranked: dict[Term, float]) -> list[Term]:
+        """Terms to be measured: the best that were not refused already, and their parts."""
+        best = [t for t in ranked if self.banned.get(t, 0) < 2][: self.rules.shortlist]
+        fresh = [t for t in best if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
+        parts = [
+            p
+            for t in fresh
+            if ranked[t] > 0 or len(t) == 3
+            for k in range(1, len(t))
+            for p in combinations(t, k)
+        ]
+        return [t for t in dict.fromkeys([*fresh, *parts]) if t not in self.variance]
+
+    def sample_predictor(self) -> Array:
+        """The predictor at the sampled rows."""
+        codes = self.sample_codes
         Z = self.state.design.rows(lambda j, k: self.columns[j].table[codes[j], :k], codes.shape[1])
         return np.asarray(Z @ self.state.coefficients)
+
+    def sample_scores(self) -> tuple[Array, Array]:
+        """Weights and scores of the sampled rows."""
+        response = self.state.response
+        target = response.target(self.sample.y)
+        return self.sample.weight, response.work(target, self.sample_predictor()).score
 
     # --- price ---
 
@@ -326,62 +295,55 @@ class Growth:
 
     def run(self) -> Posterior:
         """The search."""
-        banned: dict[Term, int] = {}
-        misses, trial, model = 0, None, None
-        changed = bool(self.variance)
+        model, before = None, np.inf
         if self.variance:
             model = self.sums(())
             model.tune()
             self.left(model, None)
             self.settle(model)
-        last_loss = np.inf
+        silent = False
         for number in range(self.rules.rounds):
             ranked, residual = self.screened()
+            again = self.judge(residual, silent)
             loss = float(residual["loss"] / residual["rows"])
-            again = self.judge(residual, silent=not changed)
-            good = [t for g, t in ranked if g > WORTH_MEASURING and banned.get(t, 0) < 2]
-            shortlist = good[: self.rules.shortlist]
-            if again:
-                banned, misses = {}, 0
-            if not changed and number and not again:
-                more = [t for g, t in self.triples() if g > WORTH_MEASURING and not banned.get(t)]
-                shortlist += more[: self.rules.shortlist]
-            promising = [t for g, t in ranked if g > 0 and t in shortlist]
-            promising += [t for t in shortlist if len(t) == 3]
-            parts = [p for t in promising for k in range(1, len(t)) for p in combinations(t, k)]
-            shortlist += [p for p in dict.fromkeys(parts) if p not in shortlist]
-            shortlist = [t for t in shortlist if t not in self.variance]
-            if not shortlist and not self.variance and not again:
+            settled = self.state.response.least_squares or abs(loss - before) < SETTLED
+            before = loss
+            shortlist = self.shortlist(ranked)
+            if not shortlist and not again and self.look_at_triples:
+                ranked = self.triples()
+                shortlist = self.shortlist(ranked)
+            idle = not shortlist and not again and self.trial is None
+            if idle and (silent or not self.variance) and settled:
                 break
             model = self.sums(shortlist)
-            model.tune(4)
-            came, plain = self.entered(model, shortlist)
-            last, trial = trial, None
-            if not came and misses < self.rules.trials:
-                doubtful = {
-                    t: x
-                    for t, x in plain.items()
-                    if x[0] > 0 and t not in banned and self.allowed(t, model)
-                }
-                if doubtful:
-                    trial = max(doubtful, key=lambda t: (doubtful[t][0], t))
-                    came = self.take(model, trial, doubtful[trial][1])
-            model.tune()
-            gone = self.left(model, trial)
-            misses += last in gone
-            for term in gone:
-                banned[term] = banned.get(term, 0) + 1
-            bigger = self.settle(model)
-            was, changed = changed, bool(set(came) - set(gone) or gone or bigger or again)
-            settled = abs(loss - last_loss) < SETTLED or self.state.response.least_squares
-            last_loss = loss
+            silent = not self.round(model, shortlist) and not again
+            for t in shortlist:
+                self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
             if self.progress is not None:
                 self.progress(f"round {number + 1}: {len(self.variance)} terms")
-            if not changed and not was and settled:
-                break
-        if model is None:
-            model = self.sums(())
-        return model
+        return model or self.sums(())
+
+    def round(self, model: Posterior, shortlist: Sequence[Term]) -> bool:
+        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed."""
+        model.tune(4)
+        came, plain = self.entered(model, shortlist)
+        last, self.trial = self.trial, None
+        if not came and self.misses < self.rules.trials:
+            doubtful = {
+                t: x
+                for t, x in plain.items()
+                if x[0] > 0 and t not in self.banned and self.allowed(t, model)
+            }
+            if doubtful:
+                self.trial = max(doubtful, key=lambda t: (doubtful[t][0], t))
+                came = self.take(model, self.trial, doubtful[self.trial][1])
+        model.tune()
+        gone = self.left(model, self.trial)
+        self.misses += last in gone
+        for term in gone:
+            self.banned[term] = self.banned.get(term, 0) + 1
+        bigger = self.settle(model)
+        return bool(set(came) ^ set(gone)) or bool(bigger)
 
     def judge(self, residual: Sums, silent: bool) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.
@@ -399,4 +361,6 @@ class Growth:
         if not (self.in_time and response.least_squares):
             h = ()
         self.state = replace(self.state, response=response, filter=h)
+        if changed:
+            self.banned, self.refused, self.misses = {}, {}, 0
         return changed

@@ -171,34 +171,42 @@ class Sample(NamedTuple):
     X: Array
     y: Array
     weight: Array
-    whole: bool  # no distinct row was left out
 
 
 def fair_sample(source: Source, size: int) -> Sample:
     """At most ``size`` distinct rows that depend on the table's content alone."""
-    found: Sample = source.fold(partial(_hashed, size=size), partial(_merged, size=size))
-    return found
+    pieces: list[Sample] = source.fold(partial(_hashed, size=size), partial(_piled, size=size))
+    return _smallest(pieces, size)
 
 
-def _hashed(rows: Rows, size: int) -> Sample:
+def _hashed(rows: Rows, size: int) -> list[Sample]:
     X, y = np.array(rows.X, dtype=float) + 0.0, np.asarray(rows.y, dtype=float) + 0.0
     X[np.isnan(X)] = np.nan  # one pattern of bits
     hashes = _mix(_mix(X.view(np.uint64)).sum(axis=1, dtype=np.uint64) ^ _mix(y.view(np.uint64)))
-    return _smallest(Sample(hashes, X, y, rows.weight, True), size)
+    return [_smallest([Sample(hashes, X, y, rows.weight)], size)]
 
 
-def _merged(a: Sample, b: Sample, size: int) -> Sample:
-    hashes, X, y, weight = (np.concatenate(pair) for pair in zip(a[:4], b[:4], strict=True))
-    return _smallest(Sample(hashes, X, y, weight, a.whole and b.whole), size)
+def _piled(a: list[Sample], b: list[Sample], size: int) -> list[Sample]:
+    """Both piles; once they hold twice the sample, the sample of them."""
+    if len(a[0].hashes) == size:  # a full sample: what lies beyond it is out
+        bound = a[0].hashes[-1]
+        b = [_below(piece, bound) for piece in b]
+    pile = a + b
+    return [_smallest(pile, size)] if sum(len(p.hashes) for p in pile) > 2 * size else pile
 
 
-def _smallest(sample: Sample, size: int) -> Sample:
-    used = np.flatnonzero(sample.weight > 0)
-    hashes, first, inverse = np.unique(sample.hashes[used], return_index=True, return_inverse=True)
-    weight = np.bincount(inverse, weights=sample.weight[used], minlength=len(hashes)).astype(float)
+def _below(piece: Sample, bound: np.uint64) -> Sample:
+    k = int(np.searchsorted(piece.hashes, bound, side="right"))
+    return Sample(piece.hashes[:k], piece.X[:k], piece.y[:k], piece.weight[:k])
+
+
+def _smallest(pieces: list[Sample], size: int) -> Sample:
+    hashes, X, y, weight = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    used = np.flatnonzero(weight > 0)
+    found, first, inverse = np.unique(hashes[used], return_index=True, return_inverse=True)
+    total = np.bincount(inverse, weights=weight[used], minlength=len(found)).astype(float)
     first = used[first[:size]]
-    whole = sample.whole and len(hashes) <= size
-    return Sample(hashes[:size], sample.X[first], sample.y[first], weight[:size], whole)
+    return Sample(found[:size], X[first], y[first], total[:size])
 
 
 def _mix(bits: Hash) -> Hash:
