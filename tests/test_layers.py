@@ -24,6 +24,8 @@ LAYERS = (
     "penalties",
     "spaces",
     "chunks",
+    "streaming",
+    "search",
     "problems",
     "solvers",
     "paths",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Rules:
     """What a search goes by.
 
-    Everything else is compared by one number, the price in nats (:mod:`nablasso.search.few`).
+    Everything else is compared by one number, the price in nats (:mod:`nablasso.search.few`,
+    :mod:`nablasso.search.terms`).
 
     Parameters
     ----------
@@ -17,7 +18,7 @@ class Rules:
         Rows on which kernels propose columns: a walk costs O(n^3), and what 300 rows do not show
         is added later, on all rows.
     few_rows : int
-        Rows up to which models are tuned on an n x n factor.
+        Rows up to which models are tuned on an n x n factor; beyond, terms on all rows decide too.
     followed : int
         Proposals that are tuned and pruned; the best of eight kernels is among the first four.
     spread : float
@@ -32,6 +33,21 @@ class Rules:
         Correlation of a near copy, and of relatives. Rows do not tell copies apart.
     copy_nats, relative_nats : float
         A near copy joins unless it costs more, a relative if it gains more.
+    surprise : float
+        Nats beyond the log of the looks that a term must gain. One keeps noise silent in nineteen
+        of twenty tables; half the log of the rows would cost power at a thousand rows.
+    trials : int
+        Terms that only the plain gain wants and that may enter on trial, one a round, before the
+        search ends: a term's own signal may inflate the variance of its scores.
+    serial : float
+        Standard errors of the lag-one correlation of residuals from which on rows are in time.
+    tails : float
+        Nats a row by which Student noise must describe residuals better than normal noise before
+        a row's influence is bounded.
+    shortlist : int
+        Terms that a round measures exactly. More only take time.
+    rounds : int
+        Rounds at most; most searches are silent after four to six.
     """
 
     walked_rows: int = 300
@@ -44,3 +60,9 @@ class Rules:
     relatives: tuple[float, ...] = (0.85, 0.7)
     copy_nats: float = 3.0
     relative_nats: float = 1.0
+    surprise: float = 1.0
+    trials: int = 2
+    serial: float = 5.0
+    tails: float = 0.02
+    shortlist: int = 16
+    rounds: int = 24

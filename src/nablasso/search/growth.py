@@ -1,0 +1,366 @@
+r"""Growing a model of terms on many rows: propose, price, check, until nothing changes.
+
+One round is two passes over the rows.
+
+1. **Screen**: the residuals' scores of every column, pair and (on the sample) triple, as if all
+   functions were orthonormal; the best few by priced gain are the shortlist.
+2. **Sums** of the model and the shortlist; then, without a further look at the rows,
+   the largest priced gain **enters** (a pair brings its columns), and again, until none is left;
+   where none entered, the best plain gain enters **on trial** and the next residuals judge it;
+   variances are **tuned**; what does not earn its price **leaves**; a basis whose last functions
+   are used **grows**.
+
+The loss is judged on the way (see :mod:`nablasso.search.judgement`). With more rows than the fair
+sample holds by far, the sample's terms start the search on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.search.judgement import Judgement, judged, serial_filter
+from nablasso.search.posterior import Posterior
+from nablasso.search.proposals import (
+    Ranked,
+    columns_by_gain,
+    pairs_by_gain,
+    product_spread,
+    triple_rows,
+    triples_by_gain,
+)
+from nablasso.search.rules import Rules
+from nablasso.search.terms import Noise, price
+from nablasso.streaming.codes import Column
+from nablasso.streaming.passes import (
+    Design,
+    State,
+    Sums,
+    Term,
+    degrees_of,
+    model_sums,
+    screen,
+)
+from nablasso.streaming.sources import Coded, Sample
+
+Array = NDArray[np.float64]
+
+FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
+MOST_FUNCTIONS = {1: 40, 2: 12, 3: 3}  # where the last of them are used they double, up to these
+USED = 0.5  # share of a function's weight that is data's, not the prior's: it is used
+WIDE = 60  # columns beyond which products are screened with three functions a column, not four
+PRODUCTS = 4000  # functions that products are screened of at most
+WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
+RISEN = 1.0  # nats by which the screen must think better of a term that was refused
+SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
+CLUSTERS = 4096  # of consecutive rows at most
+
+
+class Growth:
+    """The model while it grows; :meth:`run` is the search."""
+
+    def __init__(
+        self,
+        coded: Coded,
+        columns: tuple[Column, ...],
+        judgement: Judgement,
+        n: float,
+        rules: Rules,
+        *,
+        sample: Sample,
+        sample_codes: NDArray[np.uint8],
+        groups: Sequence[Collection[int]] = (),
+        keep: Collection[int] = (),
+        max_columns: int | None = None,
+        start: Mapping[Term, float] | None = None,
+        order: str = "none",
+        look_at_triples: bool = True,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.coded, self.columns, self.rules, self.n = coded, columns, rules, n
+        self.judgement, self.progress = judgement, progress
+        self.sample, self.sample_codes = sample, sample_codes
+        self.group_of = {j: frozenset(g) for g in groups for j in g}
+        self.kept = [(j,) for j in keep if len(columns[j].prior)]
+        self.max_columns, self.order = max_columns, order
+        self.in_time = False  # rows are serially correlated: filtered, and clustered
+        self.effective, self.smear, self.passes = 0.0, 1.0, 0
+        self.look_at_triples = look_at_triples
+        self.size: dict[Term, int] = {}
+        self.banned: dict[Term, int] = {}  # how often a term has left
+        self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
+        self.trial: Term | None = None
+        self.misses = 0
+        self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
+        self.variance.update(start or {})
+        self.state = State(
+            columns, self.design(()), np.array([judgement.start]), judgement.response
+        )
+
+    # --- terms ---
+
+    def degrees(self, term: Term) -> NDArray[np.intp]:
+        """Degrees of a term's functions."""
+        k = self.size.get(term, FUNCTIONS[len(term)])
+        return degrees_of([len(self.columns[j].prior) for j in term], k)
+
+    def design(self, terms: Collection[Term]) -> Design:
+        """A design of terms."""
+        return Design(tuple(terms), tuple(self.degrees(t) for t in terms))
+
+    def prior(self, term: Term, degrees: NDArray[np.intp]) -> Array:
+        """Prior variances of a term's functions over its ``v``."""
+        return np.asarray(
+            np.prod(
+                [self.columns[j].prior[degrees[:, i]] for i, j in enumerate(term)],
+                axis=0,
+            )
+        )
+
+    def inside(self, terms: Collection[Term]) -> set[int]:
+        """Columns of terms, and those of their groups."""
+        found = {j for t in terms for j in t}
+        return found.union(*(self.group_of.get(j, ()) for j in found))
+
+    def price(self, term: Term, others: Collection[Term]) -> float:
+        """Price of a term given other terms."""
+        return price(term, self.inside(others), len(self.columns), self.rules.surprise)
+
+    # --- propose ---
+
+    def screened(self) -> tuple[dict[Term, float], Sums]:
+        """Terms by their priced gain as if orthonormal, and the residuals' sums."""
+        q = 4 if len(self.columns) <= WIDE else 3
+        products = [(j, min(q, len(c.prior))) for j, c in enumerate(self.columns) if len(c.prior)]
+        if sum(k for _, k in products) > PRODUCTS:
+            products = []
+        sums = screen(self.coded, self.state, products)
+        self.passes += 1
+        variance = float(sums["score"])
+        if not variance > 0:  # nothing is left to explain
+            return {}, sums
+        spread = product_spread(self.columns, products, self.sample_codes, *self.sample_scores())
+        found = columns_by_gain(self.columns, sums["codes"], variance, self.n, FUNCTIONS[1])
+        found += pairs_by_gain(
+            self.columns, sums["products"] ** 2 / (variance * spread), products, self.n
+        )
+        return self.priced(found), sums
+
+    def triples(self) -> dict[Term, float]:
+        """Triples by their priced gain on the sample, all of them or none."""
+        rows = triple_rows(len(self.columns), len(self.sample.y))
+        if not rows:
+            return {}
+        weight, g = (x[:rows] for x in self.sample_scores())
+        if not g.any():
+            return {}
+        return self.priced(triples_by_gain(self.columns, self.sample_codes[:, :rows], weight, g))
+
+    def priced(self, found: Ranked) -> dict[Term, float]:
+        """Terms that are worth measuring, the best first."""
+        terms = list(self.variance)
+        gains = {t: g - self.price(t, terms) for g, t in found if t not in self.variance}
+        worth = {t: g for t, g in gains.items() if g > WORTH_MEASURING}
+        return dict(sorted(worth.items(), key=lambda x: (-x[1], x[0])))
+
+    def shortlist(self, ranked: dict[Term, float]) -> list[Term]:
+        """Terms to be measured: the best that were not refused already, and their parts."""
+        best = [t for t in ranked if self.banned.get(t, 0) < 2][: self.rules.shortlist]
+        fresh = [t for t in best if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
+        parts = [
+            p
+            for t in fresh
+            if ranked[t] > 0 or len(t) == 3
+            for k in range(1, len(t))
+            for p in combinations(t, k)
+        ]
+        return [t for t in dict.fromkeys([*fresh, *parts]) if t not in self.variance]
+
+    def sample_predictor(self) -> Array:
+        """The predictor at the sampled rows."""
+        codes = self.sample_codes
+        Z = self.state.design.rows(lambda j, k: self.columns[j].table[codes[j], :k], codes.shape[1])
+        return np.asarray(Z @ self.state.coefficients)
+
+    def sample_scores(self) -> tuple[Array, Array]:
+        """Weights and scores of the sampled rows."""
+        response = self.state.response
+        target = response.target(self.sample.y)
+        return self.sample.weight, response.work(target, self.sample_predictor()).score
+
+    # --- price ---
+
+    def sums(self, shortlist: Sequence[Term]) -> Posterior:
+        """The model on the sums of its terms and of the shortlist."""
+        design = self.design([*self.variance, *shortlist])
+        state = self.state.refined(design)
+        cluster = 0
+        if self.in_time:
+            cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
+        sums = model_sums(self.coded, state, cluster)
+        self.passes += 1
+        free = max(self.n - self.effective - 1, 1.0)
+        dispersion = float(sums["score"] / sums["weight"]) * self.n / free
+        noise = Noise(self.n, dispersion, state.response.least_squares, float(sums["independent"]))
+        priors = {t: self.prior(t, d) for t, d in zip(design.terms, design.degrees, strict=True)}
+        return Posterior(sums, design, state.coefficients, priors, noise, self.variance)
+
+    def entered(
+        self, model: Posterior, shortlist: Sequence[Term]
+    ) -> tuple[list[Term], dict[Term, tuple[float, float]]]:
+        """Terms enter by their priced gain, the largest first; and the plain gains of the rest."""
+        known = dict.fromkeys(shortlist, np.inf)
+        plain: dict[Term, tuple[float, float]] = {}
+        came: list[Term] = []
+        while known:
+            term = max(known, key=lambda t: (known[t], t))
+            cost = self.price(term, model.variance)
+            gain = model.outside(term)
+            plain[term] = gain.plain - cost, gain.variance
+            known[term] = gain.robust - cost
+            if known[term] < 2 * WORTH_MEASURING or not self.allowed(term, model):
+                del known[term]
+                continue
+            if known[term] < max(known.values()):
+                continue
+            if known[term] <= 0:
+                break
+            came += self.take(model, term, gain.variance)
+            for t in came:
+                known.pop(t, None)
+            known = {t: np.inf if set(t) & set(term) else g for t, g in known.items()}
+        return came, plain
+
+    def allowed(self, term: Term, model: Posterior) -> bool:
+        """Whether a term keeps the number of columns within its limit."""
+        return (
+            self.max_columns is None
+            or len(self.inside([*model.variance, term])) <= self.max_columns
+        )
+
+    def take(self, model: Posterior, term: Term, variance: float) -> list[Term]:
+        """A term enters, and brings its columns where they were measured."""
+        model.enter(term, variance)
+        came = [term]
+        for j in term if len(term) > 1 else ():
+            if (j,) in model.design.at and (j,) not in model.variance:
+                model.enter((j,), model.outside((j,)).variance)
+                came.append((j,))
+        return came
+
+    # --- check ---
+
+    def left(self, model: Posterior, spared: Term | None) -> list[Term]:
+        """Terms that do not earn their price leave, the worst first."""
+        gone: list[Term] = []
+        while True:
+            worth = {
+                t: model.inside(t).robust - self.price(t, [u for u in model.variance if u != t])
+                for t in model.variance
+                if t != spared and t not in self.kept
+            }
+            if not worth or min(worth.values()) >= 0:
+                return gone
+            term = min(worth, key=lambda t: (worth[t], t))
+            gone.append(term)
+            model.leave(term)
+            model.tune(3)
+
+    def grown(self, model: Posterior) -> list[Term]:
+        """Terms whose last functions are used get more of them."""
+        found = []
+        share = 1 - model.P.diagonal() * model.D
+        for term in model.variance:
+            k, most = self.size.get(term, FUNCTIONS[len(term)]), MOST_FUNCTIONS[len(term)]
+            degrees = self.degrees(term)
+            last = degrees.max(axis=1) == k - 1
+            if k < most and last.any() and share[model.place[term]][last].mean() > USED:
+                self.size[term] = min(2 * k, most)
+                if len(self.degrees(term)) > len(degrees):
+                    found.append(term)
+        return found
+
+    def settle(self, model: Posterior) -> list[Term]:
+        """The model of the sums becomes the state; which bases are to grow."""
+        self.variance = dict(model.variance)
+        self.effective = model.effective
+        old = {t: model.design.degrees[model.design.terms.index(t)] for t in self.variance}
+        design = Design(tuple(old), tuple(old.values()))
+        self.state = replace(self.state, design=design, coefficients=model.w.copy())
+        return self.grown(model)
+
+    def run(self) -> Posterior:
+        """The search."""
+        model, before = None, np.inf
+        if self.variance:
+            model = self.sums(())
+            model.tune()
+            self.left(model, None)
+            self.settle(model)
+        silent = False
+        for number in range(self.rules.rounds):
+            ranked, residual = self.screened()
+            again = self.judge(residual, silent)
+            loss = float(residual["loss"] / residual["rows"])
+            settled = self.state.response.least_squares or abs(loss - before) < SETTLED
+            before = loss
+            shortlist = self.shortlist(ranked)
+            if not shortlist and not again and self.look_at_triples:
+                ranked = self.triples()
+                shortlist = self.shortlist(ranked)
+            idle = not shortlist and not again and self.trial is None
+            if idle and (silent or not self.variance) and settled:
+                break
+            model = self.sums(shortlist)
+            silent = not self.round(model, shortlist) and not again
+            for t in shortlist:
+                self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
+            if self.progress is not None:
+                self.progress(f"round {number + 1}: {len(self.variance)} terms")
+        return model or self.sums(())
+
+    def round(self, model: Posterior, shortlist: Sequence[Term]) -> bool:
+        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed."""
+        model.tune(4)
+        came, plain = self.entered(model, shortlist)
+        last, self.trial = self.trial, None
+        if not came and self.misses < self.rules.trials:
+            doubtful = {
+                t: x
+                for t, x in plain.items()
+                if x[0] > 0 and t not in self.banned and self.allowed(t, model)
+            }
+            if doubtful:
+                self.trial = max(doubtful, key=lambda t: (doubtful[t][0], t))
+                came = self.take(model, self.trial, doubtful[self.trial][1])
+        model.tune()
+        gone = self.left(model, self.trial)
+        self.misses += last in gone
+        for term in gone:
+            self.banned[term] = self.banned.get(term, 0) + 1
+        bigger = self.settle(model)
+        return bool(set(came) ^ set(gone)) or bool(bigger)
+
+    def judge(self, residual: Sums, silent: bool) -> bool:
+        """Look at the residuals: another loss, scale or filter may fit them better.
+
+        Rows that no column sorts are in time where residuals correlate with the row before; where
+        a column sorts them it may explain that, so the model must be silent first.
+        """
+        self.judgement, changed = judged(self.judgement, residual, self.rules)
+        response = self.judgement.response
+        self.smear = float(residual["smear"] / residual["rows"]) if response.log else 1.0
+        h = serial_filter(residual, self.rules)
+        if h and (self.order == "time" or (self.order == "sorted" and silent)):
+            changed |= not self.in_time
+            self.in_time = True
+        if not (self.in_time and response.least_squares):
+            h = ()
+        self.state = replace(self.state, response=response, filter=h)
+        if changed:
+            self.banned, self.refused, self.misses = {}, {}, 0
+        return changed

@@ -1,0 +1,190 @@
+r"""Columns as codes of one byte, and the functions of a column as a table by code.
+
+**Codes.** A column becomes bins, three quarters of them at quantiles and one quarter even in x, so
+that tails keep their shape; few distinct values are codes as they are; a category is a code. The
+last code is for what is missing (or, among categories, unknown).
+
+**Functions.** With the shares ``p`` of the codes and their standardised means ``t`` the functions
+of a column are those of Demmler and Reinsch: ``1`` and ``t``, then the eigenvectors of the natural
+cubic spline's kernel :math:`|t - s|^3 / 12` orthogonal to both, smooth ones first. They are
+orthonormal over the rows. The eigenvalue is the prior variance of its function: one variance for
+the column is then enough, and no degree is chosen. Categories have the kernel ``1[c = c']`` and
+nothing but the constant is left out. A code for missing rows has an indicator of its own.
+
+Cost: an eigendecomposition of (bins x bins) per column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.special import ndtri
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.uint8]
+
+BINS = 160  # codes of a column at most; finer ones changed no answer, coarser ones cost error
+WIDE = 200  # columns beyond which bins are fewer: their eigendecompositions would take the time
+FEWEST_BINS = 24
+EVEN = 0.25  # share of the bins that are even in x
+LEVELS = 250  # categories that have a code of their own, the most frequent ones
+LONG_TAILS = 12.0  # fourth moment from which on functions are of normal scores, not of x
+NEGLIGIBLE = 1e-12  # eigenvalue over the largest: rounding
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column is coded, and its functions at the codes.
+
+    ``edges`` separate the codes (of a category: its values, sorted); ``centres`` stand for them;
+    row ``c`` of ``table`` holds the functions at code ``c``, the last row those of a missing value.
+    """
+
+    edges: Array
+    centres: Array
+    category: bool
+    table: Array
+    prior: Array
+
+    def encode(self, x: Array) -> Codes:
+        """Codes of values."""
+        code = np.searchsorted(self.edges, x)
+        if self.category:
+            code = np.minimum(code, len(self.edges) - 1)
+            unknown = self.edges[code] != x
+        else:
+            unknown = ~np.isfinite(x)
+        code[unknown] = len(self.centres)
+        return np.asarray(code, dtype=np.uint8)
+
+    def at(self, x: Array, k: int) -> Array:
+        """The first ``k`` functions at any values, linear between the centres."""
+        if self.category:
+            return self.table[self.encode(x), :k]
+        bad = ~np.isfinite(x)
+        x = np.where(bad, self.centres[0], x)
+        table = self.table[: len(self.centres), :k]
+        if len(self.centres) == 1:
+            values = np.repeat(table, len(x), axis=0)
+        else:
+            left, share, _ = self._cell(x)
+            values = table[left] + share[:, None] * (table[left + 1] - table[left])
+        values[bad] = self.table[-1, :k]
+        return np.asarray(values)
+
+    def slopes(self, x: Array, k: int) -> Array:
+        """Derivatives of the first ``k`` functions; zero beyond the centres and for categories."""
+        if self.category or len(self.centres) == 1:
+            return np.zeros((len(x), k))
+        bad = ~np.isfinite(x)
+        left, share, width = self._cell(np.where(bad, self.centres[0], x))
+        inside = ~bad & (share > 0) & (share < 1)
+        table = self.table[: len(self.centres), :k]
+        return np.asarray(inside[:, None] * (table[left + 1] - table[left]) / width[:, None])
+
+    def _cell(self, x: Array) -> tuple[NDArray[np.intp], Array, Array]:
+        """The centre to the left, the share of the way to the next, and how far that is."""
+        left = np.clip(np.searchsorted(self.centres, x) - 1, 0, len(self.centres) - 2)
+        width = self.centres[left + 1] - self.centres[left]
+        return left, np.clip((x - self.centres[left]) / width, 0.0, 1.0), width
+
+
+def bins_for(n_columns: int) -> int:
+    """Codes of a column at most, fewer where columns are many."""
+    return int(np.clip(BINS * WIDE // max(n_columns, 1), FEWEST_BINS, BINS))
+
+
+def draft(x: Array, weight: Array, bins: int, category: bool) -> Column:
+    """Codes of a column from sampled rows; its functions need the counts of all rows."""
+    finite = np.isfinite(x)
+    values, inverse = np.unique(x[finite], return_inverse=True)
+    mass = np.bincount(inverse, weights=weight[finite], minlength=len(values)).astype(float)
+    if category:
+        kept = np.sort(np.argsort(-mass, kind="stable")[:LEVELS])
+        edges = centres = values[kept]
+    else:
+        edges = _edges(values, mass, bins)
+        bin_of = np.searchsorted(edges, values)
+        total = np.bincount(bin_of, weights=mass, minlength=len(edges) + 1)
+        scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        sums = np.bincount(bin_of, weights=mass * (values / scale), minlength=len(edges) + 1)
+        ends = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centres = np.where(total > 0, sums / total * scale, ends if len(edges) else 0.0)
+    return Column(edges, centres, category, np.zeros((len(centres) + 1, 0)), np.zeros(0))
+
+
+def _edges(values: Array, mass: Array, bins: int) -> Array:
+    """Edges halfway between neighbouring values; quantiles count rows, not distinct values."""
+    halfway = values[:-1] / 2 + values[1:] / 2
+    if len(values) <= bins:
+        return halfway
+    even = round(bins * EVEN)
+    share = np.cumsum(mass) / mass.sum()
+    at = np.searchsorted(share, np.linspace(0, 1, bins - even + 1)[1:-1])
+    low, high = values[np.searchsorted(share, [3 / len(values), 1 - 3 / len(values)])]
+    grid = np.linspace(low, high, even + 1)
+    at = np.concatenate([at, np.searchsorted(values, grid) - 1])
+    return np.asarray(halfway[np.unique(np.clip(at, 0, len(halfway) - 1))])
+
+
+def with_functions(column: Column, counts: Array, most: int) -> Column:
+    """The column with its functions, orthonormal over rows that have these counts per code."""
+    seen, missing, n = counts[:-1] > 0, counts[-1], counts.sum()
+    known = counts[:-1][seen]
+    functions, prior = (
+        _of_category(known, most)
+        if column.category
+        else _of_number(column.centres[seen], known, most)
+    )
+    table = np.zeros((len(counts), len(prior)))
+    table[:-1][seen] = functions * np.sqrt(n / max(known.sum(), 1e-300))
+    if 0 < missing < n:
+        share = missing / n
+        flag = np.where(np.arange(len(counts)) == len(counts) - 1, 1 - share, -share)
+        at = min(1, len(prior))
+        table = np.insert(table, at, flag / np.sqrt(share * (1 - share)), axis=1)
+        prior = np.insert(prior, at, 1.0)
+    return Column(column.edges, column.centres, column.category, table, prior)
+
+
+def _of_number(t: Array, counts: Array, most: int) -> tuple[Array, Array]:
+    p, m = counts / counts.sum(), len(counts)
+    if m < 2:
+        return np.zeros((m, 0)), np.zeros(0)
+    t = _standard(t / max(float(np.abs(t).max()), 1e-300), p)
+    if p @ t**4 > LONG_TAILS:
+        t = _standard(ndtri(np.cumsum(p) - p / 2), p)
+    root = np.sqrt(p)
+    kernel = np.abs(t[:, None] - t) ** 3 / 12
+    values, prior = _eigenfunctions(kernel, np.column_stack([root, root * t]), root, most - 1)
+    return np.column_stack([t, values]), np.concatenate([[1.0], prior])
+
+
+def _of_category(counts: Array, most: int) -> tuple[Array, Array]:
+    root = np.sqrt(counts / counts.sum())
+    values, prior = _eigenfunctions(np.eye(len(root)), root[:, None], root, most)
+    return values, prior / prior.max(initial=1e-300)
+
+
+def _standard(t: Array, p: Array) -> Array:
+    t = t - p @ t
+    return np.asarray(t / np.sqrt(p @ t**2))
+
+
+def _eigenfunctions(kernel: Array, null: Array, root: Array, most: int) -> tuple[Array, Array]:
+    """Eigenfunctions of a kernel orthogonal to a null space, the largest eigenvalue first."""
+    m = len(root)
+    k = min(most, m - null.shape[1])
+    if k < 1:
+        return np.zeros((m, 0)), np.zeros(0)
+    weighted = kernel * root * root[:, None]
+    weighted -= null @ (null.T @ weighted)
+    weighted -= (weighted @ null) @ null.T
+    values, vectors = eigh(weighted, subset_by_index=[m - k, m - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    real = values > NEGLIGIBLE * values[0]
+    return vectors[:, real] / root[:, None], values[real]

@@ -1,0 +1,149 @@
+"""The search on many rows: what it finds, and what must not change it."""
+
+import numpy as np
+import pytest
+
+from nablasso.exceptions import InvalidDataError
+from nablasso.search.grown import grow
+from nablasso.streaming.sources import Arrays
+
+
+def smooth(n: int = 600, d: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """y of columns 1 (bent), 4 and 7 (a product, 4 also alone)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    f = np.sin(1.5 * X[:, 1]) + 0.8 * X[:, 4] * X[:, 7] + 0.5 * X[:, 4]
+    return X, f / f.std(), rng.normal(size=n)
+
+
+def test_columns_and_their_pair_are_found_and_predict():
+    X, f, noise = smooth()
+    found = grow(Arrays(X, f + 0.4 * noise))
+    assert found.columns == (1, 4, 7)
+    assert (4, 7) in found.terms
+    assert min(found.gain.values()) > 5
+    assert found.loss == "squares"
+    assert found.deviation * found.state.response.scale == pytest.approx(0.4, rel=0.15)
+    new, truth, _ = smooth(seed=1)
+    assert np.std(found.predict(new) - truth) < 0.25
+    G = found.gradient(new)
+    assert np.corrcoef(G[:, 1], np.cos(1.5 * new[:, 1]))[0, 1] > 0.9
+    assert (G[:, [0, 2, 3]] == 0).all()
+
+
+def test_predictions_stay_near_what_was_seen():
+    X, f, noise = smooth()
+    y = f + 0.4 * noise
+    far = grow(Arrays(X, y)).predict(np.random.default_rng(1).normal(size=(200, 12)) * 1e6)
+    assert np.ptp(far) < 1.5 * np.ptp(y)
+
+
+@pytest.mark.parametrize("kind", ["normal", "t3", "skewed", "uneven"])
+def test_noise_is_silent(kind):
+    silent = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, e = rng.normal(size=(400, 10)), rng.normal(size=400)
+        y = {
+            "normal": e,
+            "t3": rng.standard_t(3, size=400),
+            "skewed": np.exp(e),
+            "uneven": e * np.exp(0.8 * X[:, 0]),
+        }[kind]
+        silent += not grow(Arrays(X, y)).columns
+    assert silent == 5
+
+
+def test_blocks_threads_and_the_order_of_rows_change_nothing():
+    X, f, noise = smooth()
+    y = f + noise
+    first = grow(Arrays(X, y))
+    order = np.random.default_rng(1).permutation(len(y))
+    for other in (
+        grow(Arrays(X, y, rows=61)),
+        grow(Arrays(X, y, rows=250, threads=3)),
+        grow(Arrays(X[order], y[order])),
+    ):
+        assert other.terms.keys() == first.terms.keys()
+        np.testing.assert_allclose(other.predict(X[:50]), first.predict(X[:50]), atol=1e-7)
+
+
+@pytest.mark.parametrize("key", ["y", "column", "idle column", "label"])
+def test_sorted_tables_give_the_answer_of_shuffled_ones(key):
+    X, f, noise = smooth()
+    y = f + 0.4 * noise
+    kind = "auto"
+    if key == "label":
+        y, kind = (f + 0.2 * noise > 0).astype(float), "label"
+    by = {"column": X[:, 1], "idle column": X[:, 0]}.get(key, y)
+    order = np.argsort(by, kind="stable")
+    a, b = grow(Arrays(X, y), kind), grow(Arrays(X[order], y[order]), kind)
+    assert a.columns == b.columns == (1, 4, 7)
+    assert not b.serial
+    np.testing.assert_allclose(a.predict(X[:50]), b.predict(X[:50]), atol=1e-6)
+
+
+def test_a_weight_is_as_many_copies():
+    X, f, noise = smooth(300)
+    y = f + 0.3 * noise
+    times = 1 + (np.arange(300) % 8 == 0)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(300), times))
+    a = grow(Arrays(X, y, times.astype(float)))
+    b = grow(Arrays(X[rows], y[rows]))
+    assert a.terms.keys() == b.terms.keys()
+    np.testing.assert_allclose(a.predict(X), b.predict(X), atol=1e-6)
+    dropped = grow(Arrays(np.vstack([X, X + 9]), np.append(y, y - 9), np.repeat([1.0, 0.0], 300)))
+    np.testing.assert_allclose(dropped.predict(X), grow(Arrays(X, y)).predict(X), atol=1e-6)
+
+
+def test_missing_cells_are_a_value():
+    X, f, noise = smooth(1000)
+    gaps = np.random.default_rng(1).random(size=X.shape) < 0.1
+    X[gaps] = np.nan
+    y = f + 0.3 * noise + 1.0 * gaps[:, 9]  # a column matters by being absent
+    found = grow(Arrays(X, y))
+    assert found.columns == (1, 4, 7, 9)
+    assert np.isfinite(found.predict(X)).all()
+
+
+def test_serial_rows_are_filtered():
+    rng = np.random.default_rng(0)
+    n = 800
+    X, noise = rng.normal(size=(n, 10)), rng.normal(size=n)
+    for t in range(1, n):
+        X[t] = 0.9 * X[t - 1] + np.sqrt(0.19) * X[t]
+        noise[t] = 0.9 * noise[t - 1] + np.sqrt(0.19) * noise[t]
+    y = np.sin(1.5 * X[:, 2]) + 0.6 * X[:, 5] + 0.7 * noise
+    found = grow(Arrays(X, y))
+    assert found.columns == (2, 5)
+    assert found.serial
+    assert len(grow(Arrays(X, y), time=False).columns) > 4
+    cut = grow(Arrays(X, y, rows=77))
+    np.testing.assert_allclose(cut.predict(X), found.predict(X), atol=1e-6)
+
+
+def test_what_is_asked_for():
+    X, f, noise = smooth()
+    y = f + 0.4 * noise
+    assert 0 in grow(Arrays(X, y), keep=[0]).columns
+    assert len(grow(Arrays(X, y), max_columns=2).columns) == 2
+    assert grow(Arrays(X, y), start_terms=[(0, 3), (1,)]).columns == (1, 4, 7)
+    said: list[str] = []
+    grow(Arrays(X, y), progress=said.append)
+    assert said
+
+
+def test_bad_tables_are_refused_or_answered():
+    X, f, noise = smooth(60)
+    with pytest.raises(InvalidDataError, match="finite"):
+        grow(Arrays(X, np.where(np.arange(60) == 3, np.nan, f)))
+    with pytest.raises(InvalidDataError, match="5 distinct rows"):
+        grow(Arrays(X[:2], f[:2]))
+    with pytest.raises(InvalidDataError, match="as many rows"):
+        Arrays(X, f[:-1])
+    assert grow(Arrays(X, np.ones(60))).columns == ()
+    assert grow(Arrays(np.ones((60, 3)), f)).columns == ()
+    copies = np.repeat(X[:, :1], 5, axis=1)
+    assert len(grow(Arrays(copies, X[:, 0] + 0.1 * noise[:60])).columns) == 1
+    wild = np.where(np.arange(60) == 3, 1e12, f)
+    assert np.isfinite(grow(Arrays(X, wild)).predict(X)).all()
