@@ -219,7 +219,7 @@ class FewRows:
         """
         ties = np.arange(len(groups)) if ties is None else ties
         m = int(ties.max(initial=-1)) + 1
-        if not m:
+        if not m or not self.Y.any():  # a constant target needs no group, not even a kept one
             return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0, 0)
         part = self.evidence(family).part(groups)
         centre = float(np.log(part.covariance.start()))
