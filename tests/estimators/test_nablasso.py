@@ -84,7 +84,8 @@ def test_the_best_other_set_that_was_tried_is_told():
     """Sums see one column of three; the rule that eight proposals are followed tries them too."""
     model = NablassoRegressor(rules=Rules(followed=8)).fit(*problem())
     columns, lost = model.runner_up_
-    assert columns == [2]
+    assert 2 in columns
+    assert columns != [0, 1, 2]
     prices = {
         own: min(one["price"] for one in model.tried_ if (one["columns"] == [0, 1, 2]) is own)
         for own in (True, False)
