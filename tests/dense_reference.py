@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cvxpy as cp
 import numpy as np
+from scipy.linalg import sqrtm
 
 # -------------------------------------------------------------------------- kernels
 
@@ -64,18 +65,25 @@ def anova(order=2, base=None):
     return k
 
 
-def additive_power(order=2, offset=1.0, rank=10):
-    """``(offset + sum_a (b(s_a) - b(0))' G^{-1} (b(r_a) - b(0)))^order``, ``b`` Gaussian bumps."""
+def additive_power(order=2, offset=1.0, rank=10, centre=None, scale=None):
+    """``(offset + sum_a c_a^2 (b(s_a) - m_a)' G^{-1} (b(r_a) - m_a))^order``, ``b`` Gaussian bumps.
+
+    ``m_a`` is ``b(0)``, or ``G^{1/2}`` times the centre: the kernel centres its features
+    ``G^{-1/2} b``. ``c`` is the scale.
+    """
     knots = np.linspace(-3.0, 3.0, rank)
 
     def bumps(x):
         return np.exp(-((x[..., None] - knots) ** 2) / (2 * 0.8**2))
 
-    inverse = np.linalg.inv(bumps(knots))
+    G = bumps(knots)
+    inverse = np.linalg.inv(G)
+    middle = bumps(np.zeros(1)) if centre is None else centre @ sqrtm(G).real
+    factor = 1.0 if scale is None else np.asarray(scale)[:, None] ** 2
 
     def k(s, r):
-        left, right = (bumps(x) - bumps(np.zeros(1)) for x in (s, r))
-        return (offset + np.sum((left @ inverse) * right, axis=(-2, -1))) ** order
+        left, right = (bumps(x) - middle for x in (s, r))
+        return (offset + np.sum(factor * (left @ inverse) * right, axis=(-2, -1))) ** order
 
     return k
 

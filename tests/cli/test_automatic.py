@@ -11,30 +11,31 @@ from nablasso.cli.columns import Data
 from nablasso.cli.model import Settings
 from nablasso.cli.result import Result, Variable
 from nablasso.kernels import Linear, Polynomial
-from nablasso.metric import selection
+from nablasso.search import decide
 
-QUICK = ("--kernel", "polynomial", "--cv", "3")
+QUICK = ("--kernel", "polynomial")
 
 
 @pytest.fixture
 def reference(table):
-    model = NablassoRegressor(Polynomial(degree=2), cv=3)
+    model = NablassoRegressor(Polynomial(degree=2))
     return model.fit(table.drop(columns="y"), table["y"])
 
 
 def test_the_answer_comes_first_then_the_table_then_how_far_to_trust_it(run, csv, reference):
     outcome = run("select", csv, "--target", "y", *QUICK)
     assert (outcome.code, outcome.err) == (0, "")
-    lines = outcome.out.splitlines()
+    lines, told = outcome.out.splitlines(), " ".join(outcome.out.split())
     assert lines[0] == "2 of 4 columns matter for y: curved, straight."
-    assert lines[1].split() == ["Column", "Strength", "Folds", "Certified"]
+    assert lines[1].split() == ["Column", "Strength", "Nats", "Certified"]
     for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
-        frequency = f"{reference.selection_frequencies_[a]:.0%}"
-        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}", frequency, "yes"]
+        numbers = [f"{reference.feature_importances_[a]:.2f}", f"{reference.evidence_[a]:.0f}"]
+        assert line.split() == [name, *numbers, "yes"]
+    assert "Nats: log evidence that leaving the column out would cost." in told
     assert "Status            clear" in outcome.out
     assert "Task              regression, y holds numbers" in outcome.out
     assert "Left out          2 columns: idle, other" in outcome.out
-    assert f"R2 {reference.held_out_r2_:.3f} (3 folds)" in " ".join(outcome.out.split())
+    assert f"R2 {reference.loo_r2_:.3f} (each row left out)" in told
     assert "Method            nablasso" in outcome.out
     assert ", in a learned metric" in outcome.out
 
@@ -42,10 +43,9 @@ def test_the_answer_comes_first_then_the_table_then_how_far_to_trust_it(run, csv
 def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
     content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
     assert [v["name"] for v in content["selected"]] == ["curved", "straight"]
-    found = [(v["strength"], v["selection_frequency"]) for v in content["selected"]]
+    found = [(v["strength"], v["evidence_nats"]) for v in content["selected"]]
     np.testing.assert_allclose(
-        found,
-        np.column_stack([reference.feature_importances_, reference.selection_frequencies_])[:2],
+        found, np.column_stack([reference.feature_importances_, reference.evidence_])[:2]
     )
     assert {v["p_value"] for v in content["selected"]} == {None}
     assert (content["task"], content["classes"], content["method"]) == (
@@ -53,8 +53,8 @@ def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
         {},
         "nablasso",
     )
-    assert content["n_folds"] == 3
-    r2 = reference.held_out_r2_
+    assert (content["n_folds"], content["assumptions"]) == (None, [])
+    r2 = reference.loo_r2_
     expected = {
         "dual_gap": reference.dual_gap_,
         "alpha": reference.alpha_,
@@ -69,10 +69,10 @@ def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
     assert strengths == pytest.approx([pair[2] for pair in reference.interactions_])
 
 
-def test_p_values_take_the_place_of_folds(run, csv, table):
+def test_p_values_take_the_place_of_nats(run, csv, table):
     options = (*QUICK, "--fdr", "0.2")
     content = json.loads(run("select", csv, "--target", "y", *options, "--json").out)
-    model = NablassoRegressor(Polynomial(degree=2), cv=3, fdr=0.2)
+    model = NablassoRegressor(Polynomial(degree=2), fdr=0.2)
     model.fit(table.drop(columns="y"), table["y"])
     p_values = {v["name"]: v["p_value"] for v in content["selected"] + content["left_out"]}
     assert [p_values[name] for name in model.feature_names_in_] == pytest.approx(model.p_values_)
@@ -85,8 +85,8 @@ def test_p_values_take_the_place_of_folds(run, csv, table):
 def test_classes_are_counted_and_cautions_are_told_once(run, csv, table):
     table["y"] = np.where(table["straight"] > 0, "up", "down")
     table.to_csv(csv, index=False)
-    options = ("select", csv, "--target", "y", "--kernel", "linear", "--cv", "3")
-    model = NablassoClassifier(Linear(), cv=3)
+    options = ("select", csv, "--target", "y", "--kernel", "linear")
+    model = NablassoClassifier(Linear())
     with pytest.warns(UserWarning, match="side of a threshold"):
         model.fit(table.drop(columns="y"), table["y"])
     content = json.loads(run(*options, "--json").out)
@@ -105,7 +105,7 @@ def test_classes_are_counted_and_cautions_are_told_once(run, csv, table):
 
 def test_numbers_that_may_be_classes_are_pointed_out(run, csv, table):
     table.assign(y=(table["straight"] > 0).astype(int)).to_csv(csv, index=False)
-    text = run("select", csv, "--target", "y", "--kernel", "linear", "--cv", "3").out
+    text = run("select", csv, "--target", "y", "--kernel", "linear").out
     assert "few distinct values: --classify if they are classes" in " ".join(text.split())
 
 
@@ -118,15 +118,13 @@ def test_groups_and_kept_columns_are_selected(run, csv, write):
     assert content["always_kept"] == ["other"]
 
 
-def test_where_nothing_is_to_be_decided_no_fold_is_told_of(run, csv, table):
+def test_where_nothing_is_to_be_decided_no_evidence_is_told_of(run, csv, table):
     table[["curved", "straight", "y"]].to_csv(csv, index=False)
     options = (*QUICK, "--keep", "curved", "--keep", "straight")
     content = json.loads(run("select", csv, "--target", "y", *options, "--json").out)
-    assert (content["n_folds"], content["validation_r2"]) == (None, None)
-    assert {v["selection_frequency"] for v in content["selected"]} == {None}
+    assert {v["evidence_nats"] for v in content["selected"]} == {None}
     text = run("select", csv, "--target", "y", *options).out
     assert text.splitlines()[1].split() == ["Column", "Strength", "Certified"]
-    assert "Validation error" not in text
 
 
 def test_nothing_found_has_no_certificate(run, csv, table):
@@ -138,14 +136,10 @@ def test_nothing_found_has_no_certificate(run, csv, table):
 
 
 def test_an_interrupted_search_gives_a_provisional_answer_and_130(run, csv, monkeypatch):
-    done = selection._extend
+    def interrupted(best):
+        raise KeyboardInterrupt
 
-    def interrupted(sample, candidates, *rest):
-        if candidates[0].folds:
-            raise KeyboardInterrupt
-        return done(sample, candidates, *rest)
-
-    monkeypatch.setattr(selection, "_extend", interrupted)
+    monkeypatch.setattr(decide, "assumed", interrupted)
     outcome = run("select", csv, "--target", "y", *QUICK)
     assert outcome.code == 130
     assert outcome.out.startswith("Interrupted, so this is provisional: 2 of 4 columns matter for")
@@ -155,30 +149,41 @@ def test_an_interrupted_search_gives_a_provisional_answer_and_130(run, csv, monk
     assert json.loads(outcome.out)["selection_status"] == "interrupted"
 
 
+def test_assumptions_are_told(run, csv, table):
+    table["y"] = np.exp(table["y"])
+    table.to_csv(csv, index=False)
+    content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
+    (sentence,) = content["assumptions"]
+    assert sentence.startswith("The target is skewed: log(")
+    assert f"Assumption {sentence}" in " ".join(
+        run("select", csv, "--target", "y", *QUICK).out.split()
+    )
+
+
 @pytest.mark.parametrize(
-    ("frequencies", "answer"),
+    ("status", "evidence", "answer"),
     [
+        ("clear", [9.0, 8.0], "2 of 3 columns matter for y: a, b."),
+        ("clear", [9.0, 2.9], "2 of 3 columns matter for y: a, b. Weakly supported: b."),
+        ("clear", [9.0, None], "2 of 3 columns matter for y: a, b."),  # kept
         (
-            [1.0, 0.4],
-            "2 of 3 columns were selected for y: a, b. Not certain, since fewer than half of the "
-            "folds find them: b.",
-        ),
-        (
-            [0.9, 0.8],
+            "too few rows",
+            [2.0, 1.0],
             "No reliable answer: 2 of 3 columns were selected (a, b), but the rows are too few to "
             "be sure of them.",
         ),
         (
-            [0.3],
+            "too few rows",
+            [2.0],
             "No reliable answer: 1 of 3 columns was selected (a), but the rows are too few to be "
             "sure of it.",
         ),
     ],
 )
-def test_doubt_is_in_the_first_sentences(frequencies, answer):
+def test_doubt_is_in_the_first_sentences(status, evidence, answer):
     found = [
-        Variable(name, None, True, 1.0, (1.0, 1.0), True, False, frequency)
-        for name, frequency in zip("ab", frequencies, strict=False)
+        Variable(name, None, True, 1.0, (1.0, 1.0), True, False, nats)
+        for name, nats in zip("ab", evidence, strict=False)
     ]
     rest = [Variable(name, None, False, 0.0, (0.0, 0.0), True, False) for name in "xyz"]
     result = Result(
@@ -186,10 +191,11 @@ def test_doubt_is_in_the_first_sentences(frequencies, answer):
         data=Data(pd.DataFrame(), pd.Series(name="y", dtype=float)),
         settings=Settings(),
         variables=tuple((found + rest)[:3]),
-        status="too few rows",
+        status=status,
         twins=(),
         interactions=(),
         cautions=(),
+        assumptions=(),
         certificate=None,
         validation=None,
         loo_r2=0.0,

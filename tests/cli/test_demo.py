@@ -52,7 +52,7 @@ def test_the_python_lines_make_the_call_of_the_demo(run, calls):
 
 def test_json_compares_with_the_truth(run, monkeypatch):
     quick = Settings(kernel=KernelChoice("linear"), n_folds=2)
-    monkeypatch.setattr(demonstration, "settings", lambda jobs: quick)
+    monkeypatch.setattr(demonstration, "settings", lambda: quick)
     outcome = run("demo", "--json")
     assert outcome.code == 0
     content = json.loads(outcome.out)
@@ -83,8 +83,3 @@ class Selection:
 )
 def test_the_verdict(names, verdict):
     assert Truth(("a", "b")).verdict(Selection(*names)) == verdict
-
-
-def test_jobs_reach_the_estimator(run, calls):
-    run("demo", "--jobs", "2")
-    assert calls[0].params["n_jobs"] == 2

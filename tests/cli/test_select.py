@@ -192,14 +192,14 @@ def test_options_reach_the_estimator(run, csv, calls):
 def test_options_reach_the_automatic_estimator(run, csv, calls, write):
     run("select", csv, "-t", "y")
     run(
-        *("select", csv, "-t", "y", "--cv", "4", "--jobs", "2", "--seed", "7", "--keep", "idle"),
+        *("select", csv, "-t", "y", "--cv", "4", "--seed", "7", "--keep", "idle"),
         *("--fdr", "0.1", "--max-features", "3", "--kernel", "polynomial", "--degree", "3"),
         *("--groups", write('{"pair": ["idle", "other"]}', "groups.json")),
     )
     default, call = calls
     assert default.kind == call.kind == "NablassoRegressor"
     assert default.params == NablassoRegressor().get_params()
-    expected = {"cv": 4, "n_jobs": 2, "random_state": 7, "always_keep": ["idle"], "fdr": 0.1}
+    expected = {"cv": 4, "random_state": 7, "always_keep": ["idle"], "fdr": 0.1}
     expected["max_features"] = 3
     assert {key: call.params[key] for key in expected} == expected
     assert repr(call.params["kernel"]) == "Polynomial(degree=3)"
@@ -275,7 +275,14 @@ def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
         ),
         (["--target", "y", "--fdr", "1.5"], "--fdr is the expected share of false discoveries"),
         (["--target", "y", "--kernel", "anova", "--order", "9"], "order must be 1, 2 or 3; got 9"),
-        (["--target", "y", "--jobs", "0"], "--jobs must be a number of processes, or -1"),
+        (
+            ["--target", "y", "--jobs", "2"],
+            "--jobs belongs to --method lasso and elastic-net; the method is nablasso. Leave",
+        ),
+        (
+            ["--target", "y", "--method", "lasso", "--jobs", "0"],
+            "--jobs must be a number of processes, or -1",
+        ),
         (["--target", "y", "--seed", "-1"], "--seed must be between 0 and 4294967295; got -1"),
         (
             ["--target", "y", *QUICK, "--cv", "99"],

@@ -13,10 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nablasso import NablassoRegressor
-from nablasso.estimators import automatic
+from nablasso.estimators import automatic, discoveries
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.preparation import prepare
+from nablasso.search.families import FAMILIES
+from nablasso.search.rules import Rules
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 N, D = 50, 6
@@ -31,7 +33,7 @@ def problem(seed=0, n=N, d=D):
 
 
 def regressor(kernel="polynomial", **options):
-    return NablassoRegressor(kernel, **{"cv": 4, **options})
+    return NablassoRegressor(kernel, **options)
 
 
 @cache
@@ -52,13 +54,48 @@ def test_the_support_of_an_easy_problem(kernel, seed):
     np.testing.assert_array_equal(model.transform(X), X[:, :3])
     X_new, y_new = problem(seed + 50)
     assert model.score(X_new, y_new) > 0.95
-    assert model.held_out_r2_ > 0.9
+    assert model.loo_r2_ > 0.9
 
 
-def test_the_support_is_found_with_all_kernels():
-    model = NablassoRegressor(cv=3).fit(*problem())
+def test_the_support_is_found_with_all_families():
+    model = NablassoRegressor().fit(*problem())
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [0, 1, 2])
-    assert 1 <= len(model.tried_) <= 3
+    assert {one["family"] for one in model.tried_} == {family.name for family in FAMILIES}
+    prices = [one["price"] for one in model.tried_]
+    assert prices == sorted(prices)
+    assert model.family_ == model.tried_[0]["family"] == "quadratic"
+    assert model.tried_[0]["columns"] == [0, 1, 2]
+
+
+def test_what_the_answer_rests_on():
+    model = fitted()
+    assert (model.evidence_[:3] > 30).all()  # nats: noise of a twentieth of the signal
+    assert (model.clear_by_[:3] > Rules().clearly).all()
+    np.testing.assert_array_equal(model.evidence_[3:], 0.0)
+    assert np.isnan(model.clear_by_[3:]).all()
+    assert model.assumptions_ == []
+    assert model.n_rows_searched_ == N
+    text = model.summary()
+    assert f"x2 ({model.feature_importances_[2]:.2f}, {model.evidence_[2]:.0f} nats)" in text
+    assert f"Leave-one-out R2 {model.loo_r2_:.3f}" in text
+
+
+def test_the_best_other_set_that_was_tried_is_told():
+    """Sums see one column of three; the rule that eight proposals are followed tries them too."""
+    model = NablassoRegressor(rules=Rules(followed=8)).fit(*problem())
+    columns, lost = model.runner_up_
+    assert 2 in columns
+    assert columns != [0, 1, 2]
+    prices = {
+        own: min(one["price"] for one in model.tried_ if (one["columns"] == [0, 1, 2]) is own)
+        for own in (True, False)
+    }
+    assert lost == pytest.approx(prices[False] - prices[True])
+    assert "Nearly as good" not in model.summary()
+    model.runner_up_ = ([2], 1.25)
+    assert "Nearly as good: x2 (behind by 1.2 nats)." in model.summary()
+    model.runner_up_ = ([], 1.25)
+    assert "Nearly as good: no variable at all" in model.summary()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -72,7 +109,7 @@ def test_pure_noise_selects_nothing(seed):
 
 
 @pytest.mark.slow
-def test_pure_noise_selects_nothing_with_all_kernels():
+def test_pure_noise_selects_nothing_with_all_families():
     found = []
     for seed in range(10):
         X = np.random.default_rng(seed).normal(size=(60, 10))
@@ -89,6 +126,9 @@ def test_a_constant_target():
     np.testing.assert_array_equal(model.predict_gradient(X), 0.0)
     assert "None of the 6 variables" in model.summary()
     assert model.relative_gap_ == 0.0
+    for options in ({"always_keep": [1]}, {"cv": 3}, {"fdr": 0.1}):
+        model = regressor(**options).fit(X, np.full(N, 0.1))
+        np.testing.assert_allclose(model.predict(X), 0.1, rtol=1e-12)
 
 
 def test_constant_columns_are_never_selected():
@@ -114,7 +154,7 @@ def test_groups_are_selected_together(form):
     }[form]
     model = regressor(feature_groups=groups).fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [0, 1, 2, 5])
-    assert model.selection_frequencies_[0] == model.selection_frequencies_[5] > 0.5
+    assert model.evidence_[0] == model.evidence_[5] > 10
 
 
 def test_columns_to_keep_stay():
@@ -123,7 +163,7 @@ def test_columns_to_keep_stay():
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [0, 1, 2, 4])
     everything = regressor(always_keep=list(range(D))).fit(X, y)
     assert everything.support_.all()
-    assert everything.tried_ == []
+    np.testing.assert_array_equal(everything.evidence_, 0.0)  # nothing was to be decided
     with pytest.raises(InvalidParameterError, match=r"always_keep names column 9"):
         regressor(always_keep=[9]).fit(X, y)
 
@@ -146,6 +186,7 @@ def test_at_most_so_many():
         ({"cv": 1}, r"cv must be between 2 and the number of distinct rows, 50; got 1"),
         ({"cv": 51}, r"cv must be between 2 and the number of distinct rows, 50; got 51"),
         ({"kernel": "cubic"}, r"kernel must be one of"),
+        ({"rules": 3}, r"rules must be a .*Rules or None; got 3"),
     ],
 )
 def test_parameters_are_checked(options, message):
@@ -160,7 +201,7 @@ def test_the_order_of_rows_and_columns_does_not_matter():
     X, y = problem()
     rows, columns = np.random.default_rng(5).permutation(N), np.array([3, 0, 5, 1, 4, 2])
     model = regressor().fit(X[rows][:, columns], y[rows])
-    for name in ("support_", "feature_importances_", "scales_", "selection_frequencies_"):
+    for name in ("support_", "feature_importances_", "scales_", "evidence_", "clear_by_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(fitted(), name)[columns])
     np.testing.assert_array_equal(model.predict(X[:, columns]), fitted().predict(X))
 
@@ -192,11 +233,11 @@ def test_units_of_inputs_and_target_do_not_matter():
 
 
 def folds_of(monkeypatch, model, *data, **options):
-    """The folds that the selection was judged on, as rows of the table."""
+    """The rows of the table that were left out together."""
     seen = []
-    select = automatic.select
+    decide = automatic.decide
     monkeypatch.setattr(
-        automatic, "select", lambda *args, **kw: seen.append(args[2]) or select(*args, **kw)
+        automatic, "decide", lambda rows, **kw: seen.append(rows.folds) or decide(rows, **kw)
     )
     model.fit(*data, **options)
     return seen[0]
@@ -207,9 +248,12 @@ def test_folds_as_a_number_a_splitter_or_a_list(cv, monkeypatch):
     model = regressor(cv=cv)
     folds = folds_of(monkeypatch, model, *problem())
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [0, 1, 2])
-    assert sorted(np.concatenate([test for _, test in folds])) == list(range(N))
-    for train, test in folds:
-        assert sorted([*train, *test]) == list(range(N))
+    assert len(folds) == 3
+    assert sorted(np.concatenate(folds)) == list(range(N))
+
+
+def test_without_folds_single_rows_are_left_out(monkeypatch):
+    assert folds_of(monkeypatch, regressor(), *problem()) is None
 
 
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)], ids=str)
@@ -220,25 +264,17 @@ def test_groups_of_rows_are_not_torn_apart(cv, monkeypatch):
     assert len(folds) == 3
     rows = prepare(X, y, np.ones(N), standardize=True, centre_y=True).rows
     group_of = groups[np.argsort(rows)]  # of the rows of the table
-    for train, test in folds:
-        assert not np.intersect1d(group_of[train], group_of[test]).size
-        assert len(train) + len(test) == N
-
-
-def test_copies_of_a_row_are_never_in_training_and_test(monkeypatch):
-    """Merged rows that a splitter tears apart are tested, not trained on."""
-    X, y = problem()
-    X, y = np.vstack([X, X[:10]]), np.append(y, y[:10])
-    for train, test in folds_of(monkeypatch, regressor(cv=KFold(3)), X, y):
-        assert not np.intersect1d(train, test).size
+    seen = [set(group_of[fold]) for fold in folds]
+    assert sum(len(fold) for fold in folds) == N
+    assert sum(map(len, seen)) == len(set().union(*seen)) == 7
 
 
 def test_random_state_draws_the_folds(monkeypatch):
     drawn = []
     for state in (None, None, 1, 1, 2):
         with monkeypatch.context() as patch:
-            folds = folds_of(patch, regressor(random_state=state), *problem())
-        drawn.append([test.tolist() for _, test in folds])
+            folds = folds_of(patch, regressor(cv=4, random_state=state), *problem())
+        drawn.append([fold.tolist() for fold in folds])
     assert drawn[0] == drawn[1]
     assert drawn[2] == drawn[3] != drawn[4]
 
@@ -259,16 +295,23 @@ def test_scorers_decide():
     assert not blind.support_.any()
 
 
-def test_scores_are_those_of_held_out_predictions():
-    """The reported error of the chosen metric is minus the best mean score."""
-    model = regressor(scoring="r2").fit(*problem())
-    assert -1 < model.tried_[0]["error"] < -0.9
+def test_scores_are_those_of_left_out_predictions():
+    """Predictions for a fold are those of a fit to the other rows, in the user's units."""
+    X, y = problem()
+    seen = []
+
+    def scorer(model, X, target):
+        seen.append(np.abs(model.predict(X) - target).max())
+        return -mean_absolute_error(target, model.predict(X))
+
+    regressor(scoring=scorer, cv=5).fit(X, y)
+    assert 0 < min(seen) < 1.0 < np.ptp(y) / 3
 
 
 def test_discoveries_pay_for_their_number(monkeypatch):
     """Three p-values are under 0.2; of six, Benjamini-Hochberg lets one pass."""
     p = np.array([0.01, 0.09, 0.15, 0.8, 0.9, 0.95])
-    monkeypatch.setattr(automatic, "randomization_p_values", lambda *args, **kw: p)
+    monkeypatch.setattr(discoveries, "randomization_p_values", lambda *args, **kw: p)
     model = regressor(fdr=0.2).fit(*problem())
     np.testing.assert_array_equal(np.sort(model.p_values_), p)
     np.testing.assert_array_equal(model.p_values_[model.support_], [0.01])
@@ -315,7 +358,7 @@ def test_intervals():
 @pytest.mark.parametrize("kernel", ["polynomial", Gaussian(), "additive_power"], ids=str)
 def test_gradients_are_those_of_predict(kernel):
     X, y = problem()
-    model = regressor(kernel, cv=3).fit(X, y)
+    model = regressor(kernel).fit(X, y)
     h = 1e-5
     expected = np.stack(
         [(model.predict(X + e) - model.predict(X - e)) / (2 * h) for e in h * np.eye(D)], axis=1

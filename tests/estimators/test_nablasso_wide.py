@@ -5,7 +5,7 @@ import pytest
 
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
 from nablasso.exceptions import DataTooLargeError
-from nablasso.metric import screening
+from nablasso.screening import rounds
 from nablasso.solvers import dual
 from nablasso.spaces import representer
 
@@ -15,9 +15,9 @@ N, D = 120, 300
 @pytest.fixture
 def narrow(monkeypatch):
     """Everything counts as wide."""
-    monkeypatch.setattr(screening, "WIDE", 1000)
-    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 500)
+    monkeypatch.setattr(rounds, "WIDE", 1000)
+    monkeypatch.setattr(rounds, "SHORTLISTED_COLUMNS", 60)
+    monkeypatch.setattr(rounds, "SHORTLISTED_PAIRS", 500)
 
 
 @pytest.mark.usefixtures("narrow")
@@ -25,13 +25,10 @@ def test_finds_a_product_and_says_what_was_dropped():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, D))
     y = X[:, 20] * X[:, 200] + 0.1 * rng.normal(size=N)
-    model = NablassoRegressor("polynomial", cv=3).fit(X, y)
+    model = NablassoRegressor("polynomial").fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [20, 200]
     assert 10 < model.screened_.sum() < 40
     assert model.screened_[[20, 200]].all()
-    gains = [gain for _, gain in model.added_back_]
-    assert gains == sorted(gains, reverse=True)
-    assert not any(model.screened_[a] for a, _ in model.added_back_)
     assert f"Screening left {model.screened_.sum()} of {D} variables" in model.summary()
 
 
@@ -39,7 +36,7 @@ def test_finds_a_product_and_says_what_was_dropped():
 def test_noise_selects_nothing_though_the_best_of_many_columns_were_kept():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 1000)), rng.normal(size=60)
-    model = NablassoRegressor("linear", cv=3).fit(X, y)
+    model = NablassoRegressor("linear").fit(X, y)
     assert model.selection_status_ in ("none found", "too few rows")
     assert model.support_.sum() <= 1
 
@@ -49,7 +46,7 @@ def test_order_groups_and_kept_columns():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(80, 60))
     y = X[:, 3] ** 2 + 0.1 * rng.normal(size=80)
-    settings = {"kernel": "polynomial", "cv": 3}
+    settings = {"kernel": "polynomial"}
     model = NablassoRegressor(**settings, always_keep=[50], feature_groups=np.arange(60) // 2)
     model.fit(X, y)
     assert model.support_[[2, 3, 50, 51]].all()
@@ -65,7 +62,7 @@ def test_classes():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 100))
     y = np.where(X[:, 7] + 0.2 * rng.normal(size=100) > 0, "yes", "no")
-    model = NablassoClassifier("linear", cv=3).fit(X, y)
+    model = NablassoClassifier("linear").fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [7]
     assert model.screened_.sum() < 40
 
@@ -79,9 +76,8 @@ def test_p_values_of_a_wide_table_are_refused():
 
 def test_a_narrow_table_is_not_screened():
     X = np.random.default_rng(5).normal(size=(40, 5))
-    model = NablassoRegressor("linear", cv=3).fit(X, X[:, 0])
+    model = NablassoRegressor("linear").fit(X, X[:, 0])
     assert model.screened_.all()
-    assert model.added_back_ == []
     assert "Screening" not in model.summary()
 
 

@@ -1,24 +1,20 @@
 """Screening: what is found alone, in pairs, and once stronger effects are taken out."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from nablasso.kernels import Linear
-from nablasso.metric import screening
-from nablasso.metric.passes import Walk, initial_scales
-from nablasso.metric.screening import by_chance, group_scores, left_over, screened, shortlisted
-from nablasso.metric.start import Start, default_starts
-from tests.metric.samples import as_sample
+from nablasso.screening import rounds
+from nablasso.screening.rounds import by_chance, group_scores, left_over, narrowed, screen
+from nablasso.screening.scores import column_scores
+from tests.search.rows import few_rows
 
 N, D = 150, 300
 
 
 @pytest.fixture(autouse=True)
 def small_lists(monkeypatch):
-    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 400)
+    monkeypatch.setattr(rounds, "SHORTLISTED_COLUMNS", 60)
+    monkeypatch.setattr(rounds, "SHORTLISTED_PAIRS", 400)
 
 
 def inputs(seed=0):
@@ -27,83 +23,79 @@ def inputs(seed=0):
 
 def test_alone_in_pairs_and_after_others():
     X = inputs()
-    y = 2 * X[:, 5] ** 2 + X[:, 7] * X[:, 8] + 0.5 * np.sin(2 * X[:, 9])
-    sample = shortlisted(as_sample(X, y))
-    clear = screened(sample, 0).open
-    assert clear[[5, 7, 8, 9]].all()
-    assert clear.sum() <= 8
-    more = screened(sample).open
-    assert (more >= clear).all()
-    assert (
-        screening.SPARE <= more.sum() - clear.sum() <= screening.SPARE + 2 * screening.SPARE_PAIRS
-    )
+    rows = few_rows(X, 2 * X[:, 5] ** 2 + X[:, 7] * X[:, 8] + 0.5 * np.sin(2 * X[:, 9]))
+    found = screen(rows)
+    assert found.clear[[5, 7, 8, 9]].all()
+    assert found.clear.sum() <= 8
+    np.testing.assert_array_equal(found.open(rows.labels, 0), found.clear)
+    more = found.open(rows.labels)
+    assert (more >= found.clear).all()
+    added = more.sum() - found.clear.sum()
+    assert rounds.SPARE <= added <= rounds.SPARE + 2 * rounds.SPARE_PAIRS
+    assert found.scores.argmax() == 5
 
 
 def test_without_pairs_a_product_is_not_seen():
     X = inputs(1)
-    sample = as_sample(X, X[:, 7] * X[:, 8])
-    assert screened(shortlisted(sample), 0).open[[7, 8]].all()
-    assert not screened(shortlisted(sample, pairs=False), 0).open[[7, 8]].any()
+    rows = few_rows(X, X[:, 7] * X[:, 8])
+    assert screen(rows).clear[[7, 8]].all()
+    assert not screen(rows, pairs=False).clear[[7, 8]].any()
 
 
 def test_pairs_with_what_is_strong_alone_where_all_are_too_many(monkeypatch):
-    monkeypatch.setattr(screening, "PAIR_WORK", 2 * N * D * 3)  # three columns with all
+    monkeypatch.setattr(rounds, "PAIR_WORK", 2 * N * D * 3)  # three columns with all
     X = inputs(2)
-    sample = shortlisted(as_sample(X, 1.5 * X[:, 3] + X[:, 3] * X[:, 4]))
-    assert screened(sample, 0).open[[3, 4]].all()
-    assert len(np.unique(sample.shortlist.pairs[:, 0])) <= D
+    assert screen(few_rows(X, 1.5 * X[:, 3] + X[:, 3] * X[:, 4])).clear[[3, 4]].all()
 
 
 def test_groups_open_together_and_kept_ones_always():
     X = inputs(3)
-    labels = np.arange(D) // 3
-    sample = shortlisted(as_sample(X, X[:, 31] ** 2, labels=labels, kept=[99]))
-    found = screened(sample, 0).open
-    assert len(found) == D // 3
-    assert found[10]
-    assert found[99]
+    rows = few_rows(X, X[:, 31] ** 2, labels=np.arange(D) // 3, kept=[99])
+    clear = screen(rows).clear
+    assert len(clear) == D // 3
+    assert clear[10]
+    assert clear[99]
     scores = np.arange(D, dtype=float)
-    np.testing.assert_array_equal(group_scores(sample, scores), np.arange(2, D, 3))
+    np.testing.assert_array_equal(group_scores(rows.labels, scores), np.arange(2, D, 3))
 
 
-def test_rows_forget_what_was_open_and_screen_again():
+def test_the_search_gets_the_open_columns_and_pays_for_all():
     X = inputs(4)
-    sample = screened(shortlisted(as_sample(X, X[:, 0] ** 2)))
-    part = sample.rows(np.arange(100))
-    assert part.open is None
-    assert part.shortlist is sample.shortlist
-    again = screened(part)
-    direct = screened(replace(as_sample(X[:100], X[:100, 0] ** 2), shortlist=sample.shortlist))
-    np.testing.assert_array_equal(again.open, direct.open)
-    assert sample.groups(np.array([0, 1])).shortlist is None
-
-
-def test_walks_begin_from_the_open_groups():
-    X = inputs(5)
-    sample = as_sample(X, X[:, 0])
-    start = Start(Linear())
-    np.testing.assert_array_equal(initial_scales(sample, start), 1)
-    mask = np.zeros(D, dtype=bool)
-    mask[:4] = True
-    narrow = replace(sample, open=mask)
-    np.testing.assert_array_equal(initial_scales(narrow, start), mask)
-    assert Walk(narrow, start).advance(2).best.norms[4:].max() == 0
-    assert not any(start.forward for start in default_starts(N, screening.WIDE // N))
-
-
-def test_without_a_shortlist_nothing_is_screened():
-    sample = as_sample(inputs(), inputs()[:, 0])
-    assert screened(sample) is sample
-    assert not screening.is_wide(sample)
+    rows = few_rows(X, X[:, 31] ** 2, labels=np.arange(D) // 3, kept=[99])
+    inner, columns = narrowed(rows)
+    np.testing.assert_array_equal(inner.X, rows.X[:, columns])
+    opened = np.unique(rows.labels[columns])
+    np.testing.assert_array_equal(opened[inner.labels], rows.labels[columns])
+    np.testing.assert_array_equal(opened[inner.kept], [99])
+    assert 10 in opened
+    assert inner.n_groups == len(opened) < 50
+    for k in (1, 2, 5):
+        assert inner.cost(k) == pytest.approx(rows.cost(k))
 
 
 def test_residuals_of_nothing_are_those_of_the_mean():
     X = inputs(6)
-    sample = as_sample(X, X[:, 0])
-    y = X[:, 0]
-    expected = (y - y.mean()) * N / (N - 1)
-    none = np.zeros(D, dtype=bool)
-    np.testing.assert_allclose(left_over(sample, none)[:, 0], expected)
+    rows = few_rows(X, X[:, 0])
+    y = rows.Y[:, 0]
+    nothing = left_over(rows, np.zeros(D, dtype=bool))
+    np.testing.assert_allclose(nothing[:, 0], (y - y.mean()) * N / (N - 1))
+
+
+def test_what_is_left_over_is_less_where_something_was_found():
+    X = inputs(7)
+    rows = few_rows(X, X[:, 0] + 0.1 * X[:, 1])
+    found = np.zeros(D, dtype=bool)
+    found[0] = True
+    left = left_over(rows, found)
+    assert left.shape == (N, 1)
+    assert 0.05 < left.std() < 0.15
+    assert abs(np.corrcoef(left[:, 0], X[:, 1])[0, 1]) > 0.95
+
+
+@pytest.mark.parametrize(("extra", "wide"), [(0, False), (1, True)])
+def test_a_table_is_wide_by_its_numbers(extra, wide):
+    X = np.broadcast_to(0.0, (1, rounds.WIDE + extra))
+    assert rounds.is_wide(few_rows(X, [0.0], standardise=False)) is wide
 
 
 def test_chance_is_about_the_largest_score_of_noise():
@@ -111,6 +103,5 @@ def test_chance_is_about_the_largest_score_of_noise():
     best = []
     for _ in range(5):
         X, y = rng.normal(size=(N, 2000)), rng.normal(size=(N, 1))
-        scores = screening.column_scores(X, y, np.full(N, 1 / N), np.arange(2000))
-        best.append(scores.max())
+        best.append(column_scores(X, y, np.full(N, 1 / N), np.arange(2000)).max())
     assert 0.5 < np.mean(best) / by_chance(N, 2000) < 1.3

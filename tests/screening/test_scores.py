@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from nablasso.metric import held_out
-from nablasso.metric.held_out import clipped, column_scores, curves, product_scores
+from nablasso.screening import scores as screening_scores
+from nablasso.screening.scores import (
+    DEGREE,
+    REACH,
+    RIDGES,
+    clipped,
+    column_scores,
+    curves,
+    product_scores,
+)
 
 
 def ridge_without_row(A, Y, weights, i, penalty):
@@ -21,7 +29,7 @@ def brute_score(A, Y, weights):
     A = A - weights @ A
     trace = float(np.trace(A.T @ (weights[:, None] * A)))
     errors = []
-    for ridge in held_out.RIDGES:
+    for ridge in RIDGES:
         left_out = np.array(
             [ridge_without_row(A, Y, weights, i, ridge * trace) for i in range(len(A))]
         )
@@ -37,7 +45,7 @@ def brute_score(A, Y, weights):
 
 @pytest.mark.parametrize("targets", [1, 2])
 def test_scores_are_those_of_refits_without_each_row(targets, monkeypatch):
-    monkeypatch.setattr(held_out, "BLOCK", 40)  # a column at a time
+    monkeypatch.setattr(screening_scores, "BLOCK", 40)  # a column at a time
     rng = np.random.default_rng(3)
     X, weights = rng.normal(size=(15, 4)), rng.uniform(0.5, 2, size=15)
     weights /= weights.sum()
@@ -55,10 +63,10 @@ def test_curves_are_polynomials_of_the_clipped_column():
     x = np.linspace(-1, 1, 9)
     X = np.append(x, 100.0)[:, None]
     weights = np.full(10, 0.1)
-    z = clipped(X, weights)[:, 0] / held_out.REACH
+    z = clipped(X, weights)[:, 0] / REACH
     assert z.max() <= 1
-    T = np.polynomial.chebyshev.chebvander(z, held_out.DEGREE)[:, 1:]
-    np.testing.assert_allclose(curves(X, weights)[0], T / np.arange(1, held_out.DEGREE + 1))
+    T = np.polynomial.chebyshev.chebvander(z, DEGREE)[:, 1:]
+    np.testing.assert_allclose(curves(X, weights)[0], T / np.arange(1, DEGREE + 1))
 
 
 def test_a_constant_column_or_target_tells_nothing():

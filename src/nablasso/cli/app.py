@@ -319,16 +319,14 @@ def reproduce(
 
 
 @app.command(epilog=EXIT_CODES)
-def demo(
-    report: options.ReportTo = None, jobs: options.Jobs = None, json: options.Json = False
-) -> None:
+def demo(report: options.ReportTo = None, json: options.Json = False) -> None:
     """See it work on a bundled table whose right answer is known.
 
     Takes a few seconds and needs no file.
     """
     with exit_codes():
         check_places(report)
-        settings = demonstration.settings(jobs)
+        settings = demonstration.settings()
         data, truth = demonstration.demo_data()
         if not json:
             render.print_text(demonstration.INTRODUCTION + "\n")

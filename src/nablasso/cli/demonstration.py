@@ -71,9 +71,9 @@ class Truth:
         }
 
 
-def settings(n_jobs: int | None = None) -> Settings:
+def settings() -> Settings:
     """The call that :data:`PYTHON` shows."""
-    return Settings(n_jobs=n_jobs)
+    return Settings()
 
 
 def demo_data() -> tuple[Data, Truth]:

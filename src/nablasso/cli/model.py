@@ -102,6 +102,7 @@ class Settings:
         if self.kernel is not None:
             self.kernel.build()
         self._check_owner("--alphas", self.n_alphas, (Method.LASSO, Method.ELASTIC_NET))
+        self._check_owner("--jobs", self.n_jobs, (Method.LASSO, Method.ELASTIC_NET))
         self._check_owner("--fdr", self.fdr, (Method.NABLASSO,))
         self._check_owner("--max-features", self.max_features, (Method.NABLASSO,))
         if self.fdr is not None and not 0 < self.fdr < 1:
@@ -131,7 +132,6 @@ class Settings:
         shared: dict[str, Any] = {
             "always_keep": data.encoding.expand(data.kept) or None,
             "feature_groups": partition,
-            "n_jobs": self.n_jobs,
             "random_state": self.seed,
         }
         if self.is_automatic:
@@ -147,6 +147,7 @@ class Settings:
             (self.kernel or KernelChoice("gaussian")).build(),
             alphas=self.n_alphas or N_ALPHAS,
             cv=self.n_folds or N_FOLDS,
+            n_jobs=self.n_jobs,
             **shared,
         )
 

@@ -159,7 +159,7 @@ Folds = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Folds of cross-validation; by default 5, with nablasso 10 under 400 rows.",
+        help="Folds of cross-validation; by default 5, with nablasso single rows.",
         rich_help_panel=MODEL,
     ),
 ]

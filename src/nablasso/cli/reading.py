@@ -163,7 +163,7 @@ def _validation(model: Any, call: Call) -> Validation | None:
 
 
 def _automatic_validation(model: Any, data: Data) -> Validation:
-    n, r2 = int(model.n_rows_searched_), float(model.loo_r2_)
+    r2 = float(model.loo_r2_)
     if data.has_classes:
-        return Validation(n, r2=r2)
-    return Validation(n, r2=r2, rmse=float(data.y.std(ddof=0)) * math.sqrt(max(1 - r2, 0.0)))
+        return Validation(None, r2=r2)
+    return Validation(None, r2=r2, rmse=float(data.y.std(ddof=0)) * math.sqrt(max(1 - r2, 0.0)))

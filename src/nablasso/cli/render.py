@@ -143,7 +143,7 @@ def _legend(result: Result) -> str:
     )
     sentences = {
         "Strength": f"typical slope, in {unit} per standard deviation of the column.",
-        "Folds": "share of the folds that rank the column among the selected.",
+        "Nats": "log evidence that leaving the column out would cost.",
         "p-value": "of having no influence given the other columns, on left-out rows.",
         "Certified": f"the duality gap proves that {problem} selects it too.",
         "Alternatives": "columns that predict as well in its place.",
@@ -180,6 +180,7 @@ def _detail_rows(result: Result) -> list[tuple[str, str]]:
         ("Always kept", listed(data.kept)),
     ]
     rows += [(label, text) for label, text in optional if text]
+    rows += [("Assumption", sentence) for sentence in result.assumptions]
     rows += [("Rows", remark) for remark in data.remarks]
     table = f"{len(data.y)} rows, {_columns(len(result.variables))} and the target"
     return [*rows, *_problem_rows(result), ("Table", table), ("Time", f"{result.seconds:.1f} s")]
@@ -225,7 +226,8 @@ def _validation_rows(result: Result) -> list[tuple[str, str]]:
         parts.append(f"log loss {validation.log_loss:.3g}")
     if validation.r2 is not None:
         parts.append(f"R2 {validation.r2:.3f}" + (" of the classes" if data.has_classes else ""))
-    return [("Validation error", f"{'; '.join(parts)} ({validation.n_folds} folds)")]
+    how = "each row left out" if validation.n_folds is None else f"{validation.n_folds} folds"
+    return [("Validation error", f"{'; '.join(parts)} ({how})")]
 
 
 def _problem_rows(result: Result) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ class Variable:
 class Validation:
     """How well left-out rows are predicted; None is what the method does not measure."""
 
-    n_folds: int
+    n_folds: int | None  # None: each row by itself
     r2: float | None = None
     rmse: float | None = None
     log_loss: float | None = None

@@ -114,7 +114,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self._unpack(X, searched, decision)
             read_outcome(self, searched, decision)
             outside = np.flatnonzero((weights > 0) & ((table.rows < 0) | (table.rows >= n)))
-            rest = Rest(X, np.asarray(y), outside, weights[outside] * n / table.total)
+            rest = Rest(X, np.asarray(y), outside, weights[outside] * n / searched.total)
             self._keep_functions(decision, narrow, rest)
         self._warn(decision)
 

@@ -272,6 +272,7 @@ def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> So
     U = P @ Y
     no_columns = Covariance(Linear(), np.empty((n, 0)), np.empty(0, dtype=np.intp), 0)
     value, units = Evidence(no_columns, Y, noise, known)._total(U, logdet, s, 1.0)
+    units = np.where(units > 0, units, 1.0)  # of a constant target
     return Solved(value, P, U, units, 1.0, None)
 
 

@@ -219,7 +219,7 @@ class FewRows:
         """
         ties = np.arange(len(groups)) if ties is None else ties
         m = int(ties.max(initial=-1)) + 1
-        if not m:
+        if not m or not self.Y.any():  # a constant target needs no group, not even a kept one
             return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0, 0)
         part = self.evidence(family).part(groups)
         centre = float(np.log(part.covariance.start()))
@@ -522,10 +522,14 @@ class FewRows:
         """Relatives of the groups, tied to their variance: the same evidence, no price for copies.
 
         Near copies join unless the price speaks against it, other relatives if it speaks for it.
+        What is kept by decree says nothing of its relatives.
         """
         if not len(model.groups):
             return model
         alike = self._likeness(model.groups)
+        kept = np.flatnonzero(np.isin(model.groups, self.kept))
+        alike[kept], alike[:, model.groups[kept]] = 0.0, 0.0
+        alike[kept, model.groups[kept]] = 1.0
         best = model
         for least in (self.rules.copy, *self.rules.relatives):
             tied = _tied(alike, model, least)

@@ -125,26 +125,25 @@ def _predictor(few: FewRows, model: Model) -> Predictor:
 def with_more_rows(predictor: Predictor, model: Model, blocks: Iterator[Block]) -> Predictor:
     """The same kernel and noise on further rows: ``(Z, y, weights)`` in blocks."""
     function = predictor.function
-    space = function.space
-    if not isinstance(space, RepresenterSpace):
-        return predictor
-    m = space.n_samples
-    G, c, size = np.zeros((m + 1, m + 1)), np.zeros(m + 1), 0.0
+    space = function.space if isinstance(function.space, RepresenterSpace) else None
+    m = 0 if space is None else space.n_samples
+    G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
     low, high = predictor.low, predictor.high
     for Z, y, weights in blocks:
         t = y if predictor.warp is None else predictor.warp(y)
         t = (t - predictor.mean) / predictor.deviation
-        K = space.kernel(Z[:, function.columns] * space.scales, space.X * space.scales)
-        K = np.column_stack([K, np.ones(len(K))])
+        K = np.ones((len(Z), m + 1))
+        if space is not None:
+            K[:, :m] = space.kernel(Z[:, function.columns] * space.scales, space.X * space.scales)
         G += K.T @ (weights[:, None] * K)
         c += K.T @ (weights * t)
-        size += float(weights.sum())
         low, high = min(low, float(y.min())), max(high, float(y.max()))
     ridge = np.zeros_like(G)
-    ridge[:m, :m] = float(np.exp(model.noise)) * space.gram
+    if space is not None:
+        ridge[:m, :m] = float(np.exp(model.noise)) * space.gram
     ridge.flat[:: m + 2] += 1e-9 * float(np.trace(G)) / (m + 1)
     u = cho_solve(cho_factor(G + ridge), c)
-    fitted = replace(function, intercept=float(u[m]), u=u[:m])
+    fitted = replace(function, intercept=float(u[m]), u=function.u if space is None else u[:m])
     return replace(predictor, function=fitted, low=low, high=high)
 
 
