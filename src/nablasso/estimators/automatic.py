@@ -24,6 +24,7 @@ from nablasso.estimators.outcome import describe, read_outcome
 from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.taught import rows_of
+from nablasso.estimators.validation import column_indices, group_labels
 from nablasso.exceptions import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
@@ -34,15 +35,20 @@ from nablasso.screening.rounds import WIDE, is_wide, narrowed
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
+from nablasso.search.grown import Grown, grow
+from nablasso.search.judgement import Kind
 from nablasso.search.rules import Rules
+from nablasso.search.together import AllRows
 from nablasso.solvers import Status
 from nablasso.spaces import RepresenterSpace
+from nablasso.streaming.sources import Arrays
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 ONE_THREAD = 500  # rows up to which one BLAS thread is faster than several
 N_FOLDS = 5
+LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
 @dataclass(eq=False, repr=False)
@@ -75,8 +81,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Loss of the certificate."""
 
     @abstractmethod
-    def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
-        """Remember what predicts."""
+    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
+        """Remember what predicts; ``rows`` are there where more of them than a factor holds are."""
 
     def summary(self) -> str:
         """The result in words."""
@@ -93,7 +99,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         table = self._table(X, y, weights)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         rules = Rules() if self.rules is None else self.rules
-        n = min(len(table.X), rules.few_rows)
+        whole = len(table.X) < rules.few_rows + LEAST_FRESH
+        n = len(table.X) if whole else rules.few_rows
         with threadpool_limits(1 if n <= ONE_THREAD else None, user_api="blas"):
             rows = self._rows(X, y, table, groups, rules, n)
             inner, narrow = self._screened(rows, table)
@@ -113,9 +120,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             searched = first_rows(narrow, n)
             self._unpack(X, searched, decision)
             read_outcome(self, searched, decision)
-            outside = np.flatnonzero((weights > 0) & ((table.rows < 0) | (table.rows >= n)))
-            rest = Rest(X, np.asarray(y), outside, weights[outside] * n / searched.total)
-            self._keep_functions(decision, narrow, rest)
+            self._scaler = table.scaler
+            everything = self._all_rows(X, y, weights, narrow, n)
+            self._keep_functions(decision, narrow, everything)
         self._warn(decision)
 
     def _rows(self, X: Array, y: Any, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
@@ -138,6 +145,46 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         if self.scoring is None:
             return rows
         return replace(rows, score=partial(fold_score, self, table, rows))
+
+    def _all_rows(self, X: Array, y: Any, weights: Array, table: Table, n: int) -> AllRows | None:
+        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        if n == len(table.X):
+            return None
+        order = np.argsort(table.rows, kind="stable")
+        order = order[table.rows[order] >= 0]
+        inside = int(np.sum(table.rows[order] < n))
+        n_fresh = min(FRESH, (len(order) - inside + 1) // 2)
+        fresh = order[inside : inside + n_fresh]
+        rest = np.append(order[:inside], order[inside + n_fresh :])
+        return AllRows(
+            X=X,
+            y=np.asarray(y, dtype=float),
+            weights=weights,
+            columns=table.columns,
+            centre=table.scaler.centre,
+            scale=table.scaler.scale,
+            fresh=fresh,
+            rest=rest,
+            shift=table.y_mean,
+        )
+
+    def _grown(self, rows: AllRows, y: Array, kind: Kind) -> Grown | None:
+        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide."""
+        own = (self.fdr, self.cv, self.scoring)
+        if any(one is not None for one in own) or self.kernel != "auto":
+            return None
+        labels = group_labels(self, self.feature_groups)
+        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        used = rows.weights > 0 if (rows.weights == 0).any() else slice(None)
+        return grow(
+            Arrays(rows.X[used], y[used], rows.weights[used]),
+            kind,
+            self.rules,
+            groups=[group for group in groups if len(group) > 1],
+            keep=column_indices(self, self.always_keep, "always_keep").tolist(),
+            max_columns=self.max_features,
+            time=None if self.time else False,
+        )
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
@@ -270,19 +317,6 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         targets = few.Y if self._loss().translates else few.targets
         return certify_selection(table, formulation, space.scales, list(targets.T))
-
-
-@dataclass(frozen=True)
-class Rest:
-    """The ``rows`` of ``X`` and ``y`` that were not searched, as they came.
-
-    ``weights`` of these rows are in units of which the searched rows have one each on average.
-    """
-
-    X: Array
-    y: Array
-    rows: Index
-    weights: Array
 
 
 def _precisions(few: FewRows) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,15 +10,24 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.automatic import AutomaticSelector, Rest
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
+from nablasso.estimators.outcome import read_all_rows
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.preparation import Table, check_weights, fair_rows, prepare
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
-from nablasso.search.predictor import BLOCK, predictor_of, with_more_rows
+from nablasso.search.predictor import Predictor, predictor_of
+from nablasso.search.together import (
+    AllRows,
+    Odds,
+    TermsAndLandmarks,
+    odds_of_all,
+    predictor_of_all,
+)
+from nablasso.spaces import Function
 
 Array = NDArray[np.float64]
 
@@ -125,24 +133,17 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
-        predictor = predictor_of(decision)
-        if len(rest.rows):
-            blocks = self._blocks(decision, table, rest)
-            predictor = with_more_rows(predictor, decision.model, blocks)
-        self._predictor = predictor.on_columns(table.columns)
-        self._scaler, self._y_mean = table.scaler, table.y_mean
-
-    def _blocks(
-        self, decision: Decision, table: Table, rest: Rest
-    ) -> Iterator[tuple[Array, Array, Array]]:
-        """All rows, standardised: those searched, then the rest."""
-        few, columns, scaler = decision.few, table.columns, table.scaler
-        yield few.X, few.targets[:, 0], few.weights
-        for start in range(0, len(rest.rows), BLOCK):
-            rows = rest.rows[start : start + BLOCK]
-            Z = (rest.X[np.ix_(rows, columns)] - scaler.centre[columns]) / scaler.scale[columns]
-            yield Z, rest.y[rows] - table.y_mean, rest.weights[start : start + BLOCK]
+    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
+        sample = predictor_of(decision)
+        self._predictor: Predictor | TermsAndLandmarks = sample.on_columns(table.columns)
+        self._y_mean = table.y_mean
+        if rows is None:
+            return
+        grown = self._grown(rows, rows.y, "auto")
+        self._predictor, joined = predictor_of_all(decision, grown, sample, rows)
+        self._y_mean = 0.0
+        if grown is not None:
+            read_all_rows(self, [grown], joined, self._predictor, rows)
 
 
 @document
@@ -207,9 +208,20 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, decision: Decision, table: Table, rest: Rest) -> None:
-        self._scaler = table.scaler
-        self._functions = [
+    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
+        self._functions: list[Function | Odds] = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
+        if rows is None:
+            return
+        grown, joined = [], np.empty(0, dtype=np.intp)
+        for k, target in enumerate(self._signed_targets(rows.y).T):
+            found = self._grown(rows, (target > 0).astype(float), "label")
+            function = self._functions[k]
+            if found is None or not isinstance(function, Function):
+                return
+            grown.append(found)
+            self._functions[k], own = odds_of_all(decision.few.rules, found, function, rows, target)
+            joined = np.union1d(joined, own).astype(np.intp)
+        read_all_rows(self, grown, joined, self._functions[0], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ from nablasso.reading import (
 from nablasso.regression.paired import paired
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
-from nablasso.spaces import RepresenterSpace
+from nablasso.search.grown import Grown
+from nablasso.search.together import AllRows, Odds, TermsAndLandmarks
+from nablasso.spaces import Function, RepresenterSpace
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 WEAK = 3.0  # nats: odds of about twenty to one
 NEGLIGIBLE = 0.05  # cross derivatives in deviations of the target that are not worth a sentence
 MAX_PAIRED = 15  # selected columns up to which pairs are looked at
+MAX_FRESH = 1000  # rows at which slopes are averaged
 MAX_ROWS = 300  # rows at which cross derivatives are averaged
 
 
@@ -71,6 +76,58 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     free = [g for g in model.groups if g not in few.kept]
     unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
     selector.selection_status_ = _status(selector, gain, unsure)
+
+
+def read_all_rows(
+    selector: Any,
+    grown: Sequence[Grown],
+    joined: Index,
+    predictor: TermsAndLandmarks | Odds | Function,
+    rows: AllRows,
+) -> None:
+    """What terms on all rows say takes the place of what the sample said.
+
+    ``joined`` columns were found by the sample alone. Slopes are those of the predictor at fresh
+    rows; the sample's certificate stands for columns that both found.
+    """
+    d = len(selector.support_)
+    found = np.union1d(
+        joined, np.concatenate([np.asarray(g.columns, dtype=np.intp) for g in grown])
+    )
+    sampled = selector.support_.copy()
+    selector.support_ = np.isin(np.arange(d), found)
+    selector.support_certified_ &= sampled == selector.support_
+    selector.importance_bounds_[~(sampled & selector.support_)] = 0.0, np.inf
+    selector.importance_bounds_[~selector.support_] = 0.0
+    evidence = np.where(np.isin(np.arange(d), joined), selector.evidence_, 0.0)
+    for one in grown:
+        for column, gain in one.gain.items():
+            evidence[column] = max(evidence[column], gain)
+    selector.evidence_ = evidence
+    selector.clear_by_[~selector.support_] = np.nan
+    Z, weights = rows.standardised(rows.fresh[:MAX_FRESH]), rows.weights[rows.fresh[:MAX_FRESH]]
+    p = weights / weights.sum()
+    unit = 1.0
+    if isinstance(predictor, TermsAndLandmarks):
+        y = rows.y[rows.fresh]
+        unit = float(y.std()) or 1.0
+        selector.loo_r2_, _ = _gain(y[:, None], predictor.residuals[:, None], predictor.weights)
+    norms = np.sqrt(p @ predictor.gradients(Z) ** 2) / unit
+    selector.feature_importances_ = np.where(selector.support_, norms, 0.0)
+    selector.n_rows_searched_ = int(np.sum(rows.weights > 0))
+    selector.family_ = "terms"
+    plain = {g.reason for g in grown if g.loss != "squares"}
+    selector.assumptions_ = [*sorted(plain)]
+    selector.runner_up_ = None
+    chosen = np.flatnonzero(selector.support_)
+    selector.interactions_ = []
+    if 2 <= len(chosen) <= MAX_PAIRED:
+        scaled = interactions(predictor, Z[:MAX_ROWS], p[:MAX_ROWS] / p[:MAX_ROWS].sum(), chosen)
+        selector.interactions_ = [(pair.a, pair.b, pair.strength / unit) for pair in scaled]
+    if not selector.support_.any():
+        selector.selection_status_ = "none found"
+    elif selector.selection_status_ in ("none found", "too few rows"):
+        selector.selection_status_ = "clear"
 
 
 def _status(selector: Any, gain: float, unsure: bool) -> str:

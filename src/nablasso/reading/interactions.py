@@ -16,13 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.reading.differences import Array, Moves, discrete_columns, moves, quotients
-from nablasso.spaces import Function
+
+
+class Smooth(Protocol):
+    """A function with gradients, of the columns of a table."""
+
+    def values(self, Z: Array) -> Array:
+        """Values at points."""
+
+    def gradients(self, Z: Array) -> Array:
+        """Gradients at points."""
 
 
 class Interaction(NamedTuple):
@@ -34,7 +43,7 @@ class Interaction(NamedTuple):
 
 
 def interactions(
-    function: Function,
+    function: Smooth,
     Z: Array,
     weights: Array,
     columns: Sequence[int] | NDArray[np.intp],
@@ -44,7 +53,7 @@ def interactions(
 
     Parameters
     ----------
-    function : Function
+    function : object with values and gradients
     Z : array, shape (n, d)
         Points in the units of the function; the result is per unit of both columns.
     weights : array, shape (n,)
@@ -83,7 +92,7 @@ def interactions(
 
 
 def _second_differences(
-    function: Function, Z: Array, first: Moves, second: Moves
+    function: Smooth, Z: Array, first: Moves, second: Moves
 ) -> tuple[Array, Array]:
     """Quotients along ``first`` of quotients along ``second``, (s, n), and their shares."""
 

@@ -45,18 +45,18 @@ def held_out(
     X = check_new_data(model, X)
     y, weights = np.asarray(y), check_weights(sample_weight, len(X))
     if isinstance(model, AutomaticSelector):
-        left_out = _class_leave_one_out if is_classifier(model) else _leave_one_out
-        return left_out(model, X, y, weights)
+        if is_classifier(model):
+            return _class_leave_one_out(model, X, y, weights)
+        return _leave_one_out(model)
     return _folds(model, X, y, weights)
 
 
-def _leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOut:
-    """The residuals that the fit kept, in the order of its table."""
-    table = prepare(X, np.asarray(y, float), weights, standardize=True, centre_y=True)
-    predicted = model._predictor.left_out
-    n = len(predicted)
-    observed = table.y[:n] + table.y_mean
-    return _numbers(observed, predicted + table.y_mean, table.weights[:n], LEAVE_ONE_OUT)
+def _leave_one_out(model: Any) -> HeldOut:
+    """The left-out predictions that the fit kept."""
+    predictor, mean = model._predictor, model._y_mean
+    return _numbers(
+        predictor.observed + mean, predictor.left_out + mean, predictor.weights, LEAVE_ONE_OUT
+    )
 
 
 def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOutClasses:

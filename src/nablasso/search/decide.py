@@ -138,17 +138,23 @@ def _searched(best: Decision, suspicion: Suspicion) -> Decision:
 
 def finished(best: Decision) -> Decision:
     """Tuned, pruned and grown on all rows; with copies; tuned to the end."""
-    few, model, small = best.rows, best.model, best.few
-    if len(few.X) > len(small.X) and len(model.groups):
-        near = model.price + few.rules.copy_nats
-        rivals = [m for m in best.tried if m.same_groups(model) and m.price < near]
-        rivals = [m for m in rivals if m.family != model.family][:1]
-        tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
-        model = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
-        model, joined = few.check(model, trusted=best.model.groups)
-        best = replace(best, clear=best.clear | joined)
-    model = few.with_copies(model)
+    few, small = best.rows, best.few
+    if len(few.X) > len(small.X) and len(best.model.groups):
+        best = on_more_rows(best)
+    model = few.with_copies(best.model)
     return replace(best, few=few, model=_tuned_to_the_end(few, small, model, best.tried))
+
+
+def on_more_rows(best: Decision) -> Decision:
+    """Tuned, pruned and grown again from there; columns that join must pass the check too."""
+    few, model = best.rows, best.model
+    near = model.price + few.rules.copy_nats
+    rivals = [m for m in best.tried if m.same_groups(model) and m.family != model.family]
+    rivals = [m for m in rivals if m.price < near][:1]
+    tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
+    better = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
+    better, joined = few.check(better, trusted=model.groups)
+    return replace(best, few=few, model=better, clear=best.clear | joined)
 
 
 def _tuned_to_the_end(

@@ -4,31 +4,25 @@ r"""The predictor: the model that was decided on, back in the units of the targe
 explained, ``t`` the warp if any, and ``e`` the left-out residuals, over which is averaged (without
 a warp that is the plain mean). Predictions stay within one range of the targets seen: polynomials
 of far points say nothing.
-
-Rows beyond those of the n x n factor enter by landmarks: with the rows of the factor as centres,
-``(K_ml W K_lm + r K_mm) u = K_ml W y`` over all rows ``l``, in blocks, O(n m^2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.search.assumptions import Assumption, Warp
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.few import FewRows, Model
-from nablasso.spaces import Function, RepresenterSpace
+from nablasso.spaces import Function
 
 Array = NDArray[np.float64]
 
 SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
-BLOCK = 4096
 RIVALS = ("quadratic", "cubic", "Gaussian", "bent pairs")  # of a warp, on the target itself
 
 
@@ -37,7 +31,7 @@ class Predictor:
     """Values, gradients and errors of a fitted function of standardised inputs.
 
     ``residuals`` (n,) are left-out ones in the units of ``function``, ``left_out`` the predictions
-    in those of the target; ``low`` and ``high`` bound the targets seen.
+    in those of the target, ``observed``; ``low`` and ``high`` bound the targets seen.
     """
 
     function: Function
@@ -46,6 +40,7 @@ class Predictor:
     residuals: Array
     weights: Array
     left_out: Array
+    observed: Array
     low: float
     high: float
     warp: Warp | None = None
@@ -114,37 +109,10 @@ def _predictor(few: FewRows, model: Model) -> Predictor:
         residuals,
         few.weights / few.weights.sum(),
         y,
+        y,
         float(y.min()),
         float(y.max()),
         few.assumption.warp,
     )
     left_out = made._back(mean + deviation * (few.Y[:, 0] - residuals))
     return replace(made, left_out=left_out)
-
-
-def with_more_rows(predictor: Predictor, model: Model, blocks: Iterator[Block]) -> Predictor:
-    """The same kernel and noise on further rows: ``(Z, y, weights)`` in blocks."""
-    function = predictor.function
-    space = function.space if isinstance(function.space, RepresenterSpace) else None
-    m = 0 if space is None else space.n_samples
-    G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
-    low, high = predictor.low, predictor.high
-    for Z, y, weights in blocks:
-        t = y if predictor.warp is None else predictor.warp(y)
-        t = (t - predictor.mean) / predictor.deviation
-        K = np.ones((len(Z), m + 1))
-        if space is not None:
-            K[:, :m] = space.kernel(Z[:, function.columns] * space.scales, space.X * space.scales)
-        G += K.T @ (weights[:, None] * K)
-        c += K.T @ (weights * t)
-        low, high = min(low, float(y.min())), max(high, float(y.max()))
-    ridge = np.zeros_like(G)
-    if space is not None:
-        ridge[:m, :m] = float(np.exp(model.noise)) * space.gram
-    ridge.flat[:: m + 2] += 1e-9 * float(np.trace(G)) / (m + 1)
-    u = cho_solve(cho_factor(G + ridge), c)
-    fitted = replace(function, intercept=float(u[m]), u=function.u if space is None else u[:m])
-    return replace(predictor, function=fitted, low=low, high=high)
-
-
-Block = tuple[Array, Array, Array]

@@ -1,0 +1,203 @@
+r"""More rows than an n x n factor holds: terms on all of them, and what a sample's kernel adds.
+
+Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
+grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
+many columns at once, which terms cannot. Two questions are put to *fresh* rows, on which the
+sample's kernel was not tuned:
+
+* **Columns that only the sample found** join if its function explains what the terms leave over:
+  with ``e`` the residuals of the terms and ``g`` the difference of the two predictions,
+  ``e^2 - (e - a g)^2``, ``a`` at its best and positive, must be clearly positive.
+* **Landmarks**: ridge regression of ``e`` over all other rows on the sample's kernel,
+  ``(K_ml K_lm + r K_mm) u = K_ml e``, O(n m^2), is added to the terms if fresh rows are clearly
+  better predicted with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from nablasso.regression.paired import paired
+from nablasso.search.decide import Decision
+from nablasso.search.grown import Grown
+from nablasso.search.predictor import Predictor
+from nablasso.search.rules import Rules
+from nablasso.spaces import Function, RepresenterSpace
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+WORK = 3e10  # products of the landmarks' sums
+LANDMARKS = (300, 1000)
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """Rows as they came, and where the sample's inputs are among them.
+
+    Column ``a`` of the sample is column ``columns[a]`` here, ``(X - centre) / scale`` its units;
+    ``fresh`` are rows outside the sample and ``rest`` the other rows of a fair sample of all, in an
+    order that means nothing, the sample first; ``shift`` is added to the sample's targets.
+    """
+
+    X: Array
+    y: Array
+    weights: Array
+    columns: Index
+    centre: Array
+    scale: Array
+    fresh: Index
+    rest: Index
+    shift: float = 0.0
+
+    def standardised(self, rows: Index) -> Array:
+        """Inputs of some rows in the units of the sample, all columns."""
+        return np.asarray((self.X[rows] - self.centre) / self.scale)
+
+
+@dataclass(frozen=True)
+class TermsAndLandmarks:
+    """What predicts from many rows: terms of raw inputs plus a function of standardised ones.
+
+    Without terms the mean stands for them. ``residuals`` of fresh rows, ``left_out`` the
+    predictions there and ``observed`` their targets.
+    """
+
+    terms: Grown | float
+    landmarks: Function | None
+    centre: Array
+    scale: Array
+    residuals: Array
+    weights: Array
+    left_out: Array
+    observed: Array
+
+    def values(self, Z: Array) -> Array:
+        """Predictions at standardised points."""
+        terms = _predicted(self.terms, Z * self.scale + self.centre)
+        return terms if self.landmarks is None else terms + self.landmarks.values(Z)
+
+    def gradients(self, Z: Array) -> Array:
+        """Their gradients per standardised unit."""
+        slopes = np.zeros(Z.shape)
+        if isinstance(self.terms, Grown):
+            slopes += self.terms.gradient(Z * self.scale + self.centre) * self.scale
+        return slopes if self.landmarks is None else slopes + self.landmarks.gradients(Z)
+
+    def interval(self, Z: Array, half: float) -> Array:
+        """Ends (m, 2) of the prediction ``-+ half``."""
+        y = self.values(Z)
+        return np.column_stack([y - half, y + half])
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Log-odds from many rows: those of the terms, of the sample, or their mean."""
+
+    terms: Grown | None
+    sample: Function | None
+    centre: Array
+    scale: Array
+
+    def values(self, Z: Array) -> Array:
+        """Log-odds at standardised points."""
+        parts = [] if self.sample is None else [self.sample.values(Z)]
+        if self.terms is not None:
+            parts.append(self.terms.predictor(Z * self.scale + self.centre))
+        return np.asarray(np.mean(parts, axis=0))
+
+    def gradients(self, Z: Array) -> Array:
+        """Their gradients per standardised unit."""
+        parts = [] if self.sample is None else [self.sample.gradients(Z)]
+        if self.terms is not None:
+            parts.append(self.terms.state.slopes(Z * self.scale + self.centre) * self.scale)
+        return np.asarray(np.mean(parts, axis=0))
+
+
+def predictor_of_all(
+    decision: Decision, terms: Grown | None, sample: Predictor, rows: AllRows
+) -> tuple[TermsAndLandmarks, Index]:
+    """What predicts from all rows, and the columns that only the sample found and that join.
+
+    ``sample`` predicts from the decision's rows alone.
+    """
+    base = float(rows.weights @ rows.y / rows.weights.sum()) if terms is None else terms
+    function = sample.on_columns(rows.columns).function
+    extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
+    fresh, clearly = rows.fresh, decision.few.rules.clearly
+    Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
+    plain = _predicted(base, rows.X[fresh])
+    other = sample.values(Z[:, rows.columns]) + rows.shift
+    joins = terms is None or _explains(y - plain, other - plain, weights, clearly)
+    landmarks = None
+    if len(function.columns) and (joins or not len(extra)):
+        tried = _landmarks(decision, base, function, rows, rows.rest)
+        gain = paired((y - plain) ** 2 - (y - plain - tried.values(Z)) ** 2, weights)
+        landmarks = tried if terms is None or gain.mean > clearly * gain.error else None
+    left_out = plain if landmarks is None else plain + landmarks.values(Z)
+    if landmarks is not None:  # what fresh rows agreed to is fitted on them too
+        landmarks = _landmarks(decision, base, function, rows, np.append(fresh, rows.rest))
+    p = weights / weights.sum()
+    made = TermsAndLandmarks(base, landmarks, rows.centre, rows.scale, y - left_out, p, left_out, y)
+    return made, extra if joins else extra[:0]
+
+
+def odds_of_all(
+    rules: Rules, terms: Grown, sample: Function, rows: AllRows, labels: Array
+) -> tuple[Odds, Index]:
+    """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
+    extra = np.setdiff1d(sample.columns, terms.columns)
+    Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
+    candidates = [
+        Odds(terms, None, rows.centre, rows.scale),
+        Odds(terms, sample, rows.centre, rows.scale),
+        Odds(None, sample, rows.centre, rows.scale),
+    ]
+    losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
+    best = int(np.argmin([float(weights @ loss) for loss in losses]))
+    gain = paired(losses[0] - losses[best], weights)
+    if len(extra) and not gain.mean > rules.clearly * gain.error:
+        best = 0
+    return candidates[best], extra if best else extra[:0]
+
+
+def _predicted(terms: Grown | float, X: Array) -> Array:
+    return terms.predict(X) if isinstance(terms, Grown) else np.full(len(X), terms)
+
+
+def _explains(e: Array, g: Array, weights: Array, clearly: float) -> bool:
+    """Whether a multiple of ``g`` is clearly in ``e``."""
+    size = float(weights @ g**2)
+    a = float(weights @ (e * g)) / size if size > 0 else 0.0
+    gain = paired(e**2 - (e - a * g) ** 2, weights)
+    return a > 0 and gain.mean > clearly * gain.error
+
+
+def _landmarks(
+    decision: Decision, terms: Grown | float, function: Function, rows: AllRows, used: Index
+) -> Function:
+    """The sample's kernel on what the terms leave over at some rows."""
+    space, columns = function.space, function.columns
+    assert isinstance(space, RepresenterSpace)
+    wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
+    more = rows.rest[len(rows.rest) - max(wanted - len(space.X), 0) :]  # beyond the sample
+    X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
+    centres = RepresenterSpace(space.kernel, X, space.scales)
+    m = len(X)
+    G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
+    for start in range(0, len(used), BLOCK):
+        part = used[start : start + BLOCK]
+        Z, w = rows.standardised(part)[:, columns], rows.weights[part]
+        K = np.column_stack([space.kernel(Z * space.scales, X * space.scales), np.ones(len(Z))])
+        G += K.T @ (w[:, None] * K)
+        c += K.T @ (w * (rows.y[part] - _predicted(terms, rows.X[part])))
+    ridge = np.zeros_like(G)
+    ridge[:m, :m] = float(np.exp(decision.model.noise)) * centres.gram
+    ridge.flat[:: m + 2] += 1e-9 * float(np.trace(G)) / (m + 1)
+    u = cho_solve(cho_factor(G + ridge), c)
+    return Function(float(u[m]), columns, centres, u[:m])
