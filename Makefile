@@ -17,7 +17,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test nightly browser lint format bench docs clean
+.PHONY: help demo test nightly matrix browser lint format bench docs clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -35,6 +35,9 @@ test: lint ## Check style and types, run the quick tests
 
 nightly: $(VENV)/.installed-interop lint ## As test, with the slow tests and coverage
 	$(PYTEST) --cov --cov-report=term
+
+matrix: ## The quick tests at the oldest and newest versions, on 1 and 2 threads, on two processors
+	@WORKERS=$(WORKERS) $(PYTHON) .ci/matrix.py $(TESTS)
 
 browser: $(VENV)/.installed-browser ## Test the report in a real browser
 	@{ { command -v chromium || command -v chromium-browser || command -v google-chrome; } && \
@@ -64,7 +67,7 @@ docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
 	@echo "The documentation is in docs/_build/html/index.html"
 
 clean: ## Remove everything that these targets made
-	rm -rf $(VENV) build dist src/*.egg-info .coverage .coverage.* htmlcov demo-report.html
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest build dist src/*.egg-info .coverage .coverage.* htmlcov demo-report.html
 	rm -rf docs/_build docs/auto_examples docs/backreferences docs/generated
 	rm -f docs/sg_execution_times.rst
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

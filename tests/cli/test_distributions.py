@@ -30,18 +30,19 @@ def cheap(monkeypatch):
         monkeypatch.setattr(distributions, name, Cheap)
 
 
-def test_a_density_of_one_column(run, csv, table, tmp_path):
+def test_a_density_of_one_column(run, csv, tmp_path):
     out = tmp_path / "density.png"
     outcome = run("density", csv, "curved", "--cv", "2", "--out", out)
     assert (outcome.code, outcome.err) == (0, "")
     assert "The density of curved predicts left-out rows " in " ".join(outcome.out.split())
     assert out.read_bytes().startswith(b"\x89PNG")
-    content = json.loads(run("density", csv, "curved", "--cv", "2", "--json").out)
+    path = tmp_path / "density.skops"
+    content = json.loads(run("density", csv, "curved", "--cv", "2", "--json", "--save", path).out)
     shares = [float(share) for share in content["quantiles"]]
     places = list(content["quantiles"].values())
-    model = PSDDensityCV(cv=2, **CHEAP).fit(table[["curved"]])
+    model = load(path)  # not a fit of our own: two fits agree to their tolerance only
     below = [model.integrate([[-np.inf, x]]) for x in places]
-    np.testing.assert_allclose(below, shares, atol=1e-6)
+    np.testing.assert_allclose(below, shares, atol=1e-4)  # the closed form cancels ten digits
     assert content["held_out_log_likelihood"] == pytest.approx(model.best_score_)
 
 

@@ -70,7 +70,7 @@ def test_too_few_to_select_is_said_with_numbers():
 def test_more_columns_than_rows_and_constant_ones():
     X, y, true = problem(n=60, d=90, relevant=8)
     X[:, ~true] = np.where(np.arange((~true).sum()) == 0, 7.0, X[:, ~true])
-    fitted = selector(LassoCV(alphas=10, cv=3), fdr=0.3).fit(X, y)
+    fitted = selector(LassoCV(alphas=np.geomspace(1.0, 0.01, 10), cv=3), fdr=0.3).fit(X, y)
     assert fitted.support_[true].mean() >= 0.5
     assert fitted.knockoff_statistics_[np.flatnonzero(~true)[0]] == 0.0
 

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from nablasso import DerivativeLasso, DerivativeLassoCV, NablassoRegressor, StabilitySelection
 
-CHEAP = {"alpha": 0.02, "ridge": 1e-2, "tol": 1e-3}
-CHEAP_CV = {"alphas": (0.01, 1.0), "ridges": (1e-2,), "tol": 1e-2}
+CHEAP = {"alpha": 0.2, "ridge": 1e-2, "tol": 1e-5}
+CHEAP_CV = {"alphas": (0.2, 0.4), "ridges": (1e-2,), "tol": 1e-5}
 
 
 @pytest.fixture(autouse=True)

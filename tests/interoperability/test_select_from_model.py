@@ -25,7 +25,7 @@ from nablasso import (
 from nablasso.kernels import Polynomial
 
 SMALLEST = np.finfo(float).tiny
-CHEAP = {"alpha": 0.02, "ridge": 1e-2, "tol": 1e-3}
+CHEAP = {"alpha": 0.2, "ridge": 1e-2, "tol": 1e-5}
 SELECTORS = [
     DerivativeLasso("polynomial", **CHEAP),
     DerivativeGroupLasso("polynomial", feature_groups=[[0, 2], [1], [3], [4, 5]], **CHEAP),

@@ -34,7 +34,7 @@ ALL_LOSSES = (
 )
 each_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 numbers = st.floats(-20, 20)
 steps = st.floats(1e-3, 1e3)
 

@@ -16,7 +16,7 @@ def make(seed=0, m=5, d=2, q=2):
     return PSDModel(bumps, rng.normal(size=(m, q)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(-8, 8), st.floats(0.01, 100))
 def test_never_negative_anywhere(seed, log_size, spread):
     """Whatever B is, and however near it is to singular."""

@@ -121,7 +121,8 @@ class Oracle:
 
     def psd(self) -> tuple[cp.Expression, cp.Expression]:
         A = cp.Variable((len(self.V), len(self.V)), PSD=True)
-        self.penalty += L1 * cp.trace(A) + L2 / 2 * cp.sum_squares(A)
+        # cp.vec: CVXPY 1.5 to 1.8 square the entries of a symmetric variable wrongly
+        self.penalty += L1 * cp.trace(A) + L2 / 2 * cp.sum_squares(cp.vec(A, order="F"))
         features = self.at_grid @ self.lift
         W = (features.T * self.measure) @ features
         return cp.sum(cp.multiply(self.V, A @ self.V), axis=0), cp.sum(cp.multiply(A, W))

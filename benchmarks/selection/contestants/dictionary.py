@@ -59,10 +59,12 @@ class DictionaryLasso(Ranker):
     def scores(self, question: Question) -> Array:
         """Largest coefficient among the monomials of a column."""
         Phi, touches = dictionary(question.X)
+        y = question.signed - question.signed.mean()
+        penalties = np.max(np.abs(Phi.T @ y)) / len(y) * np.logspace(0, -2, 50)
         folds = KFold(5, shuffle=True, random_state=question.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LassoCV(alphas=50, cv=folds, eps=1e-2, max_iter=2000)
+            model = LassoCV(alphas=penalties, cv=folds, max_iter=2000)
             return largest_coefficient(model.fit(Phi, question.signed).coef_, touches)
 
 
