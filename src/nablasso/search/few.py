@@ -447,7 +447,8 @@ class FewRows:
             part, looks = self.evidence(model.family).part(model.groups), []
             hopeless = 2 * self._hopeless
             for g in free:
-                if not self.classes and self._without(part, model, g) - model.value > hopeless:
+                measured = self.classes or self.folds is not None
+                if not measured and self._without(part, model, g) - model.value > hopeless:
                     looks.append((np.inf, model))
                     continue
                 groups, x = model.without(g)
@@ -494,15 +495,18 @@ class FewRows:
         """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
         found: dict[int, float] = {}
         part, n_ties = self.evidence(model.family).part(model.groups), len(model.logs)
-        shared = n_ties == 1 < len(model.groups)
+        shared = model.paid > n_ties  # one variance for groups that are no copies
+        r = float(np.exp(model.noise))
+        value = part.value(model.variances, r)
         ties = np.arange(len(model.groups)) if shared else model.ties
         for tie in range(int(ties.max(initial=-1)) + 1):
             inside = ties == tie
             if np.isin(model.groups[inside], self.kept).any():
                 continue
             v = np.where(inside, 0.0, model.variances)
-            lost = part.value(v, float(np.exp(model.noise))) - model.value
-            saved = self.cost(n_ties, n_ties) - self.cost(n_ties - 1, n_ties - 1)
+            lost = part.value(v, r) - value
+            fewer = self.cost(model.paid - 1, n_ties if shared else n_ties - 1)
+            saved = self.cost(model.paid, n_ties) - fewer
             if not shared and len(self.X) <= self.rules.walked_rows:
                 rest, logs = np.flatnonzero(~inside), np.delete(model.logs, tie)
                 again = self.tune(

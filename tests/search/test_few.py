@@ -1,0 +1,455 @@
+"""Models on an n x n factor: price, tuning, dropping, joining, checking, copies, functions."""
+
+from dataclasses import replace
+from math import comb, log
+
+import numpy as np
+import pytest
+
+from nablasso.kernels import Matern52
+from nablasso.search.assumptions import Assumption
+from nablasso.search.families import FAMILIES, Family
+from nablasso.search.few import Model
+from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
+from tests.search.rows import draw, few_rows
+
+LINEAR, QUADRATIC, ADDITIVE = FAMILIES[0], FAMILIES[1], FAMILIES[3]
+GAUSSIAN = FAMILIES[6]
+N, D = 60, 5
+
+
+def index(*groups):
+    return np.array(groups, dtype=np.intp)
+
+
+def gram_of(rows, model):
+    """The covariance over its unit, by the family's kernel of columns."""
+    columns = np.flatnonzero(np.isin(rows.labels, model.groups))
+    variance = dict(zip(model.groups.tolist(), model.variances, strict=True))
+    v = np.array([variance[g] for g in rows.labels[columns]])
+    X = rows.X[:, columns]
+    kernel, scales = model.family.fitted(X, rows.weights, v)
+    return kernel(X * scales, X * scales), (kernel, columns, scales)
+
+
+# -------------------------------------------------------------------------- the price
+
+
+@pytest.mark.parametrize("family", [QUADRATIC, ADDITIVE, GAUSSIAN], ids=lambda f: f.name)
+def test_the_price_by_hand(family):
+    rows = draw(weights=np.linspace(0.5, 1.5, N))
+    model = rows.tune(family, index(2, 0))
+    K, _ = gram_of(rows, model)
+    noise = np.diag(1 / rows.weights)
+    A = K + np.exp(model.noise) * noise
+    evidence = best_log_evidence(A, rows.Y[:, 0]) - best_log_evidence(noise, rows.Y[:, 0])
+    centre = log(rows.evidence(family).covariance.part(model.groups).start())
+    prior = 0.5 * np.sum(((model.logs - centre) / rows.rules.spread) ** 2)
+    assert model.value == pytest.approx(prior - evidence, rel=1e-5)
+    assert model.price == pytest.approx(model.value + log(N) + log(comb(D, 2)) + log(3))
+
+
+def test_nothing_selected_is_zero():
+    rows = draw()
+    for family in FAMILIES:
+        model = rows.smallest(family)
+        assert (model.value, model.price) == (0.0, 0.0)
+        assert not len(model.groups)
+    assert rows.cost(0) == 0.0
+
+
+def test_what_groups_cost():
+    rows = draw()
+    assert rows.cost(3) == pytest.approx(1.5 * log(N) + log(comb(5, 3)) + log(4))
+    assert rows.cost(3, 1) == pytest.approx(0.5 * log(N) + log(comb(5, 3)) + log(4))
+    kept = replace(rows, kept=index(1, 4))  # paid for by their variances alone
+    assert kept.cost(2) == pytest.approx(log(N))
+    assert kept.cost(3) == pytest.approx(1.5 * log(N) + log(comb(3, 1)) + log(2))
+    picked = replace(rows, looked=1000)
+    assert picked.cost(2) == pytest.approx(log(N) + log(comb(1000, 2)) + log(3))
+
+
+def objective(rows, family, x):
+    """Minus the log evidence of the first three groups, and the prior of its variances."""
+    part = rows.evidence(family).part(index(0, 1, 2))
+    away = (x[:-1] - log(part.covariance.start())) / rows.rules.spread
+    return part.value(np.exp(x[:-1]), float(np.exp(x[-1]))) + 0.5 * float(away @ away)
+
+
+def test_tuning_finds_a_stationary_point():
+    rows = draw(noise=0.3)
+    for family in (QUADRATIC, GAUSSIAN):
+        model = rows.tune(family, index(0, 1, 2), steps=200, tolerance=1e-12)
+        for i in range(4):
+            for step in (-0.3, 0.3):
+                x = model.x
+                x[i] += step
+                assert objective(rows, family, x) > model.value
+        assert objective(rows, family, model.x) == pytest.approx(model.value)
+
+
+def test_a_plateau_of_no_noise_is_left():
+    """Started from almost no noise, the noise of the data is found."""
+    rows = draw(noise=1.0)
+    start = np.append(np.zeros(3), -17.0)
+    model = rows.tune(QUADRATIC, index(0, 1, 2), start, steps=30)
+    fresh = rows.tune(QUADRATIC, index(0, 1, 2), steps=30)
+    assert model.value == pytest.approx(fresh.value, abs=0.1)
+
+
+def test_targets_add_up():
+    rows = draw()
+    twice = few_rows(rows.X, np.column_stack([rows.Y, 3 - rows.Y]), standardise=False)
+    one, two = (
+        few.evidence(QUADRATIC).part(index(0, 1)).value(np.ones(2), 0.2) for few in (rows, twice)
+    )
+    assert two == pytest.approx(2 * one)
+
+
+# -------------------------------------------------------------------------- propose
+
+
+def test_proposals_are_the_cut_of_least_price():
+    rows = draw()
+    for price, family, groups, x in rows.proposals():
+        assert family.walks
+        v, r = np.exp(x[:-1]), float(np.exp(x[-1]))
+        part = rows.evidence(family).part(groups)
+        assert price == pytest.approx(part.value(v, r) + rows.cost(len(groups)))
+        assert len(groups) < 2 or price <= (
+            rows.evidence(family).part(groups[:-1]).value(v[:-1], r) + rows.cost(len(groups) - 1)
+        )
+    found = {family.name: set(groups.tolist()) for _, family, groups, _ in rows.proposals()}
+    assert {0, 1, 2} <= found["quadratic"]
+    assert set(found) == {family.name for family in FAMILIES if family.walks}
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_proposals_have_what_is_kept_and_no_more_than_allowed(most):
+    rows = replace(draw(), kept=index(4), most=most)
+    for _, _, groups, _ in rows.proposals():
+        assert 4 in groups
+        assert most is None or len(groups) <= most
+
+
+# -------------------------------------------------------------------------- price
+
+
+def test_idle_groups_are_dropped_and_kept_ones_stay():
+    rows = draw()
+    model = rows.backward(rows.tune(QUADRATIC, np.arange(D)))
+    assert sorted(model.groups) == [0, 1, 2]
+    kept = replace(rows, kept=index(4))
+    model = kept.backward(kept.tune(QUADRATIC, np.arange(D)))
+    assert sorted(model.groups) == [0, 1, 2, 4]
+
+
+def test_backward_goes_down_to_what_is_allowed():
+    rows = replace(draw(), most=2)
+    model = rows.backward(rows.tune(QUADRATIC, np.arange(D)))
+    assert 0 < len(model.groups) <= 2
+
+
+def test_noise_is_dropped_altogether():
+    rng = np.random.default_rng(3)
+    rows = few_rows(rng.normal(size=(N, D)), rng.normal(size=N))
+    model = rows.backward(rows.tune(QUADRATIC, np.arange(D)))
+    assert not len(model.groups)
+    assert model.price == 0.0
+
+
+@pytest.mark.parametrize("family", [QUADRATIC, GAUSSIAN], ids=lambda f: f.name)
+def test_what_the_evidence_asks_for_joins(family):
+    rows = draw()
+    start = rows.tune(family, index(0, 1))
+    model = rows.forward(start)
+    assert sorted(model.groups) == [0, 1, 2]
+    assert model.price < start.price
+    assert rows.forward(model) is model
+    full = replace(rows, most=2)
+    assert full.forward(start) is start
+    nothing = rows.smallest(family)
+    assert rows.forward(nothing) is nothing
+
+
+def test_families_on_the_same_groups():
+    rows = draw()
+    model = rows.tune(QUADRATIC, index(2, 1, 0))
+    found = rows.families_on(model, [model])
+    assert [one.family.name for one in found] == [family.name for family in FAMILIES]
+    assert found[1] is model
+    assert all(one.same_groups(model) for one in found)
+    assert min(found, key=lambda one: one.price).family is QUADRATIC
+
+
+# -------------------------------------------------------------------------- check
+
+
+def jumps():
+    """A step in one column; a Gaussian kernel misfits there, and an idle column gains."""
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, size=(80, 6))
+    return few_rows(X, np.sign(X[:, 0]) + 0.05 * rng.normal(size=80))
+
+
+def test_the_check_drops_what_only_misfit_wants():
+    rows = jumps()
+    alone, both = rows.tune(GAUSSIAN, index(0)), rows.tune(GAUSSIAN, index(0, 5))
+    assert both.price < alone.price - 3  # the price alone would take it
+    model, clear = rows.check(both)
+    assert model.groups.tolist() == [0]
+    assert set(clear) == {0}
+    assert clear[0] > rows.rules.clearly
+
+
+def test_the_check_in_numbers():
+    """Left-out rows really left out, with and without a group."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    rows = few_rows(X, X[:, 0] + 0.45 * X[:, 1] + rng.normal(size=40))
+    model = rows.tune(LINEAR, index(0, 1), steps=100)
+    found, clear = rows.check(model)
+
+    def errors(one):
+        K, _ = gram_of(rows, one)
+        A = K + np.exp(one.noise) * np.eye(40)
+        solved = rows.solved(one)
+        rest = [left_out(A, K, rows.Y[:, 0], float(solved.units[0]), index(i)) for i in range(40)]
+        residuals = np.array([float(e[0]) for e, _ in rest])
+        variances = np.array([float(v[0, 0]) for _, v in rest])
+        return np.abs(residuals), -0.5 * np.log(variances) - 0.5 * residuals**2 / variances
+
+    own, without = errors(model), errors(rows.tune(LINEAR, *model.without(1), steps=10))
+
+    def in_errors(change):
+        return change.mean() / (change.std() / np.sqrt(len(change)))
+
+    expected = max(in_errors(without[0] - own[0]), in_errors(own[1] - without[1]))
+    if without[0].sum() > (1 + rows.rules.tenth) * own[0].sum():
+        expected = max(expected, rows.rules.clearly)
+    if expected >= rows.rules.clearly:
+        assert clear[1] == pytest.approx(expected, rel=1e-3)
+    else:
+        assert 1 not in found.groups
+
+
+def test_folds_and_scores_of_the_check():
+    folds = [np.arange(0, 30), np.arange(30, 60)]
+    rows = replace(draw(), folds=folds)
+    full = rows.tune(QUADRATIC, index(0, 1, 2, 3))
+    model, _ = rows.check(full)
+    assert sorted(model.groups) == [0, 1, 2]
+    seen = []
+
+    def blind(residuals, fold):
+        seen.append((len(residuals), fold.tolist()))
+        return 1.0
+
+    nothing, clear = replace(rows, score=blind).check(full)
+    assert not len(nothing.groups)
+    assert clear == {}
+    assert {tuple(fold) for _, fold in seen} == {tuple(fold) for fold in folds}
+
+
+def test_groups_that_are_kept_or_trusted_are_not_checked():
+    rows = replace(draw(), kept=index(4))
+    model = rows.tune(QUADRATIC, np.arange(D))
+    found, clear = rows.check(model, trusted=index(3))
+    assert {3, 4} <= set(found.groups.tolist())
+    assert set(clear) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("family", [QUADRATIC, GAUSSIAN], ids=lambda f: f.name)
+def test_what_a_group_is_worth_is_what_its_absence_costs(family):
+    rows = draw(noise=0.5)
+    model = rows.tune(family, index(0, 1, 2))
+    worth = rows.worth(model)
+    for position, group in enumerate(model.groups):
+        without = rows.tune(family, *model.without(position), steps=10)
+        assert worth[int(group)] == pytest.approx(without.price - model.price)
+    assert 0 not in replace(rows, kept=index(0)).worth(model)
+
+
+def test_what_a_group_is_worth_where_all_share_a_variance():
+    rows = draw(noise=0.5)
+    shared = rows.tune(LINEAR, index(0, 2), ties=index(0, 0), paid=2)
+    worth = rows.worth(shared)
+    v, r = shared.variances, float(np.exp(shared.noise))
+    part = rows.evidence(LINEAR).part(shared.groups)
+    for position in (0, 1):
+        without = v.copy()
+        without[position] = 0.0
+        lost = part.value(without, r) - part.value(v, r)
+        saved = rows.cost(2, 1) - rows.cost(1, 1)
+        assert worth[int(shared.groups[position])] == pytest.approx(lost - saved, abs=1e-6)
+
+
+# -------------------------------------------------------------------------- copies
+
+
+def copied(correlation, seed=0, n=80):
+    """``x0`` matters, ``x3`` is like it, ``x4`` like the idle ``x1``."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    other = np.sqrt(1 - correlation**2)
+    for a, b in ((0, 3), (1, 4)):
+        X[:, b] = correlation * X[:, a] + other * X[:, b]
+    return X, X[:, 0] + X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+def test_copies_share_a_variance_and_pay_nothing():
+    rows = few_rows(*copied(1.0))
+    model = rows.tune(LINEAR, index(0, 2), steps=100, tolerance=1e-10)
+    tied = rows.with_copies(model)
+    assert tied.groups.tolist() == [0, 2, 3]
+    assert tied.variances[0] == tied.variances[2]
+    assert len(tied.logs) == tied.paid == 2
+    alone = rows.with_copies(rows.tune(LINEAR, index(0)))
+    assert alone.groups.tolist() == [0, 3]
+    worth = rows.worth(alone)  # of leaving out both
+    assert worth[0] == worth[3] == pytest.approx(-alone.price)
+    # K = v x x' is that of two copies at v / 2; only the prior of log v tells them apart
+    assert tied.price == pytest.approx(model.price, abs=0.2)
+
+
+def test_relatives_join_only_where_they_gain():
+    rows = few_rows(*copied(0.8, n=150, seed=1))
+    model = rows.tune(LINEAR, index(0, 2))
+    assert rows.with_copies(model).groups.tolist() == [0, 2]
+    rng = np.random.default_rng(1)
+    X, _ = copied(0.8, n=150, seed=1)
+    both = few_rows(X, X[:, 0] + X[:, 3] + X[:, 2] + 0.3 * rng.normal(size=150))
+    assert both.with_copies(both.tune(LINEAR, index(0, 2))).groups.tolist() == [0, 2, 3]
+
+
+def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
+    X, y = copied(0.99)
+    rows = few_rows(X, y, most=2)
+    model = rows.tune(LINEAR, index(0, 2))
+    assert rows.with_copies(model) is model
+    kept = few_rows(X, y, kept=[1])
+    tied = kept.with_copies(kept.tune(LINEAR, index(0, 1, 2)))
+    assert tied.groups.tolist() == [0, 1, 2, 3]
+    assert kept.with_copies(kept.smallest(LINEAR)).groups.tolist() == [1]
+
+
+def test_one_variance_for_all_is_cheaper():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(N, 6))
+    rows = few_rows(X, X[:, :4].sum(axis=1) + rng.normal(size=N))
+    model = rows.tune(LINEAR, index(0, 1, 2, 3))
+    shared = rows.shared(model, [])
+    assert shared.price < model.price
+    assert len(shared.logs) == 1
+    assert shared.price == pytest.approx(shared.value + rows.cost(4, 1))
+    assert rows.shared(rows.tune(LINEAR, index(0)), []) is None
+
+
+# -------------------------------------------------------------------------- functions
+
+
+def posterior_mean(rows, model, Z):
+    """``b + k(z, X) A^{-1} (y - b)``, ``b`` by generalised least squares, all dense."""
+    K, (kernel, columns, scales) = gram_of(rows, model)
+    A = K + np.exp(model.noise) * noise_matrix(rows.shape, len(K))
+    y, inverse = rows.Y[:, 0], np.linalg.inv(A)
+    b = np.sum(inverse @ y) / np.sum(inverse)
+    across = kernel(Z[:, columns] * scales, rows.X[:, columns] * scales)
+    return b + across @ inverse @ (y - b)
+
+
+ASSUMPTIONS = {
+    "plain": Assumption(),
+    "level": Assumption(level=np.linspace(-1, 1, N)),
+    "tails": Assumption(nu=2.0, weights=np.linspace(0.2, 1.4, N)),
+    "serial": Assumption(serial=(0.8, 0.7)),
+}
+
+
+@pytest.mark.parametrize("name", list(ASSUMPTIONS))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_function_is_the_posterior_mean(name, weighted):
+    weights = np.linspace(0.5, 1.5, N) if weighted else None
+    time = np.random.default_rng(0).permutation(N).astype(float)
+    rows = draw(weights=weights, time=time, assumption=ASSUMPTIONS[name])
+    model = rows.tune(GAUSSIAN, index(2, 0, 1))
+    Z = np.random.default_rng(1).normal(size=(9, D))
+    found = rows.function(model).values(Z)
+    np.testing.assert_allclose(found, posterior_mean(rows, model, Z), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_the_function_of_every_family_with_groups_and_ties(family):
+    rows = draw(labels=[0, 0, 1, 2, 3])
+    ties = index(0, 1, 0)
+    model = rows.tune(family, index(3, 0, 1), ties=ties, steps=3)
+    Z = np.random.default_rng(1).normal(size=(9, D))
+    expected = posterior_mean(rows, model, Z)
+    np.testing.assert_allclose(rows.function(model).values(Z), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_function_of_nothing_is_the_mean():
+    rows = draw(weights=np.linspace(0.5, 1.5, N))
+    function = rows.function(rows.smallest(LINEAR))
+    np.testing.assert_allclose(function.values(rows.X), 0.0, atol=1e-9)  # standardised
+
+
+def test_residuals_at_further_rows_are_prediction_errors():
+    rows = draw()
+    few = rows.first(40)
+    model = few.tune(QUADRATIC, index(0, 1, 2))
+    found = few.residuals(model, rows)
+    assert found.shape == (N, 1)
+    np.testing.assert_allclose(found[:40], few.solved(model).left_out()[0])
+    mean, deviation = few.unit
+    y = (rows.targets[40:] - mean) / deviation
+    np.testing.assert_allclose(found[40:, 0], y[:, 0] - few.function(model).values(rows.X[40:]))
+
+
+# -------------------------------------------------------------------------- rows
+
+
+def test_some_of_the_rows():
+    folds = [np.arange(0, 20), np.arange(20, 25), np.arange(25, 60)]
+    rows = draw(
+        weights=np.linspace(1, 2, N),
+        time=np.arange(N)[::-1].astype(float),
+        folds=folds,
+        assumption=Assumption(level=np.arange(N, dtype=float)),
+    )
+    part = rows.only(np.arange(0, 60, 2))
+    np.testing.assert_array_equal(part.X, rows.X[::2])
+    assert part.weights.mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(part.weights / part.weights[0], rows.weights[::2] / rows.weights[0])
+    np.testing.assert_array_equal(part.time, rows.time[::2])
+    np.testing.assert_array_equal(part.assumption.level, np.arange(0, 60, 2))
+    expected = [np.arange(0, 10), np.arange(10, 13), np.arange(13, 30)]
+    for fold, rest in zip(part.folds, expected, strict=True):
+        np.testing.assert_array_equal(fold, rest)
+    assert rows.first(N) is rows
+    np.testing.assert_array_equal(rows.first(10).X, rows.X[:10])
+
+
+def test_the_order_of_rows_and_groups_does_not_matter():
+    rows = draw()
+    order = np.random.default_rng(4).permutation(N)
+    moved = few_rows(rows.X[order], rows.targets[order], standardise=False)
+    one, other = rows.tune(QUADRATIC, index(0, 1, 2)), moved.tune(QUADRATIC, index(2, 0, 1))
+    assert other.price == pytest.approx(one.price, rel=1e-4)
+    np.testing.assert_allclose(other.variances, one.variances[[2, 0, 1]], rtol=0.05)
+
+
+def test_a_constant_target_is_explained_by_nothing():
+    rng = np.random.default_rng(0)
+    rows = few_rows(rng.normal(size=(N, D)), np.zeros(N), kept=[1])
+    model = rows.tune(QUADRATIC, index(0, 1))
+    assert not len(model.groups)
+    np.testing.assert_array_equal(rows.function(model).values(rows.X), 0.0)
+
+
+def test_an_own_kernel_is_a_family():
+    rows = draw(families=(Family("mine", Matern52(2.0)),))
+    (proposal,) = rows.proposals()
+    model = rows.backward(rows.tune(*proposal[1:]))
+    assert isinstance(model, Model)
+    assert sorted(model.groups) == [0, 1, 2]
