@@ -9,9 +9,9 @@ library's solver.
 **Rosasco**: ``alpha = 2 tau, ridge = tau nu``. The ball of the dual variable ``v`` then has radius
 ``1 / (nu sqrt n)`` whatever tau is, so a solution is a start for the next tau as it is. The grid of
 tau is in units of the columns' deviation times that of y, and refined where the number of variables
-jumps (the paper does not say its grid). ``nu = 0`` is the limit: the smallest ridge that rounding
-allows. Where the paper does not say its nu, validation chooses among four, in units of the kernel's
-trace (picked on draws 7001 to 7003; with less the function is flat at the rows and free between).
+jumps (the paper does not say its grid). ``nu = 0`` is the limit, as in the library. Where the paper
+does not say its nu, validation chooses among four, in units of the kernel's trace (picked on draws
+7001 to 7003; with less the function is flat at the rows and free between).
 
 **Gregorova**: ``alpha = tau, ridge = nu``. *The paper's grid* has 50 values of tau from the largest
 one down, and one nu, fixed on a few replications (:func:`nvsd`). *Refined* (:func:`nvsd_refined`)
@@ -106,6 +106,7 @@ class Solves:
     """What the solves behind a row took: their number, steps, worst gap and worst status."""
 
     solver: str = "dual"
+    tol: float = TOL
     count: int = 0
     capped: int = 0
     steps: int = 0
@@ -118,7 +119,7 @@ class Solves:
         self.steps += solution.n_iter
         gap = solution.gap / problem.reference
         self.gap = max(self.gap, gap)
-        self.capped += int(gap > TOL * (1 + 1e-9))
+        self.capped += int(gap > self.tol * (1 + 1e-9))
         self.interrupted |= solution.status is Status.INTERRUPTED
 
     def record(self) -> Row:
@@ -191,7 +192,7 @@ def denovas_path(family: Family, nus: Sequence[float] | None, path: Path) -> Non
         nus = [share * family.trace / unit for share in SHARES]
 
     def problem(nu: float, tau: float) -> Problem:
-        return family.problem(max(tau * nu, family.smallest_ridge), 2 * tau)
+        return family.problem(tau * nu, 2 * tau)
 
     for nu in nus:
         _along(family, partial(problem, nu), unit * TAUS[::-1], REFINED, path)

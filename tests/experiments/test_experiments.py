@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from experiments.denovas import MATCHED_TAU, figure_3
 from experiments.nvsd import (
@@ -17,13 +16,12 @@ from experiments.nvsd import (
 from experiments.running import DEFAULT
 
 
-@pytest.mark.slow
 def test_figure_3_has_a_row_per_nu_and_choice():
-    rows = figure_3(repeats=1)
+    rows = list(figure_3(repeats=1))
     assert {(row["nu"], row["choice"]) for row in rows} == {
-        (nu, choice) for nu in (10.0, 1e-3) for choice in ("matched", "penalised", "refit")
+        (nu, choice) for nu in (10.0, 0.0) for choice in ("matched", "penalised", "refit")
     }
-    assert all(row["tau"] == MATCHED_TAU for row in rows if row["choice"] == "matched")
+    assert all(row["tau"] == str(MATCHED_TAU) for row in rows if row["choice"] == "matched")
     assert all(set(row["selected"]) <= {"1", "2"} for row in rows)
 
 
