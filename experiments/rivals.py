@@ -68,16 +68,20 @@ class Features:
         self._centre, scale = F.mean(axis=0), F.std(axis=0)
         self._scale = np.where(scale > 0, scale, 1.0)
         F, V = self(rows.X), self(rows.X_validation)
-        self.rows = Rows(F, rows.y, V, rows.y_validation, F[:0], rows.y[:0])
+        self._mean = float(rows.y.mean())
+        self.rows = Rows(F, rows.y, V, rows.y_validation, F[:0], rows.y[:0]).centred()
 
     def __call__(self, new: Array) -> Array:
         """At new rows."""
         return np.asarray((self._raw(new) - self._centre) / self._scale)
 
     def validated(self, masks: Iterable[NDArray[np.bool_]]) -> Chosen:
-        """Ridge regression on the best of some sets of features; the support is of features."""
+        """Ridge regression on the best of some sets of features, with an intercept.
+
+        The support is of features.
+        """
         chosen = validated(self.rows, Linear(), 1.0, masks)
-        return Chosen(chosen.support, lambda new: chosen.predict(self(new)))
+        return Chosen(chosen.support, lambda new: self._mean + chosen.predict(self(new)))
 
 
 def lasso_on_monomials(rows: Rows, degree: int) -> Chosen:
