@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from nablasso.datasets import load_boston, make_bow_tie, make_growing_noise
+from nablasso.datasets import load_boston, make_bow_tie, make_wavy_noise
 from nablasso.datasets.uneven_noise import bow_tie_deviation
 from nablasso.exceptions import DataUnavailableError
 from nablasso.experiments.psd import (
@@ -42,7 +42,7 @@ def test_two_bumps_have_the_density_that_is_stated():
 
 def test_noise_is_what_is_stated():
     rng = np.random.default_rng(2)
-    data = make_growing_noise(200_000, random_state=rng)
+    data = make_wavy_noise(200_000, random_state=rng)
     x = data.X[:, 0]
     z = (data.y - 2 * np.sin(2 * np.pi * x)) / (x + 0.5)
     assert abs(z.mean()) < 0.01

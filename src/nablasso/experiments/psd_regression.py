@@ -17,8 +17,8 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
-from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_growing_noise
-from nablasso.datasets.uneven_noise import bow_tie_deviation, growing_deviation, growing_mean
+from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_wavy_noise
+from nablasso.datasets.uneven_noise import bow_tie_deviation, wavy_deviation, wavy_mean
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -56,13 +56,13 @@ def heteroscedastic(
     plan = [(draw, model) for draw in range(seed, seed + repeats) for model in models]
     for draw, model in track(plan, len(plan), "heteroscedastic"):
         rng = np.random.default_rng(draw)
-        X, y = _drawn(make_growing_noise, n_samples, rng)
-        Z, z = _drawn(make_growing_noise, n_test, rng)
+        X, y = _drawn(make_wavy_noise, n_samples, rng)
+        Z, z = _drawn(make_wavy_noise, n_test, rng)
         start = time.perf_counter()
         estimator = _noise_estimator(model, draw).fit(X, y)
         seconds = time.perf_counter() - start
         mean, deviation = estimator.predict(Z, return_std=True)
-        true_mean, true_deviation = growing_mean(Z[:, 0]), growing_deviation(Z[:, 0])
+        true_mean, true_deviation = wavy_mean(Z[:, 0]), wavy_deviation(Z[:, 0])
         yield {
             "draw": draw,
             "model": model,
@@ -79,13 +79,13 @@ def heteroscedastic_curves(
     n_samples: int = 80, seed: int = 0, models: Sequence[str] = MODELS
 ) -> Iterator[Row]:
     """The figure: mean and deviation on a grid, after the rows they were learned from."""
-    X, y = _drawn(make_growing_noise, n_samples, np.random.default_rng(seed))
+    X, y = _drawn(make_wavy_noise, n_samples, np.random.default_rng(seed))
     grid = np.linspace(0, 1, 101)
     yield from (
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
         for a, b in zip(X[:, 0], y, strict=True)
     )
-    curves = {"truth": (growing_mean(grid), growing_deviation(grid))}
+    curves = {"truth": (wavy_mean(grid), wavy_deviation(grid))}
     for model in models:
         estimator = _noise_estimator(model, seed).fit(X, y)
         curves[model] = estimator.predict(grid[:, None], return_std=True)
