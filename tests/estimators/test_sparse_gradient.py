@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from nablasso import SparseGradientClassifier, SparseGradientRegressor, sparse_gradient_path
 from nablasso.datasets import make_rings, make_turlach
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.gradients import ForwardBackward
+from nablasso.gradients import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.solvers import Status
 
@@ -352,8 +352,8 @@ def test_an_interrupt_ends_the_adaptation(monkeypatch):
         found = solve(self, problem, start)
         return replace(found, status=Status.INTERRUPTED) if len(calls) == 1 else found
 
-    solve = ForwardBackward.solve
-    monkeypatch.setattr(ForwardBackward, "solve", once)
+    solve = ActiveSet.solve
+    monkeypatch.setattr(ActiveSet, "solve", once)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(data.X, data.y)
     assert calls == [30]
