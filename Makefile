@@ -68,7 +68,7 @@ clean: ## Remove everything that these targets made
 	rm -rf docs/_build docs/auto_examples docs/backreferences docs/generated
 	rm -f docs/sg_execution_times.rst
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks examples docs -name __pycache__ -type d -prune \
+	find src tests benchmarks experiments examples docs -name __pycache__ -type d -prune \
 		-exec rm -rf {} + 2>/dev/null || true
 
 # A stamp records each finished set-up step; a change of pyproject.toml asks for it again.

@@ -15,7 +15,7 @@ from pathlib import Path
 import nablasso
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "xrfm")
-NOT_NUMERICAL = {"cli", "datasets", "experiments"}
+NOT_NUMERICAL = {"cli", "datasets"}
 
 
 @cache

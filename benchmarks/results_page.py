@@ -23,7 +23,7 @@ from benchmarks.selection.measure import COLUMNS, KEY
 from benchmarks.selection.report import Cell, Table
 from benchmarks.selection.run import ROWS
 from benchmarks.store import RowStore
-from nablasso.experiments import EXPERIMENTS
+from experiments import EXPERIMENTS
 
 HERE = Path(__file__).parent
 EXPERIMENT_ROWS = HERE.parent / "experiments" / "results"

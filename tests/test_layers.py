@@ -36,14 +36,13 @@ LAYERS = (
     "estimators",
     "datasets",
     "inspection",
-    "experiments",
     "persistence",
     "distributed",
     "report",
     "cli",
 )
 
-OUTER_LAYERS = ("experiments", "persistence", "distributed", "report", "cli")
+OUTER_LAYERS = ("persistence", "distributed", "report", "cli")
 OPTIONAL_PACKAGES = ("pandas", "matplotlib", "typer", "rich", "pyarrow", "dask", "skops", "cvxpy")
 
 # Every optional package is made absent, and who asks for one is noted. To look into sys.modules

@@ -23,8 +23,8 @@ from benchmarks.memory import peak_gib
 from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from benchmarks.unit import timed
+from experiments.psd import make_two_bumps, two_bumps_log_density
 from nablasso.estimators import PSDDensity, PSDDensityCV
-from nablasso.experiments.psd import make_two_bumps, two_bumps_log_density
 
 RESULTS = Path(__file__).parent / "results"
 KEY = ("question", "n", "d", "rank", "seed")

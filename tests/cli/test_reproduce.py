@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from nablasso.experiments import EXPERIMENTS
+from experiments import EXPERIMENTS
 
 
 def test_the_list_has_every_experiment(run):
@@ -17,11 +17,11 @@ def test_the_list_has_every_experiment(run):
 def test_a_quick_run_prints_the_table_and_names_the_files(run, tmp_path):
     outcome = run("reproduce", "sgl_table_1", "--quick", "--out", tmp_path)
     assert (outcome.code, outcome.err) == (0, "")
-    line = next(line for line in outcome.out.splitlines() if "SGL selects x1," in line)
-    assert line.split()[-3:] == ["78", "100", "100"]
+    assert "SGL, columns centred" in outcome.out
     assert max(len(line) for line in outcome.out.splitlines()) <= 80
     table = (tmp_path / "sgl_table_1.quick.md").read_text()
-    assert "| SGL selects x1, per cent | 78 | 100 | 100 |" in table
+    line = "| SGL, columns centred selects x1, per cent | 78 | 100 [2 draws, all converged] |"
+    assert line in table
     content = json.loads(
         run("reproduce", "sgl_table_1", "--quick", "--out", tmp_path, "--json").out
     )
@@ -36,7 +36,7 @@ def test_an_unknown_name_suggests_the_nearest(run, tmp_path):
 
 
 def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
-    from nablasso.experiments import running
+    from experiments import running
 
     done = running.Store.append
 
@@ -55,7 +55,7 @@ def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
 
 
 def test_all_goes_on_where_data_are_missing(run, tmp_path, monkeypatch):
-    from nablasso.cli import reproduction
+    import experiments
     from nablasso.exceptions import DataUnavailableError
 
     def no_data():
@@ -63,13 +63,23 @@ def test_all_goes_on_where_data_are_missing(run, tmp_path, monkeypatch):
 
     without = replace(EXPERIMENTS["sgl_table_1"], name="without", run=no_data, quick=[{}])
     some = {"without": without, "sgl_table_1": EXPERIMENTS["sgl_table_1"]}
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", some)
+    monkeypatch.setattr(experiments, "EXPERIMENTS", some)
     outcome = run("reproduce", "--all", "--quick", "--out", tmp_path)
     assert outcome.code == 0
     assert "skipped without: put the table there" in outcome.message
-    assert "SGL selects x1," in outcome.out
+    assert "SGL, columns centred" in outcome.out
     content = json.loads(run("reproduce", "--all", "--quick", "--out", tmp_path, "--json").out)
     assert [found["name"] for found in content["experiments"]] == ["sgl_table_1"]
     assert content["skipped"] == {"without": "put the table there"}
     assert run("reproduce", "without", "--quick", "--out", tmp_path).code == 1
     assert run("reproduce", "sgl_table_1", "--all", "--out", tmp_path).code == 1
+
+
+def test_without_a_checkout_it_says_where_the_experiments_are(run, tmp_path, monkeypatch):
+    from nablasso.cli import reproduction
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduction, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    outcome = run("reproduce", "--list")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Clone the repository and call the command there" in outcome.message

@@ -7,21 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from nablasso.datasets import RealTable, make_additive, make_two_way
-from nablasso.experiments import (
-    denovas,
-    denovas_comparison,
-    denovas_tables,
-    nvsd_real,
-    nvsd_tables,
-    two_steps,
-)
-from nablasso.experiments.denovas import divided, judged, selection_error
-from nablasso.experiments.denovas_rivals import (
+from experiments import denovas, nvsd, tables, two_steps
+from experiments.denovas import divided, judged, selection_error
+from experiments.rivals import (
     hierarchical_kernels,
     lasso_on_monomials,
     multiple_kernels,
 )
+from experiments.running import DEFAULT
+from nablasso.datasets import RealTable, make_additive, make_two_way
 
 
 def test_the_selection_error_is_the_mean_of_two_rates():
@@ -66,8 +60,7 @@ def without_default(monkeypatch):
         return lasso_on_monomials(rows, 1)
 
     monkeypatch.setattr(denovas, "default", cheap)
-    monkeypatch.setattr(denovas_comparison, "default", cheap)
-    monkeypatch.setattr(nvsd_real, "default", cheap)
+    monkeypatch.setattr(nvsd, "default", cheap)
 
 
 def as_text(rows):
@@ -81,23 +74,23 @@ def as_text(rows):
         (
             partial(denovas.figure_4, n_train=(30,), nus=(10.0,)),
             denovas.KEY_4,
-            denovas_tables.figure_4,
+            tables.denovas_figure_4,
         ),
         (
             partial(denovas.figure_5, dimensions=(10,), relevant=(2,), n_train=(30,)),
             denovas.KEY_5,
-            denovas_tables.figure_5,
+            tables.denovas_figure_5,
         ),
         (
             partial(denovas.figure_7, n_train=(20,), degrees=(1,)),
             denovas.KEY_7,
-            denovas_tables.figure_7,
+            tables.denovas_figure_7,
         ),
-        (partial(denovas.figure_8, terms=(4,)), denovas.KEY_8, denovas_tables.figure_8),
+        (partial(denovas.figure_8, terms=(4,)), denovas.KEY_8, tables.denovas_figure_8),
         (
-            partial(denovas_comparison.figure_9, problems=("2-way",), only=("RLS", "default")),
-            denovas_comparison.KEY_9,
-            denovas_tables.figure_9,
+            partial(denovas.figure_9, problems=("2-way",), only=("RLS", DEFAULT)),
+            denovas.KEY_9,
+            tables.denovas_figure_9,
         ),
     ],
 )
@@ -105,7 +98,7 @@ def test_figures_have_keyed_rows_and_do_not_repeat_them(run, key, lines):
     rows = as_text(run(repeats=1))
     keys = [tuple(row[name] for name in key) for row in rows]
     assert len(set(keys)) == len(keys) >= 2
-    assert [row["method"] for row in rows][-1] == "default"
+    assert [row["method"] for row in rows][-1] == DEFAULT
     again = as_text(run(repeats=1, done=set(keys[1:])))
     assert [{**row, "seconds": ""} for row in again] == [{**rows[0], "seconds": ""}]
     assert all(line.paper or line.default for line in lines(rows))
@@ -114,32 +107,32 @@ def test_figures_have_keyed_rows_and_do_not_repeat_them(run, key, lines):
 def test_the_rows_needed_are_those_from_which_on_the_error_stays_low():
     errors = {20: 0.05, 40: 0.3, 60: 0.1, 80: 0.02}
     rows = as_text([{"n": n, "selection_error": e} for n, e in errors.items()])
-    assert denovas_tables.needed(rows) == "60"
-    assert denovas_tables.needed(rows[:2]) == "over 40"
-    assert denovas_tables.needed([]) == ""
+    assert tables.needed(rows) == "60"
+    assert tables.needed(rows[:2]) == "over 40"
+    assert tables.needed([]) == ""
 
 
 @pytest.fixture
-def tables(monkeypatch):
+def made_table(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     y = X[:, 0] ** 2 + X[:, 1] + 0.1 * rng.normal(size=400)
     X[7, 5] = np.nan
     table = RealTable(X, y, tuple("abcdef"), "made", "", "here")
-    for module in (denovas_comparison, nvsd_real):
+    for module in (denovas, nvsd):
         monkeypatch.setattr(module, "load_table", lambda _: table)
     return table
 
 
-@pytest.mark.usefixtures("without_default", "tables")
+@pytest.mark.usefixtures("without_default", "made_table")
 def test_real_tables_have_a_row_per_method():
-    few = ("RLS", "MKL", "default")
-    rows = as_text(denovas_comparison.figure_10(1, tables=("stock",), only=few))
+    few = ("RLS", "MKL", DEFAULT)
+    rows = as_text(denovas.figure_10(1, tables=("stock",), only=few))
     assert [row["method"] for row in rows] == list(few)
-    lines = denovas_tables.figure_10(rows)
+    lines = tables.denovas_figure_10(rows)
     assert [line.what for line in lines] == ["stock, RLS", "stock, MKL"]
-    rows = as_text(nvsd_real.real(1, data=("BH",), only=("KRLS", "NVSD(L)", "default")))
-    lines = {line.what: line for line in nvsd_tables.real(nvsd_real.TABLE_3)(rows)}
+    rows = as_text(nvsd.real(1, data=("BH",), only=("KRLS", "NVSD(L)", DEFAULT)))
+    lines = {line.what: line for line in tables.nvsd_real(nvsd.TABLE_3)(rows)}
     assert lines["BH, KRLS"].published == "4.00 (1.00)"
     assert lines["BH, NVSD(L)"].published == "3.96 (0.99), 8.2 columns"
     assert lines["BH, HSIC"].paper == "not in the library"
@@ -148,19 +141,19 @@ def test_real_tables_have_a_row_per_method():
     assert lines["BH, NablassoRegressor"].default
 
 
-def test_columns_with_missing_values_go_and_classes_become_numbers(tables):
-    rows = denovas_comparison.split_table(tables, 0, 50)
+def test_columns_with_missing_values_go_and_classes_become_numbers(made_table):
+    rows = denovas.split_table(made_table, 0, 50)
     assert rows.X.shape == (50, 5)
     assert [len(rows.y_validation), len(rows.y_test)] == [50, 300]
     np.testing.assert_allclose(rows.X.mean(axis=0), 0, atol=1e-12)
-    kinds = RealTable(tables.X, np.where(tables.y > 1, "b", "a"), (), "", "", "")
-    assert set(denovas_comparison.split_table(kinds, 0, 50).y) == {0.0, 1.0}
+    kinds = RealTable(made_table.X, np.where(made_table.y > 1, "b", "a"), (), "", "", "")
+    assert set(denovas.split_table(kinds, 0, 50).y) == {0.0, 1.0}
 
 
-def test_copies_are_permuted_columns(tables):
-    rows = nvsd_real.drawn(nvsd_real.TABLE_3["EL"], tables, 3)
-    np.testing.assert_allclose(rows.y, 1000 * denovas_comparison.split_table(tables, 3, 100).y)
-    both = nvsd_real.with_copies(rows, 3)
+def test_copies_are_permuted_columns(made_table):
+    rows = nvsd.drawn(nvsd.TABLE_3["EL"], made_table, 3)
+    np.testing.assert_allclose(rows.y, 1000 * denovas.split_table(made_table, 3, 100).y)
+    both = nvsd.with_copies(rows, 3)
     assert both.X.shape == (100, 10)
     np.testing.assert_array_equal(both.X[:, :5], rows.X)
     np.testing.assert_array_equal(np.sort(both.X[:, 5:], axis=0), np.sort(rows.X, axis=0))

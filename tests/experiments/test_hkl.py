@@ -7,8 +7,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+from experiments import hkl, rivals
 from nablasso.datasets import RealTable
-from nablasso.experiments import hkl, hkl_rivals
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_figure_9_splits_a_table(monkeypatch):
     table = rng.normal(size=(60, 4))
     real = RealTable(table[:, :3], table[:, 3], ("a", "b", "c"), "pumadyn_8fh", "", "here")
     monkeypatch.setattr(hkl, "load_pumadyn", {"8fh": real}.__getitem__)
-    methods = {"greedy": hkl_rivals.greedy}
+    methods = {"greedy": rivals.greedy}
     (row,) = hkl.figure_9(splits=1, data=("8fh",), n_samples=30, methods=methods)
     assert [row[part] for part in hkl.KEY_9] == ["8fh", 0, "greedy"]
     split = hkl.pumadyn("8fh", 0, 30)
@@ -56,7 +56,7 @@ def test_figure_9_splits_a_table(monkeypatch):
 
 def test_the_tables_name_every_rival():
     names = set(hkl.methods_8())
-    rivals = (
+    kinds = (
         "HKL {}",
         "HKL {} + refit",
         "HKL {} + pruning",
@@ -64,35 +64,35 @@ def test_the_tables_name_every_rival():
         "L2 {}",
         "generalised lasso {}",
     )
-    assert {r.format(k) for r in rivals for k in ("hermite", "spline")} < names
+    assert {r.format(k) for r in kinds for k in ("hermite", "spline")} < names
     assert {"greedy hermite", "CART", "boosting", "Gaussian process"} < names
 
 
 def test_product_kernel_is_the_sum_over_all_nodes(product):
     Z, _ = product
     levels = hkl.level_kernels("spline")
-    kernel = hkl_rivals.ProductKernel(levels, Z)
+    kernel = rivals.ProductKernel(levels, Z)
     parts = [levels(a, Z[:, a], Z[:, a]) for a in range(3)]
     nodes = np.array(np.meshgrid(*[range(3)] * 3)).reshape(3, -1).T
     listed = sum(np.prod([parts[a][j] for a, j in enumerate(node)], axis=0) for node in nodes)
     assert np.allclose(kernel(Z), listed / np.prod(kernel.units))
 
 
-@pytest.mark.parametrize("fit", [hkl_rivals.single_kernel, hkl_rivals.generalised_lasso])
+@pytest.mark.parametrize("fit", [rivals.single_kernel, rivals.generalised_lasso])
 def test_rivals_on_the_same_kernel_predict_a_product(product, fit):
     Z, y = product
-    arguments = (Z[:60], y[:60]) if fit is hkl_rivals.single_kernel else (Z[:60], y[:60], 0)
+    arguments = (Z[:60], y[:60]) if fit is rivals.single_kernel else (Z[:60], y[:60], 0)
     predicted = fit(hkl.level_kernels("spline"), *arguments).predict(Z[60:])
     assert np.mean((predicted - y[60:]) ** 2) < 0.3 * np.var(y[60:])
 
 
 def test_greedy_takes_a_product_after_its_parts(product):
     Z, y = product
-    nodes = hkl_rivals.forward(Z, y + Z[:, 1], 2, 4)
+    nodes = rivals.forward(Z, y + Z[:, 1], 2, 4)
     assert nodes[0] == ()
     assert ((0, 1), (1, 1)) in nodes
     for place, node in enumerate(nodes):
-        assert set(hkl_rivals.parents(node)) <= set(nodes[:place])
+        assert set(rivals.parents(node)) <= set(nodes[:place])
 
 
 def test_log_evidence_is_that_of_scikit_learn(product):
@@ -101,14 +101,14 @@ def test_log_evidence_is_that_of_scikit_learn(product):
     kernel = ConstantKernel(np.exp(0.2)) * RBF(np.exp(theta[1:-1])) + WhiteKernel(np.exp(-1.0))
     model = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(Z, y)
     value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
-    ours, slope = hkl_rivals.log_evidence(theta, Z, y)
+    ours, slope = rivals.log_evidence(theta, Z, y)
     assert ours == pytest.approx(value)
     assert np.allclose(slope, gradient)
 
 
 def test_the_process_finds_the_variables(product):
     Z, y = product
-    fitted = hkl_rivals.gaussian_process(Z[:60], y[:60], 0)
+    fitted = rivals.gaussian_process(Z[:60], y[:60], 0)
     assert fitted.columns == (0, 1)
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.2 * np.var(y[60:])
 

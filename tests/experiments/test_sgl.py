@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import sgl
 from nablasso import SparseGradientRegressor
 from nablasso.datasets import RealTable, make_rings, make_turlach
-from nablasso.experiments import sgl, sgl_leukemia
 
 
 def test_the_number_of_variables_is_reached():
@@ -89,7 +89,7 @@ def tiny_leukemia(n: int = 14, p: int = 12):
 
 def test_table_2_chooses_one_alpha_per_form_by_left_out_rows():
     form = "regression, 1 + x.y"
-    rows = list(sgl_leukemia.table_2(tiny_leukemia(), fractions=(0.9, 0.4), forms=(form,)))
+    rows = list(sgl.table_2(tiny_leukemia(), fractions=(0.9, 0.4), forms=(form,)))
     sparse = [row for row in rows if row["method"].startswith("SGL")]
     assert [row["fraction"] for row in sparse] == [0.9, 0.4]
     (chosen,) = (row for row in sparse if row["chosen"] in ("nested", "both"))
@@ -114,7 +114,7 @@ def test_table_2_chooses_one_alpha_per_form_by_left_out_rows():
 def test_genes_have_unit_length_and_test_rows_the_same_scale():
     X, _, new, _ = tiny_leukemia()
     X[:, 3] = 2.0
-    Z, Z_new = sgl_leukemia.unit_length(X, new)
+    Z, Z_new = sgl.unit_length(X, new)
     np.testing.assert_allclose(np.linalg.norm(np.delete(Z, 3, axis=1), axis=0), 1)
     assert not Z[:, 3].any()
     assert not Z_new[:, 3].any()
@@ -126,6 +126,6 @@ def test_leukemia_is_divided_by_its_split():
     genes = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     kinds, train = np.array(["ALL", "AML", "AML"]), np.array([True, False, True])
     table = RealTable(genes, kinds, ("g1", "g2"), "leukemia", "", "a file", train)
-    X, y, X_test, y_test = sgl_leukemia.divided(table)
+    X, y, X_test, y_test = sgl.divided(table)
     assert (X.tolist(), y.tolist()) == ([[1, 2], [5, 6]], [1, -1])
     assert (X_test.tolist(), y_test.tolist()) == ([[3, 4]], [-1])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nablasso import DerivativeLasso
-from nablasso.datasets import make_product
-from nablasso.experiments import two_steps
-from nablasso.experiments.two_steps import (
+from experiments import two_steps
+from experiments.two_steps import (
     Rows,
     denovas,
     denovas_supports,
@@ -21,6 +19,8 @@ from nablasso.experiments.two_steps import (
     refit,
     validated,
 )
+from nablasso import DerivativeLasso
+from nablasso.datasets import make_product
 from nablasso.kernels import Gaussian, Polynomial
 
 

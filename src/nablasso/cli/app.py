@@ -279,15 +279,16 @@ def reproduce(
 ) -> None:
     """Regenerate a table or figure of the papers, with the published figures beside ours.
 
-    Rows are written as they come: run it again to go on where it stopped. Example:
+    Needs a checkout of the repository. Rows are written as they come: run it again to go on where
+    it stopped. Example:
     [bold cyan]nablasso reproduce nvsd_protocol --quick[/]
     """
     with exit_codes():
-        from nablasso.cli.reproduction import chosen, list_experiments  # takes a second
-        from nablasso.experiments import reproduce as computed
+        from nablasso.cli.reproduction import chosen, list_experiments, open_door
 
+        experiments = open_door()  # takes a second
         if show or (name is None and not everything):
-            entries = list_experiments()
+            entries = list_experiments(experiments)
             if json:
                 render.print_json({"experiments": entries})
             else:
@@ -296,10 +297,10 @@ def reproduce(
                 )
             return
         results, skipped = [], {}
-        for experiment in chosen(name, everything=everything):
+        for experiment in chosen(experiments, name, everything=everything):
             try:
                 with shown_progress():
-                    done = computed(experiment, out, quick=quick)
+                    done = experiments.reproduce(experiment, out, quick=quick)
             except DataUnavailableError as error:
                 if not everything:
                     raise

@@ -1,0 +1,58 @@
+"""``python -m experiments NAME``: compute missing rows, then the table and the figure."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.registry import EXPERIMENTS
+from experiments.running import Store, reproduce, written
+from nablasso.exceptions import DataUnavailableError
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; without any, a list")
+    parser.add_argument("--all", action="store_true", help="every experiment")
+    parser.add_argument("--quick", action="store_true", help="small units, in files of their own")
+    parser.add_argument("--tables", action="store_true", help="no new rows: only tables, figures")
+    parser.add_argument("--no-default", action="store_true", help="leave out the default call")
+    parser.add_argument("--drop-stale", action="store_true", help="remove rows of other settings")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder; experiments/results")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"no experiment is named {', '.join(unknown)}; without a name all are listed")
+    names = list(EXPERIMENTS) if given.all else given.names
+    if not names:
+        for experiment in EXPERIMENTS.values():
+            print(f"{experiment.name:28} {experiment.title}")
+    for name in names:
+        experiment = EXPERIMENTS[name]
+        if given.tables:
+            stem = given.out / (f"{name}.quick" if given.quick else name)
+            store = Store(stem, experiment, quick=given.quick)
+            done = written(experiment, stem, store.rows, quick=given.quick)
+        else:
+            try:
+                done = reproduce(
+                    experiment,
+                    given.out,
+                    quick=given.quick,
+                    default=not given.no_default,
+                    drop_stale=given.drop_stale,
+                )
+            except DataUnavailableError as error:
+                if not given.all:
+                    raise
+                print(f"skipped {name}: {error}")
+                continue
+        print(done.markdown, end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,487 @@
+"""All experiments by name: how often each is repeated, what a quick look is, how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from experiments import denovas, figures, hkl, nvsd, psd, sgl, tables
+from experiments.running import DEFAULT, Experiment, Row, draws
+
+ROSASCO, GREGOROVA = "Rosasco et al. (2013)", "Gregorova et al. (2018)"
+UNITS = "Selection error; RMSE in units of the noise; processor seconds. Means over the draws."
+REAL = "Median RMSE / sd(y); share of the columns kept; processor seconds. Needs the real tables."
+RATIO = "RMSE, in brackets over that of KRLS; columns kept. Needs the real tables."
+
+
+def named(module: Any, *names: str) -> dict[str, Any]:
+    """Constants of a module: the settings that are hashed into rows."""
+    return {name: getattr(module, name) for name in names}
+
+
+_DERIVATIVES = (
+    Experiment(
+        "denovas_figure_3",
+        f"{ROSASCO}, figure 3: the norm term and a nearly constant variable",
+        denovas.figure_3,
+        draws(20),
+        draws(1),
+        ("draw", "nu", "choice"),
+        tables.denovas_figure_3,
+        figures.strip("tau", "nu", "choice", "selected"),
+    ),
+    Experiment(
+        "denovas_figure_4",
+        f"{ROSASCO}, figure 4: the weight of the norm",
+        denovas.figure_4,
+        [{}],
+        [{"repeats": 1, "n_train": (50,), "nus": (0.5, 10.0)}],
+        denovas.KEY_4,
+        tables.denovas_figure_4,
+        figures.errors_against("n"),
+        note=UNITS,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_5",
+        f"{ROSASCO}, figures 5 and 6: rows needed for d variables of which r matter",
+        denovas.figure_5,
+        [{}],
+        [{"repeats": 1, "dimensions": (10,), "relevant": (2, 4), "n_train": (40,)}],
+        denovas.KEY_5,
+        tables.denovas_figure_5,
+        figures.denovas_figure_5,
+        note=UNITS,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_7",
+        f"{ROSASCO}, figure 7: the degree of the kernel",
+        denovas.figure_7,
+        [{}],
+        [{"repeats": 1, "n_train": (40,), "degrees": (1, 2)}],
+        denovas.KEY_7,
+        tables.denovas_figure_7,
+        figures.errors_against("n"),
+        note=UNITS,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_8",
+        f"{ROSASCO}, figure 8: the number of monomials",
+        denovas.figure_8,
+        [{}],
+        [{"repeats": 1, "terms": (3, 9)}],
+        denovas.KEY_8,
+        tables.denovas_figure_8,
+        figures.errors_against("terms"),
+        note=UNITS,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_9",
+        f"{ROSASCO}, figure 9: four functions, next to other methods",
+        denovas.figure_9,
+        [{}],
+        [{"repeats": 1, "problems": ("2-way",)}],
+        denovas.KEY_9,
+        tables.denovas_figure_9,
+        figures.strip("rmse", "problem", "method"),
+        note=UNITS,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_2",
+        f"{ROSASCO}, figure 2: the radial function of one draw",
+        denovas.figure_2,
+        [{}],
+        [{"only": ("MKL", "RLS")}],
+        ("method", "x1", "x2"),
+        tables.points("radial function"),
+        figures.radial,
+        note="Values in units of the noise.",
+    ),
+    Experiment(
+        "denovas_figure_10",
+        f"{ROSASCO}, figure 10: real tables, next to other methods",
+        denovas.figure_10,
+        [{}],
+        [{"splits": 1, "tables": ("wpbc_time",), "only": ("paper", "MKL", "RLS")}],
+        denovas.KEY_10,
+        tables.denovas_figure_10,
+        figures.real_tables,
+        note=REAL,
+        resumes=True,
+    ),
+    Experiment(
+        "denovas_figure_11",
+        f"{ROSASCO}, figure 11: kernels on real tables",
+        denovas.figure_11,
+        [{}],
+        [{"splits": 1, "tables": ("wpbc_time",), "only": ("p = 1", "Gaussian")}],
+        denovas.KEY_10,
+        tables.denovas_figure_11,
+        figures.real_tables,
+        note=REAL,
+        resumes=True,
+    ),
+    Experiment(
+        "nvsd_protocol",
+        f"{GREGOROVA}, tables of E1 to E3: RMSE (Tanimoto distance), draws",
+        nvsd.protocol,
+        [{}],
+        [{"repeats": 1, "n_train": (30,)}],
+        nvsd.KEY,
+        tables.nvsd_protocol,
+        figures.errors_against_n,
+        note="The default call sees the training rows only.",
+        resumes=True,
+    ),
+    Experiment(
+        "nvsd_twins",
+        "Correlated twins kept together, by the lasso and by the elastic net",
+        nvsd.twins,
+        draws(20),
+        draws(2),
+        ("draw", "estimator", "fraction"),
+        tables.nvsd_twins,
+        figures.strip("pairs_whole", "estimator", "fraction"),
+        note="Not in the paper: its claim about the elastic net, made into a count.",
+    ),
+    Experiment(
+        "nvsd_real",
+        f"{GREGOROVA}, table 3: real tables",
+        nvsd.real,
+        [{}],
+        [{"splits": 1, "data": ("EN",), "only": ("KRLS", "NVSD(L)", DEFAULT)}],
+        nvsd.KEY_REAL,
+        tables.nvsd_real(nvsd.TABLE_3),
+        figures.real_tables,
+        note=RATIO,
+        resumes=True,
+    ),
+    Experiment(
+        "nvsd_real_groups",
+        f"{GREGOROVA}, table 4: real tables with groups of columns",
+        nvsd.real_groups,
+        [{}],
+        [{"splits": 1, "data": ("AI",), "only": ("KRLS", "NVSD(GL)")}],
+        nvsd.KEY_REAL,
+        tables.nvsd_real(nvsd.TABLE_4),
+        figures.real_tables,
+        note=RATIO,
+        resumes=True,
+    ),
+    Experiment(
+        "nvsd_figure_1",
+        f"{GREGOROVA}, figure 1: predictions of E3 at n = 110 in one draw",
+        nvsd.figure_1,
+        [{}],
+        [{"only": ("KRLS", "NVSD(L)")}],
+        ("method", "x1", "x2"),
+        tables.points("predictions of E3"),
+        figures.radial,
+        note="Means of the three copies of z1 and of z3 on the axes.",
+    ),
+)
+
+
+BACH, YE, MARTEAU = "Bach (2009)", "Ye and Xie (2012)", "Marteau-Ferey, Bach and Rudi (2020)"
+NAMED = "A line that names another method than the paper's holds that method's figure."
+QUICK_8 = ("HKL hermite + pruning", "L2 hermite", "greedy hermite", "CART", "Gaussian process")
+QUICK_9 = ("greedy hermite", "L2 hermite", "Gaussian process")
+
+
+def figure_8(only: Iterable[str] = (), **settings: Any) -> Iterable[Row]:
+    """Figure 8 of Bach (2009), with some of its methods or all."""
+    methods = hkl.methods_8()
+    chosen = {name: methods[name] for name in only} or methods
+    return hkl.figure_8(methods=chosen, **settings)
+
+
+def figure_9(only: Iterable[str] = (), **settings: Any) -> Iterable[Row]:
+    """Figure 9 of Bach (2009), with some of its methods or all."""
+    methods = hkl.methods_9()
+    chosen = {name: methods[name] for name in only} or methods
+    return hkl.figure_9(methods=chosen, **settings)
+
+
+_PATHS = named(hkl, "ALPHAS", "BETAS", "MOST_KERNELS")
+_PRUNED = {**_PATHS, **named(hkl, "ALPHAS_PRUNED", "BETAS_PRUNED")}
+HKL_8 = {name: _PRUNED for name in hkl.methods_8() if "pruning" in name} | {
+    name: _PATHS
+    for name in hkl.methods_8()
+    if name.startswith(("HKL", "MKL")) and "pruning" not in name
+}
+HKL_9 = {
+    name: {**_PATHS, **named(hkl, "SPLINE_RANK")}
+    for name in hkl.methods_9()
+    if name.startswith(("HKL", "MKL"))
+}
+
+RINGS = named(sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS")
+
+_ALL = (
+    *_DERIVATIVES,
+    Experiment(
+        "hkl_figure_8",
+        f"{BACH}, figure 8: median error over var(f) against p (number of draws), n = 100",
+        figure_8,
+        [{}],
+        [{"repeats": 1, "dimensions": (8, 16), "only": QUICK_8}],
+        hkl.KEY_8,
+        tables.hkl_figure_8,
+        figures.hkl_figure_8,
+        note=NAMED,
+        resumes=True,
+        settings=named(hkl, "TEST_ROWS", "SNR"),
+        by_method=HKL_8,
+    ),
+    Experiment(
+        "hkl_figure_8_n256",
+        f"{BACH}, figure 8 at n = 256",
+        figure_8,
+        [{"repeats": 3, "n_samples": (256,)}],
+        [{"repeats": 1, "dimensions": (8,), "n_samples": (256,), "only": QUICK_8}],
+        hkl.KEY_8,
+        tables.hkl_figure_8,
+        figures.hkl_figure_8,
+        note=NAMED,
+        resumes=True,
+        settings=named(hkl, "TEST_ROWS", "SNR"),
+        by_method=HKL_8,
+    ),
+    Experiment(
+        "hkl_figure_9",
+        f"{BACH}, figure 9: median error over var(y) on pumadyn (number of splits)",
+        figure_9,
+        [{}],
+        [{"splits": 1, "data": ("8nh",), "n_samples": 256, "only": QUICK_9}],
+        hkl.KEY_9,
+        tables.hkl_figure_9,
+        figures.hkl_figure_9,
+        note=f"Needs the pumadyn tables. {NAMED}",
+        resumes=True,
+        settings=named(hkl, "PUMADYN_ROWS"),
+        by_method=HKL_9,
+    ),
+    Experiment(
+        "hkl_rules",
+        "Hierarchical kernels: rules that choose the hull, on problems they were not made for",
+        hkl.rules,
+        [{}],
+        [{"repeats": 1, "problems": ("few_rows",), "n_alphas": 6}],
+        hkl.KEY_RULES,
+        tables.hkl_rules,
+        figures.strip("relative_error", "problem", "rule"),
+        note="Not in the paper.",
+        resumes=True,
+        settings=named(hkl, "RULES_TEST", "RULES_SNR", "RULES"),
+    ),
+    Experiment(
+        "sgl_table_1",
+        f"{YE}, table 1: which five of ten variables are selected",
+        sgl.table_1,
+        draws(100),
+        draws(2),
+        ("draw", "method"),
+        tables.sgl_table_1,
+        figures.selected,
+        note=NAMED,
+        settings=named(sgl, "TURLACH"),
+    ),
+    Experiment(
+        "sgl_figure_1",
+        f"{YE}, figure 1: paths of sparse gradients and of the lasso",
+        sgl.figure_1,
+        [{}],
+        [{}],
+        ("method", "strength", "variable"),
+        tables.points("path"),
+        figures.sgl_figure_1,
+        settings=named(sgl, "TURLACH", "POINTS"),
+    ),
+    Experiment(
+        "sgl_figure_2",
+        f"{YE}, figures 2 and 3: rings among 200 inputs",
+        sgl.figure_2,
+        draws(20),
+        draws(1, spreads=(0.5, 2.0)),
+        ("spread", "draw", "method"),
+        tables.sgl_figure_2,
+        figures.sgl_figure_2,
+        note=NAMED,
+        settings=named(
+            sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS"
+        ),
+    ),
+    Experiment(
+        "sgl_figure_3",
+        f"{YE}, panels of figures 2 and 3 for one draw",
+        sgl.figure_3,
+        [{}],
+        [{"spread": 1.0}],
+        ("method", "kind", "index", "x", "y"),
+        tables.points("panels"),
+        figures.sgl_figure_3,
+        settings=named(
+            sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS"
+        ),
+    ),
+    Experiment(
+        "sgl_table_2",
+        f"{YE}, table 2: leukemia, genes and errors",
+        sgl.table_2,
+        [{}],
+        [{"fractions": (0.5,), "forms": ("regression, x.y",)}],
+        ("method", "fraction"),
+        tables.sgl_table_2,
+        figures.strip("test_errors", "method", "chosen"),
+        note=f"Needs the leukemia table. {NAMED}",
+        settings=named(sgl, "SETTINGS", "FORMS", "LIMIT", "GL_FEATURES"),
+    ),
+    Experiment(
+        "psd_figure_2",
+        f"{MARTEAU}, figure 2: error of the best approximation",
+        psd.figure_2,
+        draws(3),
+        draws(1, n_train=(100,)),
+        ("kernel", "n", "draw", "model", "tuning"),
+        tables.psd_figure_2,
+        figures.strip("rmse", "kernel", "model", "tuning", "n"),
+        settings=named(psd, "KERNELS", "FOLDS", "BUMPS"),
+    ),
+    Experiment(
+        "psd_figure_2_curves",
+        f"{MARTEAU}, figure 2: the curves",
+        psd.figure_2_curves,
+        [{}],
+        [{"n_train": (100, 300)}],
+        ("kernel", "n", "model", "x"),
+        tables.points("approximation"),
+        figures.psd_figure_2,
+        settings=named(psd, "KERNELS", "BUMPS"),
+    ),
+    Experiment(
+        "psd_figure_3",
+        f"{MARTEAU}, figure 3: densities in ten variables, seen along one",
+        psd.figure_3_points,
+        [{}],
+        [{"n_samples": 150, "d": 3}],
+        ("model", "kind", "x1"),
+        tables.points("density"),
+        figures.psd_figure_3,
+        settings=named(psd, "GRIDS", "BASE", "VARIANCE", "FOLDS"),
+    ),
+    Experiment(
+        "psd_density_1",
+        f"{MARTEAU}: held-out log-likelihood of densities in one variable, n = 50",
+        psd.densities,
+        draws(10),
+        draws(1),
+        ("d", "draw", "model"),
+        tables.by_model("log-likelihood", "held_out"),
+        figures.strip("proper", "model"),
+        note=NAMED,
+        settings=named(psd, "GRIDS", "BASE", "VARIANCE", "FOLDS"),
+    ),
+    Experiment(
+        "psd_density_10",
+        f"{MARTEAU}: held-out log-likelihood of densities in ten variables, n = 1000",
+        psd.densities,
+        draws(5, d=10, n_samples=1000),
+        draws(1, d=10, n_samples=100, models=("psd", "ncm")),
+        ("d", "draw", "model"),
+        tables.by_model("log-likelihood", "held_out"),
+        figures.strip("proper", "model"),
+        note=NAMED,
+        settings=named(psd, "GRIDS", "BASE", "VARIANCE", "FOLDS"),
+    ),
+    Experiment(
+        "psd_ranks",
+        f"{MARTEAU}: densities in ten variables by the number of anchors",
+        psd.density_ranks,
+        draws(5),
+        draws(1, n_samples=100, ranks=(20, 40)),
+        ("d", "draw", "rank"),
+        tables.by_model("log-likelihood", "held_out", label="rank"),
+        figures.strip("held_out", "rank"),
+        note="Not in the paper.",
+        settings=named(psd, "GRIDS", "BASE", "VARIANCE", "FOLDS"),
+    ),
+    Experiment(
+        "psd_heteroscedastic",
+        f"{MARTEAU}: mean and noise level, held-out negative log-likelihood",
+        psd.heteroscedastic,
+        draws(20),
+        draws(1),
+        ("draw", "model"),
+        tables.by_model("negative log-likelihood", "held_out"),
+        figures.strip("held_out", "model"),
+        note=NAMED,
+        settings=named(psd, "NOISE_WEIGHTS", "RANK", "FOLDS"),
+    ),
+    Experiment(
+        "psd_heteroscedastic_curves",
+        f"{MARTEAU}: mean and noise level, the curves",
+        psd.heteroscedastic_curves,
+        [{}],
+        [{}],
+        ("model", "x"),
+        tables.points("mean and deviation"),
+        figures.heteroscedastic,
+        settings=named(psd, "NOISE_WEIGHTS", "RANK", "FOLDS"),
+    ),
+    Experiment(
+        "psd_crossings",
+        f"{MARTEAU}: how often quantiles cross",
+        psd.crossings,
+        draws(50),
+        draws(2),
+        ("draw", "fit"),
+        tables.psd_crossings,
+        figures.strip("crossed", "fit"),
+        settings=named(psd, "LEVELS", "CROSSING"),
+    ),
+    Experiment(
+        "psd_quantiles",
+        f"{MARTEAU}: held-out pinball loss of several quantiles",
+        psd.quantiles,
+        draws(2),
+        draws(1, n_samples=100, models=("psd", "glm")),
+        ("draw", "model"),
+        tables.by_model("pinball loss", "pinball"),
+        figures.strip("pinball", "model"),
+        note=NAMED,
+        settings=named(psd, "LEVELS", "WIDTHS", "WEIGHTS", "RANK", "FOLDS"),
+    ),
+    Experiment(
+        "psd_quantile_curves",
+        f"{MARTEAU}: several quantiles, the curves",
+        psd.quantile_curves,
+        [{}],
+        [{"n_samples": 150}],
+        ("model", "level", "x"),
+        tables.points("quantiles"),
+        figures.quantile_curves,
+        settings=named(psd, "LEVELS", "CROSSING"),
+    ),
+    Experiment(
+        "psd_boosting",
+        f"{MARTEAU}: quantiles of real tables, next to gradient boosting",
+        psd.boosting,
+        [
+            {"names": (name,), "seed": split}
+            for split in range(5)
+            for name in ("boston", "airfoil", "concrete", "energy_heating")
+        ],
+        [{"names": ("energy_heating",), "n_train": 60, "levels": (0.5,)}],
+        ("data", "split", "method"),
+        tables.psd_boosting,
+        figures.strip("pinball", "data", "method"),
+        note=f"Needs the real tables. {NAMED}",
+        settings=named(psd, "RANK", "FOLDS"),
+    ),
+)
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
