@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.nvsd import PUBLISHED, ROWS, Table
+from experiments.psd import CALL
 from experiments.running import DEFAULT, Line, convergence
 
 Rows = list[dict[str, str]]
@@ -19,6 +20,7 @@ Rows = list[dict[str, str]]
 
 SGL_TABLE_1 = (78, 100, 100, 100, 100, 7, 4, 6, 5, 2)  # of 100 draws
 LASSO_TABLE_1 = (16, 100, 100, 100, 100, 25, 14, 13, 13, 19)
+IMPROPER = 0.05  # distance of an integral from one that draws do not explain
 PRINTED_LEUKEMIA = {
     "SGL": "106 genes; 0/38 left out, 0/34 test",
     "lasso": "33 genes; 1/38 left out, 1/34 test",
@@ -69,7 +71,9 @@ def by_model(name: str, measure: str, *, label: str = "model") -> Callable[[Rows
         found = []
         for model in distinct(rows, label):
             part = where(rows, **{label: model})
-            found.append(Line(f"{name}, {model}", "", cell(mean(part, measure, 4), part)))
+            found.append(
+                _by_call(f"{name}, {model}", "", cell(mean(part, measure, 4), part), model)
+            )
         if "truth" in rows[0]:
             found.append(Line(f"{name} of the truth", "", mean(rows, "truth", 4)))
         return found
@@ -249,6 +253,48 @@ def psd_figure_2(rows: Rows) -> list[Line]:
         what = f"{model}, kernel {kernel}, weight {tuning}, n = {n}"
         found.append(Line(what, printed[model], cell(mean(part, "rmse", 2), part)))
     return found
+
+
+def psd_densities(printed: Mapping[str, str]) -> Callable[[Rows], list[Line]]:
+    """Log-likelihood and its deviation between draws; what is no density says by how much."""
+
+    def lines(rows: Rows) -> list[Line]:
+        found = []
+        for model in distinct(rows, "model"):
+            part = where(rows, model=model)
+            words = f"{mean(part, 'held_out', 4)} ({np.std(column(part, 'held_out'), ddof=1):.2g})"
+            mass = float(np.mean(column(part, "mass")))
+            if abs(mass - 1) > IMPROPER:
+                words += f"; integral of abs(f) {mass:.3g}, with that {mean(part, 'proper', 4)}"
+            if sum(column(part, "negative_box")):
+                words += (
+                    f"; negative at {100 * np.mean(column(part, 'negative_box')):.2g} % of a box"
+                )
+            found.append(_by_call(model, printed.get(model, ""), cell(words, part), model))
+        return [*found, Line("the truth", "", f"{mean(rows, 'truth', 4)}")]
+
+    return lines
+
+
+def psd_solvers(rows: Rows) -> list[Line]:
+    """Steps, seconds and the distance from the optimum, paper's solver next to the default's."""
+    found = []
+    for task, model in _combinations(rows, "task", "model"):
+        words = {}
+        for method in distinct(where(rows, task=task, model=model), "method"):
+            part = where(rows, task=task, model=model, method=method)
+            far = max(float(row["objective"]) - float(row["optimum"]) for row in part)
+            steps, seconds = mean(part, "iterations"), mean(part, "seconds", 2)
+            words[method] = cell(f"{steps} steps, {seconds} s, within {far:.0e}", part)
+        paper = next(name for name in words if name != "auto")
+        found.append(Line(f"{task}, {model}: {paper}", "", words[paper], words["auto"]))
+    return found
+
+
+def _by_call(what: str, published: str, words: str, model: str) -> Line:
+    """The library's class with nothing set has a column of its own."""
+    own = ("", words) if model == CALL else (words, "")
+    return Line(what, published, *own)
 
 
 def psd_crossings(rows: Rows) -> list[Line]:
