@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from experiments import denovas, figures, hkl, nvsd, psd, psd_regression, sgl, tables
+from experiments import denovas, figures, hkl, nvsd, psd, psd_regression, sgl, sgl_leukemia, tables
 from experiments.running import DEFAULT, Experiment, Row, draws
 
 ROSASCO, GREGOROVA = "Rosasco et al. (2013)", "Gregorova et al. (2018)"
@@ -223,6 +223,7 @@ DENSITIES = named(psd, "MODES", "GRIDS", "WEIGHTS_1", "BASE", "FOLDS")
 NOISE = named(psd_regression, "NOISE_WEIGHTS", "RANK", "FOLDS")
 OWN_CODE = "Published: what the authors' own code printed, one draw. " + NAMED
 RINGS = named(sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS")
+LEUKEMIA = named(sgl_leukemia, "SETTINGS", "FORMS", "LIMITS", "GL_FEATURES")
 
 _ALL = (
     *_DERIVATIVES,
@@ -314,9 +315,7 @@ _ALL = (
         tables.sgl_figure_2,
         figures.sgl_figure_2,
         note=NAMED,
-        settings=named(
-            sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS"
-        ),
+        settings=RINGS,
     ),
     Experiment(
         "sgl_figure_3",
@@ -327,21 +326,43 @@ _ALL = (
         ("method", "kind", "index", "x", "y"),
         tables.points("panels"),
         figures.sgl_figure_3,
-        settings=named(
-            sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS"
-        ),
+        settings=RINGS,
+    ),
+    Experiment(
+        "sgl_symmetry",
+        f"{YE}, section 2.3: gradients that are those of one function",
+        sgl.symmetry,
+        draws(100),
+        draws(1, n_samples=40),
+        ("draw", "mu"),
+        tables.sgl_symmetry,
+        figures.strip("gradient_rmse", "mu"),
+        note="The paper remarks that the constraint can be added and does not try it.",
+        settings=named(sgl, "TURLACH", "SYMMETRIC", "SYMMETRY_STEPS", "SYMMETRY_TOL"),
+    ),
+    Experiment(
+        "sgl_iterates",
+        f"{YE}, table 2: genes and errors of the iterates of Algorithm 1 at half of alpha_max",
+        sgl_leukemia.iterates,
+        [{"forms": (form,)} for form in sgl_leukemia.ITERATED],
+        [{"forms": ("regression, x.y",), "iterations": (10, 100)}],
+        ("method", "fraction", "iteration"),
+        tables.sgl_iterates,
+        figures.sgl_iterates,
+        note="Needs the leukemia table. Iterates are stopped on purpose: capped.",
+        settings={**LEUKEMIA, **named(sgl_leukemia, "NESTED_UP_TO")},
     ),
     Experiment(
         "sgl_table_2",
         f"{YE}, table 2: leukemia, genes and errors",
-        sgl.table_2,
-        [{}],
-        [{"fractions": (0.5,), "forms": ("regression, x.y",)}],
-        ("method", "fraction"),
+        sgl_leukemia.table_2,
+        [{"methods": (name,)} for name in (*sgl_leukemia.FORMS, "lasso", "all genes", "GL")],
+        [{"fractions": (0.5,), "methods": ("all genes", "lasso")}],
+        ("method", "fraction", "C"),
         tables.sgl_table_2,
-        figures.strip("test_errors", "method", "chosen"),
+        figures.strip("test_errors", "method", "C", "chosen"),
         note=f"Needs the leukemia table. {NAMED}",
-        settings=named(sgl, "SETTINGS", "FORMS", "LIMIT", "GL_FEATURES"),
+        settings=LEUKEMIA,
     ),
     Experiment(
         "psd_figure_2",
