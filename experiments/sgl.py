@@ -104,9 +104,9 @@ def table_1(repeats: int = 100, seed: int = 0, columns: Sequence[str] = COLUMNS)
         data = make_turlach(random_state=draw)
         for kind in columns:
             model = SparseGradientRegressor(standardize=kind == "standardised", **TURLACH)
-            support, alpha = at_size(data.X, data.y, 5, model)
-            method = f"SGL, columns {kind}"
-            yield {"draw": draw, "method": method, **_chosen(support), "alpha": f"{alpha:.5g}"}
+            support, alpha, record = at_size(data.X, data.y, 5, model)
+            row = {"draw": draw, "method": f"SGL, columns {kind}", **_chosen(support)}
+            yield row | {"alpha": f"{alpha:.5g}"} | record
         alphas, coefficients = _lars(data)
         step = int(np.argmax(np.count_nonzero(coefficients, axis=0) == 5))
         support = coefficients[:, step] != 0
@@ -173,8 +173,8 @@ def figure_3(spread: float = 3.0, seed: int = 0) -> Iterator[Row]:
             yield _panel(name, "covariance", a + 1, value) | found.record
 
 
-def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
-    """Support and alpha of the largest alpha that selects ``size`` variables.
+def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float, Row]:
+    """Support, alpha and record of the largest alpha that selects ``size`` variables.
 
     Where several enter together (or a ``size`` is jumped over) those with the largest norms count.
     """
@@ -185,7 +185,8 @@ def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
         counts = path.support.sum(axis=1)
         exact = np.flatnonzero(counts == size)
         if len(exact):
-            return path.support[exact[0]], float(path.alphas[exact[0]])
+            at = int(exact[0])
+            return path.support[at], float(path.alphas[at]), _path_record(path, at)
         more = np.flatnonzero(counts > size)
         if len(more):  # between two points
             last = int(more[0])
@@ -193,8 +194,14 @@ def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
         else:  # further down
             last = len(counts) - 1
             alphas = alphas * STRIDE
-    largest = np.argsort(-path.importances[last])[:size]
-    return np.isin(np.arange(X.shape[1]), largest), float(path.alphas[last])
+    largest = np.isin(np.arange(X.shape[1]), np.argsort(-path.importances[last])[:size])
+    return largest, float(path.alphas[last]), _path_record(path, last)
+
+
+def _path_record(path: Any, at: int) -> Row:
+    """What the solver says of one point of a path."""
+    gap = f"{path.relative_gaps[at]:.2g}"
+    return {"solver": "active_set", "iterations": int(path.n_iter[at]), "gap": gap}
 
 
 def _lars(data: KnownSupport) -> tuple[Array, Array]:
@@ -209,14 +216,14 @@ def _found_on_rings(data: KnownSupport) -> Iterator[tuple[str, Found]]:
     X, y, every = data.X, data.y, np.arange(data.X.shape[1])
     signs = np.where(y == 1, 1.0, -1.0)
     for name, settings in (("SGL", RINGS), ("SGL, x.y", RADIAL)):
-        _, alpha = at_size(X, y, 2, SparseGradientClassifier(**settings))
+        _, alpha, _ = at_size(X, y, 2, SparseGradientClassifier(**settings))
         yield name, _fitted(X, y, every, SparseGradientClassifier(alpha, **settings))
-    _, alpha = at_size(X, signs, 2, SparseGradientRegressor(**RINGS))
+    _, alpha, _ = at_size(X, signs, 2, SparseGradientRegressor(**RINGS))
     yield "SGL, squared loss", _fitted(X, signs, every, SparseGradientRegressor(alpha, **RINGS))
     adaptive = SparseGradientClassifier(FRACTION * _top(X, y), **ADAPTIVE)
     yield "SGL, x.y, adaptive", _fitted(X, y, every, adaptive)
     columns = _narrowed(X, y, 2)
-    _, alpha = at_size(X[:, columns], y, 2, SparseGradientClassifier(**RADIAL))
+    _, alpha, _ = at_size(X[:, columns], y, 2, SparseGradientClassifier(**RADIAL))
     yield (
         "SGL, x.y, adaptive, two",
         _fitted(X, y, columns, SparseGradientClassifier(alpha, **RADIAL)),

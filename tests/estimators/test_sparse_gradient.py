@@ -358,3 +358,10 @@ def test_an_interrupt_ends_the_adaptation(monkeypatch):
         model.fit(data.X, data.y)
     assert calls == [30]
     assert model.solver_status_ == "interrupted"
+
+
+def test_a_path_warns_where_it_was_cut_short():
+    model = SparseGradientRegressor(**AFFINE, max_iter=3, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        path = sparse_gradient_path(TURLACH.X, TURLACH.y, estimator=model, n_alphas=3)
+    assert path.relative_gaps.max() > 1e-12

@@ -15,15 +15,16 @@ def test_the_number_of_variables_is_reached():
     data = make_turlach(60, random_state=2)
     model = SparseGradientRegressor(**sgl.TURLACH, tol=1e-4)
     for size in (1, 5):
-        support, alpha = sgl.at_size(data.X, data.y, size, model)
+        support, alpha, record = sgl.at_size(data.X, data.y, size, model)
         assert support.sum() == size
         assert alpha > 0
+        assert float(record["gap"]) <= 1e-4
 
 
 def test_twins_that_enter_together_are_told_apart_by_their_norms():
     data = make_turlach(40, 5, random_state=2)
     X = np.hstack([data.X, data.X[:, [1]]])  # a copy enters with its original
-    support, _ = sgl.at_size(X, data.y, 1, SparseGradientRegressor(**sgl.TURLACH, tol=1e-4))
+    support, _, _ = sgl.at_size(X, data.y, 1, SparseGradientRegressor(**sgl.TURLACH, tol=1e-4))
     assert support.sum() == 1
 
 
