@@ -219,7 +219,9 @@ HKL_9 = {
     if name.startswith(("HKL", "MKL"))
 }
 
-DENSITIES = named(psd, "MODES", "GRIDS", "WEIGHTS_1", "BASE", "FOLDS")
+DENSITY = named(psd, "MODES", "BASE", "FOLDS")
+IN_ONE = {**DENSITY, **named(psd, "WEIGHTS_1")}
+IN_TEN = {**DENSITY, **named(psd, "GRIDS")}
 NOISE = named(psd_regression, "NOISE_WEIGHTS", "RANK", "FOLDS")
 OWN_CODE = "Published: what the authors' own code printed, one draw. " + NAMED
 RINGS = named(sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS")
@@ -332,7 +334,7 @@ _ALL = (
         "sgl_symmetry",
         f"{YE}, section 2.3: gradients that are those of one function",
         sgl.symmetry,
-        draws(100),
+        draws(20),
         draws(1, n_samples=40),
         ("draw", "mu"),
         tables.sgl_symmetry,
@@ -400,7 +402,7 @@ _ALL = (
         ("model", "kind", "x1"),
         tables.points("density"),
         figures.psd_figure_3,
-        settings=DENSITIES,
+        settings=IN_TEN,
     ),
     Experiment(
         "psd_density_1",
@@ -412,7 +414,7 @@ _ALL = (
         tables.psd_densities({"psd": "-0.9125", "glm": "-0.935", "ncm": "-1.458"}),
         figures.strip("proper", "model"),
         note=OWN_CODE,
-        settings=DENSITIES,
+        settings=IN_ONE,
     ),
     Experiment(
         "psd_density_10",
@@ -424,7 +426,7 @@ _ALL = (
         tables.psd_densities({"pnm": "-6.50", "ncm": "-7.35", "glm": "-7.36"}),
         figures.strip("proper", "model"),
         note=OWN_CODE,
-        settings=DENSITIES,
+        settings=IN_TEN,
     ),
     Experiment(
         "psd_solvers",
@@ -436,7 +438,7 @@ _ALL = (
         tables.psd_solvers,
         figures.strip("seconds", "task", "model", "method"),
         note="The same problem to a gap of 1e-4; processor seconds.",
-        settings=named(psd, "TASKS", "CLOSE"),
+        settings={"tasks": {name: repr(task[0]) for name, task in psd.TASKS.items()}},
     ),
     Experiment(
         "psd_heteroscedastic",
