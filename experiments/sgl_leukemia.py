@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -270,13 +271,8 @@ def iterates(
             }
             masks = None
             if n_iter is None or n_iter <= NESTED_UP_TO:
-                masks = _left_out(
-                    lambda Z, y, _f, form=form, n_iter=n_iter: _iterate_support(
-                        form, Z, y, fraction, n_iter
-                    ),
-                    *(X, y, np.ones(1)),
-                    f"iterates, {form}",
-                )
+                supports = partial(_iterate_support, form, fraction, n_iter)
+                masks = _left_out(supports, X, y, np.ones(1), f"iterates, {form}")
             for limit in LIMITS:
                 c = f"{limit:g}"
                 row[f"loo_C{c}"] = ""
@@ -299,9 +295,11 @@ def _iterate(form: str, alpha: float, n_iter: int | None) -> Any:
     return kind(alpha, **{**SETTINGS, **own, **solver, "tol": tol})
 
 
-def _iterate_support(form: str, Z: Array, y: Array, fraction: float, n_iter: int | None) -> Masks:
+def _iterate_support(
+    form: str, fraction: float, n_iter: int | None, Z: Array, y: Array, _fractions: Array
+) -> Masks:
     _, top = _supports(form, Z, y, np.ones(1))
-    return _iterate(form, fraction * top, n_iter).fit(Z, y).support_[None, :]
+    return np.asarray(_iterate(form, fraction * top, n_iter).fit(Z, y).support_[None, :])
 
 
 # ------------------------------------------------------------------------------------- parts
