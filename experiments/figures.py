@@ -342,13 +342,12 @@ def sgl_figure_2(rows: Rows) -> Any:
 
 
 def sgl_figure_3(rows: Rows) -> Any:
-    """Rows in the first two directions, norms and eigenvalues, one column per method."""
+    """Rows in two directions, norms, covariance and eigenvalues, one column per method."""
     from matplotlib import pyplot as plt
 
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    shape = (4, len(methods))
     figure, axes = plt.subplots(
-        *shape, figsize=(3 * len(methods), 9), layout="constrained", squeeze=False
+        5, len(methods), figsize=(2.6 * len(methods), 11), layout="constrained", squeeze=False
     )
     for at, method in enumerate(methods):
         own = [row for row in rows if row["method"] == method]
@@ -359,11 +358,41 @@ def sgl_figure_3(rows: Rows) -> Any:
                 ax.plot(x, y, ".", color=colour, markersize=4)
             ax.set_aspect("equal", "datalim")
             ax.set_title(f"{method}: {kind}", fontsize=9)
-        for ax, kind in zip(axes[2:, at], ("norm", "eigenvalue"), strict=True):
+        for ax, kind in zip(axes[2:4, at], ("norm", "eigenvalue"), strict=True):
             part = [row for row in own if row["kind"] == kind]
             heights = [float(row["x"]) for row in part]
             ax.vlines([int(row["index"]) for row in part], 0, heights, linewidth=1)
             ax.set_title(f"{kind}s", fontsize=9)
+        cells = [float(row["x"]) for row in own if row["kind"] == "covariance"]
+        side = int(np.sqrt(len(cells)))
+        if side:
+            axes[4, at].imshow(np.reshape(cells, (side, side)), cmap="coolwarm")
+            axes[4, at].set_title(f"covariance of the first {side}", fontsize=9)
+        for ax in axes[2:, at]:
+            ax.set_visible(ax.has_data())
+    return figure
+
+
+def sgl_iterates(rows: Rows) -> Any:
+    """Selected genes against the iterations, the minimiser dotted."""
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
+        own = [row for row in rows if row["method"] == method]
+        steps = [row for row in own if row["iteration"] != "optimum"]
+        axis.loglog(
+            *([int(row[key]) for row in steps] for key in ("iteration", "n_genes")),
+            "o-",
+            color=f"C{number}",
+            label=method,
+        )
+        for row in own:
+            if row["iteration"] == "optimum":
+                axis.axhline(int(row["n_genes"]), color=f"C{number}", ls=":")
+    axis.axhline(106, color="k", lw=1)
+    axis.set(xlabel="iterations", ylabel="selected genes", title="black: the published 106")
+    axis.legend(fontsize=8)
     return figure
 
 

@@ -1,39 +1,36 @@
-r"""Ye and Xie (2012): sparse gradient learning next to the lasso and to gradients without sparsity.
+"""Ye and Xie (2012): sparse gradient learning next to the lasso and to gradients without sparsity.
 
 Where the paper fixes the number of selected variables instead of alpha, so do we: the largest alpha
 of a path that selects so many, the path refined between two points where it jumps over the number.
-
-Ye and Xie (2012), table 2: leukemia, 38 rows to learn from, 34 to test, 7129 genes.
-
-Genes have zero mean and unit length on the training rows; the test rows are scaled with the same
-numbers. Weights (5), half the median distance, a linear support vector machine on the selected
-genes, or on one direction. The kernel is x.y as in the paper, or 1 + x.y: gradients that are
-constant, as those of a linear function are, have no place in the first.
-
-Two ways to leave a row out. *Nested*: it is scaled, selected and classified without it; alpha has
-the fewest errors, the smallest hinge loss decides ties. *Given*: genes and direction stay those of
-all training rows, which is easier; alpha is the largest with the fewest errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import lars_path, lasso_path
-from sklearn.svm import SVC
+from sklearn.linear_model import lars_path
 
-from experiments.running import Row
-from nablasso.datasets import KnownSupport, RealTable, load_leukemia, make_rings, make_turlach
+from experiments.running import Row, record_of
+from nablasso.datasets import KnownSupport, make_rings, make_turlach
 from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
     sparse_gradient_path,
 )
-from nablasso.exceptions import InvalidDataError
+from nablasso.gradients import (
+    ActiveSet,
+    GradientProblem,
+    Learner,
+    Recipe,
+    Setting,
+    column_groups,
+    largest_curvature,
+)
 from nablasso.kernels import Polynomial
+from nablasso.preparation import prepare
 from nablasso.progress import track
 
 Array = NDArray[np.float64]
@@ -45,7 +42,7 @@ STRIDE, STEPS, ROUNDS = 0.6, 6, 12  # pieces of a path: factor, points; most pie
 # Table 1: kernel 1 + x.y, weights (58) of 10 neighbours, half the median distance
 TURLACH: Row = {"kernel": Polynomial(degree=1, offset=1.0), "n_neighbors": 10}
 COLUMNS = ("centred", "standardised")  # the paper does not say; 1 + x.y sees their units
-SPREADS = (0.1, 0.5, 1.0, 2.0, 3.0)
+SPREADS = (0.1, 0.5, 0.7, 1.0, 1.3, 2.0, 3.0)
 # Figures 2 and 3: Gaussian kernel and weights (5), half the median distance, columns centred
 RINGS: Row = {"standardize": False, "n_components": 2}
 RADIAL: Row = {**RINGS, "kernel": "linear"}  # the gradient of a function of the radius is linear
@@ -53,15 +50,21 @@ ADAPTIVE: Row = {**RADIAL, "adaptive_weights": True}
 FRACTION = 0.3  # of alpha_max, for adaptive weights; picked on draws 1000 to 1009
 WITHOUT_SPARSITY: Row = {**RINGS, "penalty": "ridge"}
 TEST_ROWS = 200
+SHOWN = 10  # inputs and eigenvalues in the panels of the covariance
 
 
 class Found(NamedTuple):
-    """What was found on rings: per input a mask and norms, directions (2, d), eigenvalues."""
+    """What was found on rings: per input a mask and norms, directions (2, d), eigenvalues.
+
+    ``covariance`` is that of the gradients of the first inputs, ``record`` what the solver says.
+    """
 
     support: Mask
     norms: Array
     directions: Array
     spectrum: Array
+    covariance: Array
+    record: Row
 
 
 def figure_1(seed: int = 0) -> list[Row]:
@@ -101,9 +104,9 @@ def table_1(repeats: int = 100, seed: int = 0, columns: Sequence[str] = COLUMNS)
         data = make_turlach(random_state=draw)
         for kind in columns:
             model = SparseGradientRegressor(standardize=kind == "standardised", **TURLACH)
-            support, alpha = at_size(data.X, data.y, 5, model)
-            method = f"SGL, columns {kind}"
-            yield {"draw": draw, "method": method, **_chosen(support), "alpha": f"{alpha:.5g}"}
+            support, alpha, record = at_size(data.X, data.y, 5, model)
+            row = {"draw": draw, "method": f"SGL, columns {kind}", **_chosen(support)}
+            yield row | {"alpha": f"{alpha:.5g}"} | record
         alphas, coefficients = _lars(data)
         step = int(np.argmax(np.count_nonzero(coefficients, axis=0) == 5))
         support = coefficients[:, step] != 0
@@ -114,10 +117,12 @@ def table_1(repeats: int = 100, seed: int = 0, columns: Sequence[str] = COLUMNS)
 def figure_2(repeats: int = 20, seed: int = 0, spreads: Sequence[float] = SPREADS) -> Iterator[Row]:
     """Figures 2 and 3: rings in (x1, x2) among 200 inputs, n = 40, by the others' deviation.
 
-    ``SGL`` and ``SGL, x.y`` (its kernel): at the largest alpha that selects two variables.
+    ``SGL`` (logistic loss, as the paper says), ``SGL, squared loss`` (of labels -1 and 1, the same
+    kernel) and ``SGL, x.y`` (its kernel): at the largest alpha that selects two variables.
     ``adaptive`` (section 7): selection at ``FRACTION`` of ``alpha_max`` among the selected, weights
     and kernel measured in them, until all are kept; ``adaptive, two``: while two are left, then at
     the largest alpha that selects two of them. ``GL``: gradient learning without sparsity.
+    ``lasso``: the first two variables of its path.
 
     ``in_plane``: share of the two directions that lies in the plane of x1 and x2. ``accuracy``:
     200 new rows, told apart by the radius in the two directions at the threshold that is best on
@@ -137,6 +142,7 @@ def figure_2(repeats: int = 20, seed: int = 0, spreads: Sequence[float] = SPREAD
                 "exact": int(np.array_equal(found.support, data.support)),
                 "in_plane": round(in_plane, 4),
                 "accuracy": round(accuracy, 4),
+                **found.record,
             }
 
 
@@ -144,23 +150,31 @@ def figure_3(spread: float = 3.0, seed: int = 0) -> Iterator[Row]:
     """What the panels of figures 2 and 3 show, for one draw of the rings.
 
     ``kind`` is "train" or "test" (coordinates of a row in the first two directions), "norm" (of a
-    variable's partial derivative) or "eigenvalue" (of the gradients' covariance).
+    variable's partial derivative), "eigenvalue" (of the gradients' covariance) or "covariance" (of
+    the first ten inputs; rows and columns as one index). ``truth`` has the first two inputs, as
+    panels (a) and (d) of figure 2 do.
     """
     data = make_rings(spread=spread, random_state=seed)
     test = make_rings(TEST_ROWS, spread=spread, random_state=10_000 + seed)
-    for name, found in _found_on_rings(data):
+    plane, d = np.eye(data.X.shape[1])[:2], data.X.shape[1]
+    truth = Found(data.support, np.zeros(d), plane, np.zeros(0), np.zeros((0, 0)), {})
+    for name, found in (("truth", truth), *_found_on_rings(data)):
         for kind, part in (("train", data), ("test", test)):
             places = (part.X - data.X.mean(axis=0)) @ found.directions.T
             for place, y in zip(places, part.y, strict=True):
                 yield _panel(name, kind, int(y), place[0], place[1])
+        if name == "truth":
+            continue
         for a, norm in enumerate(found.norms):
-            yield _panel(name, "norm", a + 1, norm)
-        for a, value in enumerate(found.spectrum[:10]):
-            yield _panel(name, "eigenvalue", a + 1, value)
+            yield _panel(name, "norm", a + 1, norm) | found.record
+        for a, value in enumerate(found.spectrum[:SHOWN]):
+            yield _panel(name, "eigenvalue", a + 1, value) | found.record
+        for a, value in enumerate(found.covariance.ravel()):
+            yield _panel(name, "covariance", a + 1, value) | found.record
 
 
-def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
-    """Support and alpha of the largest alpha that selects ``size`` variables.
+def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float, Row]:
+    """Support, alpha and record of the largest alpha that selects ``size`` variables.
 
     Where several enter together (or a ``size`` is jumped over) those with the largest norms count.
     """
@@ -171,7 +185,8 @@ def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
         counts = path.support.sum(axis=1)
         exact = np.flatnonzero(counts == size)
         if len(exact):
-            return path.support[exact[0]], float(path.alphas[exact[0]])
+            at = int(exact[0])
+            return path.support[at], float(path.alphas[at]), _path_record(path, at)
         more = np.flatnonzero(counts > size)
         if len(more):  # between two points
             last = int(more[0])
@@ -179,8 +194,14 @@ def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float]:
         else:  # further down
             last = len(counts) - 1
             alphas = alphas * STRIDE
-    largest = np.argsort(-path.importances[last])[:size]
-    return np.isin(np.arange(X.shape[1]), largest), float(path.alphas[last])
+    largest = np.isin(np.arange(X.shape[1]), np.argsort(-path.importances[last])[:size])
+    return largest, float(path.alphas[last]), _path_record(path, last)
+
+
+def _path_record(path: Any, at: int) -> Row:
+    """What the solver says of one point of a path."""
+    gap = f"{path.relative_gaps[at]:.2g}"
+    return {"solver": "active_set", "iterations": int(path.n_iter[at]), "gap": gap}
 
 
 def _lars(data: KnownSupport) -> tuple[Array, Array]:
@@ -193,14 +214,33 @@ def _lars(data: KnownSupport) -> tuple[Array, Array]:
 def _found_on_rings(data: KnownSupport) -> Iterator[tuple[str, Found]]:
     """What each method finds."""
     X, y, every = data.X, data.y, np.arange(data.X.shape[1])
+    signs = np.where(y == 1, 1.0, -1.0)
     for name, settings in (("SGL", RINGS), ("SGL, x.y", RADIAL)):
-        _, alpha = at_size(X, y, 2, SparseGradientClassifier(**settings))
-        yield name, _fitted(X, y, every, alpha, settings)
-    yield "SGL, x.y, adaptive", _fitted(X, y, every, FRACTION * _top(X, y), ADAPTIVE)
+        _, alpha, _ = at_size(X, y, 2, SparseGradientClassifier(**settings))
+        yield name, _fitted(X, y, every, SparseGradientClassifier(alpha, **settings))
+    _, alpha, _ = at_size(X, signs, 2, SparseGradientRegressor(**RINGS))
+    yield "SGL, squared loss", _fitted(X, signs, every, SparseGradientRegressor(alpha, **RINGS))
+    adaptive = SparseGradientClassifier(FRACTION * _top(X, y), **ADAPTIVE)
+    yield "SGL, x.y, adaptive", _fitted(X, y, every, adaptive)
     columns = _narrowed(X, y, 2)
-    _, alpha = at_size(X[:, columns], y, 2, SparseGradientClassifier(**RADIAL))
-    yield "SGL, x.y, adaptive, two", _fitted(X, y, columns, alpha, RADIAL)
-    yield "GL", _fitted(X, y, every, None, WITHOUT_SPARSITY)
+    _, alpha, _ = at_size(X[:, columns], y, 2, SparseGradientClassifier(**RADIAL))
+    yield (
+        "SGL, x.y, adaptive, two",
+        _fitted(X, y, columns, SparseGradientClassifier(alpha, **RADIAL)),
+    )
+    yield "GL", _fitted(X, y, every, SparseGradientClassifier(**WITHOUT_SPARSITY))
+    yield "lasso", _first_two(X, signs)
+
+
+def _first_two(X: Array, signs: Array) -> Found:
+    """The first two variables of the lasso's path, and their axes."""
+    d = X.shape[1]
+    centred = X - X.mean(axis=0)
+    _, _, path = lars_path(centred, signs - signs.mean(), method="lasso")
+    step = int(np.argmax(np.count_nonzero(path, axis=0) == 2))
+    support = path[:, step] != 0
+    blank = np.zeros((0, 0))
+    return Found(support, np.abs(path[:, step]), np.eye(d)[support], np.zeros(0), blank, {})
 
 
 def _top(X: Array, y: Array) -> float:
@@ -214,21 +254,25 @@ def _narrowed(X: Array, y: Array, size: int) -> NDArray[np.intp]:
     columns = np.arange(X.shape[1])
     while True:
         alpha = FRACTION * _top(X[:, columns], y)
-        support = _fitted(X, y, columns, alpha, RADIAL).support
+        support = _fitted(X, y, columns, SparseGradientClassifier(alpha, **RADIAL)).support
         if not size <= support.sum() < len(columns):
             return columns
         columns = np.flatnonzero(support)
 
 
-def _fitted(X: Array, y: Array, columns: NDArray[np.intp], alpha: Any, settings: Row) -> Found:
-    """A classifier on some columns, read in terms of all."""
-    model = SparseGradientClassifier(alpha, **settings).fit(X[:, columns], y)
+def _fitted(X: Array, y: Array, columns: NDArray[np.intp], model: Any) -> Found:
+    """A model on some columns, read in terms of all."""
+    model.fit(X[:, columns], y)
     d = X.shape[1]
     support, norms, directions = np.zeros(d, dtype=bool), np.zeros(d), np.zeros((2, d))
     support[columns] = model.support_
     norms[columns] = model.feature_importances_
     directions[: len(model.components_), columns] = model.components_
-    return Found(support, norms, directions, model.spectrum_)
+    first = columns[columns < SHOWN]
+    covariance = np.zeros((SHOWN, SHOWN))
+    inner = np.asarray(model.gradient_covariance_.todense())
+    covariance[np.ix_(first, first)] = inner[: len(first), : len(first)]
+    return Found(support, norms, directions, model.spectrum_, covariance, record_of(model))
 
 
 def _rings_seen(found: Found, data: KnownSupport, test: KnownSupport) -> tuple[float, float]:
@@ -252,243 +296,116 @@ def _panel(method: str, kind: str, index: int, x: float, y: float = 0.0) -> Row:
     return {"method": method, "kind": kind, "index": index, "x": f"{x:.5g}", "y": f"{y:.5g}"}
 
 
-FRACTIONS = tuple(float(f) for f in np.geomspace(0.8, 0.1, 6).round(4))  # of alpha_max
-LASSO_FRACTIONS = np.geomspace(0.8, 0.02, 12).round(4)
-SETTINGS: Row = {"standardize": False, "tol": 1e-4}
-AFFINE = Polynomial(degree=1, offset=1.0)
-FORMS: dict[str, tuple[Any, Row]] = {  # ridge: lambda_1 of (60); by default the library's choice
-    "classification, x.y": (SparseGradientClassifier, {"kernel": "linear"}),
-    "classification, x.y, ridge 0.01": (
-        SparseGradientClassifier,
-        {"kernel": "linear", "ridge": 1e-2},
-    ),
-    "classification, x.y, ridge 0.0001": (
-        SparseGradientClassifier,
-        {"kernel": "linear", "ridge": 1e-4},
-    ),
-    "regression, x.y": (SparseGradientRegressor, {"kernel": "linear"}),
-    "regression, 1 + x.y": (SparseGradientRegressor, {"kernel": AFFINE}),
-}
-LIMIT = 1.0  # C of the support vector machine
-GL_FEATURES = 6
+# ------------------------------------------------------------------- the symmetry of section 2.3
+
+SYMMETRIC = (0.0, 1.0, 100.0)  # weights, in units of half the largest curvature of the loss
+SYMMETRY_STEPS, SYMMETRY_TOL = 20_000, 1e-7
 
 
-def divided(table: RealTable) -> tuple[Array, Array, Array, Array]:
-    """X and y (1 for ALL, -1 for AML) of the training rows, then of the test rows."""
-    if table.train is None:
-        raise InvalidDataError(
-            f"The table from {table.source} does not say which rows are for training; the file "
-            "leukemia.csv.gz does. Put it into the folder named by NABLASSO_DATA."
-        )
-    X, y, train = table.X, np.where(table.y == "ALL", 1.0, -1.0), table.train
-    return X[train], y[train], X[~train], y[~train]
+def symmetry(repeats: int = 20, seed: int = 0, n_samples: int = 100) -> Iterator[Row]:
+    """Table 1's data with gradients that are nearly, or not at all, those of one function.
 
-
-def table_2(
-    data: tuple[Array, Array, Array, Array] | None = None,
-    fractions: Iterable[float] = FRACTIONS,
-    forms: Iterable[str] = tuple(FORMS),
-) -> Iterator[Row]:
-    """One row per form and alpha with errors on left-out and on test rows.
-
-    ``chosen`` says which way chooses that alpha. Nested errors of the direction are counted at the
-    alpha of the nested way only. Then the lasso, the support vector machine on all genes and
-    gradient learning without sparsity with six directions.
+    Section 2.3 remarks that ``d f^a / d x_b = d f^b / d x_a`` could be added to the problem. Here
+    it is a penalty ``mu / n sum_i sum_ab (d_b f^a(x_i) - d_a f^b(x_i))^2 / 2``: nothing at
+    ``mu = 0``, nearly the constraint at the largest. ``asymmetry`` is the root of that mean over
+    the root mean square of all second derivatives. At the alpha that selects five variables:
+    which they are, and the error of the gradients at the rows.
     """
-    data = divided(load_leukemia()) if data is None else data
-    X, y, X_test, y_test = data
-    steps = np.sort(np.array(list(fractions)))[::-1]
-    for form in forms:
-        yield from _sparse_rows(form, steps, data)
-    yield from _lasso_rows(data)
-    Z, Z_test = unit_length(X, X_test)
-    everything = np.ones(X.shape[1], dtype=bool)
-    left = [_decision(*unit_length(*_split(X, i)), _rest(y, i), everything) for i in range(len(y))]
-    yield {
-        **_blank("support vector machine on all genes"),
-        "n_genes": X.shape[1],
-        "loo_errors": _errors(left, y),
-        "test_errors": _errors(_decision(Z, Z_test, y, everything), y_test),
-        "chosen": "only",
-    }
-    model = SparseGradientClassifier(
-        kernel="linear", penalty="ridge", n_components=GL_FEATURES, **SETTINGS
-    )
-    parts = _projected(model, Z, Z_test, y)
-    columns = np.ones(GL_FEATURES, dtype=bool)
-    left = []
-    for i in track(range(len(y)), len(y), "leave one out, GL"):
-        inner = _projected(model, *unit_length(*_split(X, i)), _rest(y, i))
-        left.append(_decision(*inner, _rest(y, i), columns))
-    yield {
-        **_blank("GL, six directions"),
-        "n_genes": X.shape[1],
-        "loo_errors": _errors(left, y),
-        "test_errors": _errors(_decision(*parts, y, columns), y_test),
-        "chosen": "only",
-    }
-
-
-def _lasso_rows(data: tuple[Array, Array, Array, Array]) -> list[Row]:
-    """The support vector machine on the genes of the lasso, along its path."""
-    X, y, X_test, y_test = data
-    Z, Z_test = unit_length(X, X_test)
-    decisions = _nested(_lasso_supports, X, y, LASSO_FRACTIONS, "lasso")
-    rows: list[Row] = [
-        {
-            **_blank("lasso"),
-            "fraction": round(float(fraction), 4),
-            "n_genes": int(support.sum()),
-            "loo_errors": _errors(left, y),
-            "loo_hinge": round(_hinge(left, y), 4),
-            "loo_given": _given_errors(Z[:, support], y),
-            "test_errors": _errors(_decision(Z, Z_test, y, support), y_test),
-        }
-        for fraction, support, left in zip(
-            LASSO_FRACTIONS, _lasso_supports(Z, y, LASSO_FRACTIONS), decisions, strict=True
-        )
-    ]
-    _mark(rows)
-    return rows
-
-
-def _lasso_supports(Z: Array, y: Array, fractions: Array) -> NDArray[np.bool_]:
-    """Genes of the lasso of the centred labels, along the fractions of its largest alpha."""
-    centred = y - y.mean()
-    top = float(np.abs(Z.T @ centred).max()) / len(y)
-    _, coefficients, _ = lasso_path(Z, centred, alphas=top * fractions)
-    return np.asarray(coefficients.T != 0)
-
-
-def _nested(
-    supports: Callable[[Array, Array, Array], NDArray[np.bool_]],
-    X: Array,
-    y: Array,
-    fractions: Array,
-    what: str,
-) -> Array:
-    """Decisions on each row, scaled and selected without it, (fractions, rows)."""
-    decisions = np.zeros((len(fractions), len(y)))
-    for i in track(range(len(y)), len(y), f"leave one out, {what}"):
-        inner, outer = unit_length(*_split(X, i))
-        rest = _rest(y, i)
-        for at, support in enumerate(supports(inner, rest, fractions)):
-            decisions[at, i] = _decision(inner, outer, rest, support)[0]
-    return decisions
-
-
-def _mark(rows: list[Row]) -> int:
-    """Say which alpha each way chooses; the place of the nested one."""
-    nested = int(np.lexsort(([r["loo_hinge"] for r in rows], [r["loo_errors"] for r in rows]))[0])
-    given = int(np.argmin([row["loo_given"] for row in rows]))
-    rows[nested]["chosen"] = "nested"
-    rows[given]["chosen"] = "both" if given == nested else "given"
-    return nested
-
-
-def _hinge(decisions: Array, y: Array) -> float:
-    return float(np.maximum(0, 1 - decisions * y).mean())
-
-
-def _sparse_rows(form: str, fractions: Array, data: tuple[Array, Array, Array, Array]) -> list[Row]:
-    X, y, X_test, y_test = data
-    Z, Z_test = unit_length(X, X_test)
-    supports, top = _supports(form, Z, y, fractions)
-    decisions = _nested(lambda *given: _supports(form, *given)[0], X, y, fractions, form)
-    rows: list[Row] = []
-    for at, (fraction, support) in enumerate(zip(fractions, supports, strict=True)):
-        model = _model(form, fraction * top)
-        parts = _projected(model, Z, Z_test, y)
-        one = np.ones(1, dtype=bool)
-        rows.append(
-            {
-                **_blank(f"SGL, {form}"),
-                "fraction": round(float(fraction), 4),
-                "n_genes": int(support.sum()),
-                "loo_errors": _errors(decisions[at], y),
-                "loo_hinge": round(_hinge(decisions[at], y), 4),
-                "loo_given": _given_errors(Z[:, support], y),
-                "test_errors": _errors(_decision(Z, Z_test, y, support), y_test),
-                "direction_loo_given": _given_errors(parts[0], y),
-                "direction_test_errors": _errors(_decision(*parts, y, one), y_test),
+    for draw in track(range(seed, seed + repeats), repeats, "symmetry"):
+        data = make_turlach(n_samples, random_state=draw)
+        learner, truth = _affine_learner(data), np.asarray(data.gradient)
+        slopes = _second_derivatives(learner.setting)
+        problem = learner.problems[0]
+        unit = largest_curvature(problem, problem.X) / 2
+        for mu in SYMMETRIC:
+            B, n_iter, status = _five(problem, learner.alpha_max, slopes, mu * unit)
+            columns = learner.setting.table.columns
+            support, gradients = np.zeros(data.X.shape[1], dtype=bool), np.zeros(data.X.shape)
+            support[columns] = np.any(B != 0, axis=1)
+            at_rows = (learner.setting.phi @ B.T)[learner.setting.table.rows]
+            gradients[:, columns] = at_rows
+            hessian = np.einsum("nbr,ar->nab", slopes, B)
+            odd = hessian - hessian.swapaxes(1, 2)
+            yield {
+                "draw": draw,
+                "mu": mu,
+                **_chosen(support),
+                "exact": int(np.array_equal(support, data.support)),
+                "gradient_rmse": float(np.sqrt(np.mean((gradients - truth) ** 2))),
+                "asymmetry": float(np.sqrt(np.mean(odd**2) / np.mean(hessian**2))),
+                "iterations": n_iter,
+                "status": status,
             }
-        )
-    nested = _mark(rows)
-    rows[nested]["direction_loo_errors"] = _direction_errors(form, float(fractions[nested]), X, y)
-    return rows
 
 
-def _given_errors(features: Array, y: Array) -> int:
-    """Errors on left-out rows of the support vector machine on features found with them."""
-    every = np.ones(features.shape[1], dtype=bool)
-    left = [_decision(*_split(features, i), _rest(y, i), every)[0] for i in range(len(y))]
-    return _errors(left, y)
+def _affine_learner(data: KnownSupport) -> Learner:
+    """Table 1's problem, columns centred."""
+    n, d = data.X.shape
+    table = prepare(data.X, data.y, np.ones(n), standardize=False, centre_y=True, centre_x=True)
+    recipe = Recipe(
+        kernel=TURLACH["kernel"],
+        length_scale=1.0,
+        bandwidth="half_median",
+        n_neighbors=TURLACH["n_neighbors"],
+        form="lasso",
+        ridge=None,
+        smoothness=0.0,
+        classes=False,
+        groups=column_groups(np.arange(d), np.ones(d)),
+    )
+    return Learner(Setting(recipe, table), table.y[:, None], ActiveSet())
 
 
-def _direction_errors(form: str, fraction: float, X: Array, y: Array) -> int:
-    """Errors on left-out rows of one direction."""
-    values = []
-    for i in track(range(len(y)), len(y), f"leave one out, one direction, {form}"):
-        inner, outer = unit_length(*_split(X, i))
-        rest = _rest(y, i)
-        _, top = _supports(form, inner, rest, np.array([1.0]))
-        model = _model(form, fraction * top)
-        parts = _projected(model, inner, outer, rest)
-        values.append(_decision(*parts, rest, np.ones(1, dtype=bool))[0])
-    return _errors(np.array(values), y)
+def _second_derivatives(setting: Setting) -> Array:
+    """``d phi / d x_b`` at the rows, (n, d, r): central differences, exact for 1 + x.y."""
+    X, step = setting.table.X, 1e-3
+    eye = np.eye(setting.factor.rank)
+    parts = [
+        setting.factor.evaluate(X + e, eye) - setting.factor.evaluate(X - e, eye)
+        for e in step * np.eye(X.shape[1])
+    ]
+    return np.stack(parts, axis=1) / (2 * step)
 
 
-def unit_length(X: Array, new: Array) -> tuple[Array, Array]:
-    """Both with the first one's means and lengths of the centred columns; constants are zero."""
-    centre = X.mean(axis=0)
-    length = np.linalg.norm(X - centre, axis=0)
-    length = np.where(length > 0, length, np.inf)
-    return (X - centre) / length, (new - centre) / length
+def _five(problem: GradientProblem, top: float, slopes: Array, mu: float) -> tuple[Array, int, str]:
+    """Gradients at the largest alpha of a bisection that selects five variables."""
+    low, high, total = 1e-3 * top, top, 0
+    B = np.zeros((problem.X.shape[1], problem.phi.shape[1]))
+    for _ in range(30):
+        alpha = float(np.sqrt(low * high))
+        B, n_iter, status = _penalised(problem.with_alpha(alpha), slopes, mu, B)
+        total += n_iter
+        size = int(np.any(B != 0, axis=1).sum())
+        if size == 5:
+            break
+        low, high = (alpha, high) if size > 5 else (low, alpha)
+    return B, total, status
 
 
-def _supports(form: str, Z: Array, y: Array, fractions: Array) -> tuple[NDArray[np.bool_], float]:
-    """Supports along the fractions of ``alpha_max``, and ``alpha_max``."""
-    kind, own = FORMS[form]
-    model = kind(**SETTINGS, **own)
-    top = sparse_gradient_path(Z, y, estimator=model, n_alphas=1).alpha_max
-    return sparse_gradient_path(Z, y, estimator=model, alphas=top * fractions).support, top
+def _penalised(
+    problem: GradientProblem, slopes: Array, mu: float, B: Array
+) -> tuple[Array, int, str]:
+    """Accelerated forward-backward splitting of the problem plus the penalty on asymmetry."""
+    n, nothing = len(problem.X), np.zeros(problem.phi.shape[1])
+    bend = 4 * float(np.linalg.norm(slopes.reshape(-1, slopes.shape[2]), 2)) ** 2 * mu / n
+    step = 1 / (1.02 * largest_curvature(problem, problem.X) + bend)
 
+    def gradient(B: Array) -> Array:
+        z = problem.predictions(problem.X, B, nothing)
+        g, _ = problem.gradient(problem.slopes(z), problem.X, B)
+        hessian = np.einsum("nbr,ar->nab", slopes, B)
+        odd = hessian - hessian.swapaxes(1, 2)
+        return np.asarray(g + (2 * mu / n) * np.einsum("nab,nbr->ar", odd, slopes))
 
-def _model(form: str, alpha: float) -> Any:
-    """An estimator with one direction."""
-    kind, own = FORMS[form]
-    return kind(alpha, n_components=1, **SETTINGS, **own)
-
-
-def _projected(model: Any, Z: Array, new: Array, y: Array) -> tuple[Array, Array]:
-    """Both in the directions of a model fitted to the first, with its deviations as units."""
-    model.fit(Z, y)
-    old, new = model.transform(Z), model.transform(new)
-    size = old.std(axis=0)
-    return old / size, new / size
-
-
-def _decision(Z: Array, new: Array, y: Array, columns: NDArray[np.bool_]) -> Array:
-    """Values of the support vector machine on some columns; the larger class without any."""
-    if not columns.any():
-        return np.full(len(new), np.sign(y.sum()))
-    machine = SVC(kernel="linear", C=LIMIT).fit(Z[:, columns], y)
-    return np.asarray(machine.decision_function(new[:, columns]))
-
-
-def _errors(values: Any, y: Array) -> int:
-    return int(np.sum(np.where(np.ravel(values) > 0, 1.0, -1.0) != y))
-
-
-def _split(X: Array, i: int) -> tuple[Array, Array]:
-    return np.delete(X, i, axis=0), X[i : i + 1]
-
-
-def _rest(y: Array, i: int) -> Array:
-    return np.delete(y, i)
-
-
-def _blank(method: str) -> Row:
-    names = ("fraction", "n_genes", "loo_errors", "loo_hinge", "loo_given", "test_errors")
-    more = ("direction_loo_errors", "direction_loo_given", "direction_test_errors", "chosen")
-    return {"method": method, **dict.fromkeys((*names, *more), "")}
+    ahead, momentum = B, 1.0
+    for n_iter in range(1, SYMMETRY_STEPS + 1):
+        new = problem.penalty.prox(ahead - step * gradient(ahead), step)
+        moved = float(np.linalg.norm(new - ahead))
+        if moved <= SYMMETRY_TOL * max(float(np.linalg.norm(new)), 1e-12):
+            return new, n_iter, "converged"
+        if np.sum((ahead - new) * (new - B)) > 0:
+            momentum = 1.0
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / following * (new - B)
+        B, momentum = new, float(following)
+    return B, SYMMETRY_STEPS, "capped"

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from nablasso import SparseGradientClassifier, SparseGradientRegressor, sparse_gradient_path
 from nablasso.datasets import make_rings, make_turlach
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.gradients import ForwardBackward
+from nablasso.gradients import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.solvers import Status
 
@@ -352,9 +352,16 @@ def test_an_interrupt_ends_the_adaptation(monkeypatch):
         found = solve(self, problem, start)
         return replace(found, status=Status.INTERRUPTED) if len(calls) == 1 else found
 
-    solve = ForwardBackward.solve
-    monkeypatch.setattr(ForwardBackward, "solve", once)
+    solve = ActiveSet.solve
+    monkeypatch.setattr(ActiveSet, "solve", once)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(data.X, data.y)
     assert calls == [30]
     assert model.solver_status_ == "interrupted"
+
+
+def test_a_path_warns_where_it_was_cut_short():
+    model = SparseGradientRegressor(**AFFINE, max_iter=3, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        path = sparse_gradient_path(TURLACH.X, TURLACH.y, estimator=model, n_alphas=3)
+    assert path.relative_gaps.max() > 1e-12

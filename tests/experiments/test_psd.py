@@ -4,47 +4,55 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.stats import norm
 
 from experiments.psd import (
-    LEVELS,
+    CLOSE,
+    MODES,
     absolute_mass,
-    boosting,
-    bow_tie_quantiles,
-    crossings,
     densities,
     figure_2,
     figure_3_points,
+    solvers,
+)
+from experiments.psd_regression import (
+    LEVELS,
+    boosting,
+    bow_tie_quantiles,
+    crossings,
     heteroscedastic,
     heteroscedastic_curves,
-    make_two_bumps,
     pinball,
     quantile_curves,
     quantiles,
-    two_bumps_log_density,
 )
-from nablasso.datasets import load_boston, make_bow_tie, make_growing_noise
+from nablasso.datasets import load_boston, make_bow_tie
+from nablasso.datasets.nonnegative import two_modes_log_density
 from nablasso.datasets.uneven_noise import bow_tie_deviation
 from nablasso.exceptions import DataUnavailableError
 
 
-def test_two_bumps_have_the_density_that_is_stated():
-    mass = quad(lambda x: float(np.exp(two_bumps_log_density(np.array([[x]]))[0])), -8, 8)[0]
-    assert np.isclose(mass, 1)
-    X = make_two_bumps(100_000, 2, np.random.default_rng(0))
-    assert np.allclose(X.var(axis=0), [4 + 0.3989, 0.3989], rtol=0.02)
-    assert abs(X.mean()) < 0.02
-    mass = absolute_mass(lambda Z: np.exp(two_bumps_log_density(Z)), 3, np.random.default_rng(1))
-    assert abs(mass - 1) < 0.01
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_mass_of_a_density_is_one(d):
+    def truth(Z):
+        return np.exp(two_modes_log_density(Z, **MODES[d == 1]))
+
+    assert absolute_mass(truth, d, np.random.default_rng(1)) == pytest.approx(1, abs=0.01)
+    normal = norm(0, 5).pdf  # the base measure
+    mass = absolute_mass(lambda Z: normal(Z).prod(axis=1), d, np.random.default_rng(2))
+    assert mass == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("task", ["density", "bell"])
+def test_the_papers_solvers_find_the_same_objective(task):
+    rows = list(solvers(repeats=1, tasks=(task,), n_samples=30))
+    assert [row["method"] for row in rows] == ["auto", "fista", "auto", "projected_gradient"]
+    assert all(row["status"] == "converged" for row in rows)
+    assert all(abs(row["objective"] - row["optimum"]) <= CLOSE for row in rows)
 
 
 def test_noise_is_what_is_stated():
     rng = np.random.default_rng(2)
-    data = make_growing_noise(200_000, random_state=rng)
-    x = data.X[:, 0]
-    z = (data.y - 2 * np.sin(2 * np.pi * x)) / (x + 0.5)
-    assert abs(z.mean()) < 0.01
-    assert abs(z.std() - 1) < 0.01
     data = make_bow_tie(100_000, random_state=rng)
     X, y = data.X, data.y
     assert not ((X > 1 / 3) & (X < 2 / 3)).any()
@@ -62,8 +70,8 @@ def test_no_mixture_of_wider_bumps_is_the_bell_and_a_mixture_of_narrower_ones_is
     rows = list(figure_2(n_train=(40,), repeats=1))
     assert len(rows) == 8
     by = {(r["kernel"], r["model"]): r["rmse"] for r in rows if r["tuning"] == "folds"}
-    assert by["wide", "ncm"] > 0.1
-    assert by["wide", "psd"] < 0.02
+    assert by["authors", "ncm"] > 0.05
+    assert by["authors", "psd"] < 0.02
     assert by["printed", "ncm"] < 0.02
 
 
@@ -71,13 +79,13 @@ def test_no_mixture_of_wider_bumps_is_the_bell_and_a_mixture_of_narrower_ones_is
 def test_densities_have_a_row_per_model():
     rows = list(densities(n_samples=40, repeats=1, n_test=500))
     names = [row["model"] for row in rows]
-    assert names == ["psd", "pnm", "glm", "ncm", "kernel density", "gaussian mixture"]
+    assert names == ["psd", "pnm", "glm", "ncm", "default", "kernel density", "gaussian mixture"]
     by = {row["model"]: row for row in rows}
     assert all(by[m]["negative_box"] == 0 for m in ("psd", "glm", "ncm"))
     assert abs(by["psd"]["mass"] - 1) < 0.02
     assert by["pnm"]["mass"] > 1 - 0.02
     # nothing that is a density beats the truth by more than the test rows' own error
-    assert all(row["proper"] < row["truth"] + 0.1 for row in rows)
+    assert all(row["proper"] < row["truth"] + 0.1 for row in rows if row["model"] != "pnm")
 
 
 @pytest.mark.slow

@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import sgl
+from experiments import sgl, sgl_leukemia
 from nablasso import SparseGradientRegressor
 from nablasso.datasets import RealTable, make_rings, make_turlach
+from nablasso.gradients import ActiveSet
 
 
 def test_the_number_of_variables_is_reached():
     data = make_turlach(60, random_state=2)
     model = SparseGradientRegressor(**sgl.TURLACH, tol=1e-4)
     for size in (1, 5):
-        support, alpha = sgl.at_size(data.X, data.y, size, model)
+        support, alpha, record = sgl.at_size(data.X, data.y, size, model)
         assert support.sum() == size
         assert alpha > 0
+        assert float(record["gap"]) <= 1e-4
 
 
 def test_twins_that_enter_together_are_told_apart_by_their_norms():
     data = make_turlach(40, 5, random_state=2)
     X = np.hstack([data.X, data.X[:, [1]]])  # a copy enters with its original
-    support, _ = sgl.at_size(X, data.y, 1, SparseGradientRegressor(**sgl.TURLACH, tol=1e-4))
+    support, _, _ = sgl.at_size(X, data.y, 1, SparseGradientRegressor(**sgl.TURLACH, tol=1e-4))
     assert support.sum() == 1
 
 
@@ -50,19 +52,23 @@ def test_rings_without_much_noise_are_recovered():
     assert [row["method"] for row in rows] == [
         "SGL",
         "SGL, x.y",
+        "SGL, squared loss",
         "SGL, x.y, adaptive",
         "SGL, x.y, adaptive, two",
         "GL",
+        "lasso",
     ]
-    assert all(row["exact"] == 1 and row["accuracy"] > 0.95 for row in rows[:4])
-    assert rows[-1]["n_selected"] == 200
+    assert all(row["exact"] == 1 and row["accuracy"] > 0.95 for row in rows[:5])
+    assert [row["n_selected"] for row in rows[5:]] == [200, 2]
 
 
 def test_recovery_is_judged_by_the_radius_in_the_plane():
     data, test = (make_rings(n, 6, spread=1.0, random_state=n) for n in (40, 100))
 
     def found(directions):
-        return sgl.Found(np.ones(6, dtype=bool), np.ones(6), directions, np.ones(2))
+        return sgl.Found(
+            np.ones(6, dtype=bool), np.ones(6), directions, np.ones(2), np.zeros((0, 0)), {}
+        )
 
     assert sgl._rings_seen(found(np.eye(6)[:2]), data, test) == (1.0, 1.0)
     in_plane, accuracy = sgl._rings_seen(found(np.eye(6)[4:]), data, test)
@@ -87,34 +93,79 @@ def tiny_leukemia(n: int = 14, p: int = 12):
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def test_table_2_chooses_one_alpha_per_form_by_left_out_rows():
+def test_table_2_chooses_one_alpha_per_form_and_limit_by_left_out_rows():
     form = "regression, 1 + x.y"
-    rows = list(sgl.table_2(tiny_leukemia(), fractions=(0.9, 0.4), forms=(form,)))
+    rows = list(
+        sgl_leukemia.table_2(
+            tiny_leukemia(), fractions=(0.9, 0.4), methods=(form, "lasso", "all genes", "GL")
+        )
+    )
     sparse = [row for row in rows if row["method"].startswith("SGL")]
-    assert [row["fraction"] for row in sparse] == [0.9, 0.4]
-    (chosen,) = (row for row in sparse if row["chosen"] in ("nested", "both"))
-    (given,) = (row for row in sparse if row["chosen"] in ("given", "both"))
-    assert given["loo_given"] == min(row["loo_given"] for row in sparse)
-    assert chosen["loo_errors"] == min(row["loo_errors"] for row in sparse)
-    assert chosen["loo_errors"] <= 1
-    assert chosen["direction_loo_errors"] <= 2
-    lasso = [row for row in rows if row["method"] == "lasso"]
+    assert [(row["fraction"], row["C"]) for row in sparse] == [
+        *((0.9, 1.0), (0.4, 1.0)),
+        *((0.9, 100.0), (0.4, 100.0)),
+    ]
+    for own in (sparse[:2], sparse[2:]):
+        (chosen,) = (row for row in own if row["chosen"] in ("nested", "both"))
+        (given,) = (row for row in own if row["chosen"] in ("given", "both"))
+        assert given["loo_given"] == min(row["loo_given"] for row in own)
+        assert chosen["loo_errors"] == min(row["loo_errors"] for row in own)
+        assert chosen["loo_errors"] <= 1
+        assert chosen["direction_loo_errors"] <= 2
+    lasso = [row for row in rows if row["method"] == "lasso" and row["C"] == 1.0]
     assert lasso[0]["n_genes"] == 1
     assert [row["n_genes"] for row in lasso] == sorted(row["n_genes"] for row in lasso)
     assert {row["chosen"] for row in lasso} - {""} in ({"both"}, {"given", "nested"})
     assert min(row["loo_errors"] for row in lasso) <= 1
-    assert {row["method"] for row in rows[2:]} == {
-        "lasso",
-        "support vector machine on all genes",
-        "GL, six directions",
+    alone = [row for row in rows if row["chosen"] == "only"]
+    assert [(row["method"], row["n_genes"]) for row in alone] == [
+        *[("support vector machine on all genes", 12)] * 2,
+        *[("GL, six directions", 12)] * 2,
+    ]
+    assert {tuple(sgl_leukemia._blank("", 1.0))} == {
+        tuple(name for name in row if name in sgl_leukemia._blank("", 1.0)) for row in rows
     }
-    assert len({tuple(row) for row in rows}) == 1  # the same columns in all
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # stopped on purpose
+def test_iterates_end_at_the_minimiser():
+    rows = list(sgl_leukemia.iterates(tiny_leukemia(), ("regression, x.y",), (1, 3, 200)))
+    assert [row["iteration"] for row in rows] == [1, 3, 200, "optimum"]
+    excess = [float(row["excess"]) for row in rows]
+    assert excess[0] > excess[1] > excess[2]
+    assert abs(excess[2]) < 1e-4
+    assert excess[3] == 0
+    assert rows[2]["n_genes"] == rows[3]["n_genes"]
+    assert [row["iterations"] for row in rows[:3]] == [1, 3, 200]
+    assert all(row["test_C1"] <= 14 for row in rows)
+
+
+def test_symmetry_makes_second_derivatives_symmetric():
+    rows = list(sgl.symmetry(repeats=1, n_samples=40))
+    assert [row["mu"] for row in rows] == list(sgl.SYMMETRIC)
+    assert all(row["n_selected"] == 5 and row["status"] == "converged" for row in rows)
+    odd = [row["asymmetry"] for row in rows]
+    assert odd[0] > odd[1] > odd[2]
+    assert odd[2] < 0.05
+
+
+def test_without_a_weight_the_symmetric_problem_is_that_of_the_library():
+    data = make_turlach(40, random_state=1)
+    learner = sgl._affine_learner(data)
+    problem = learner.problems[0].with_alpha(0.3 * learner.alpha_max)
+    slopes = sgl._second_derivatives(learner.setting)
+    B, _, status = sgl._penalised(problem, slopes, 0.0, np.zeros((10, problem.phi.shape[1])))
+    best = ActiveSet(1e-9).solve(problem).certificate.primal
+    z = problem.predictions(problem.X, B, np.zeros(B.shape[1]))
+    value = problem.smooth_value(z, B, np.zeros(B.shape[1])) + problem.penalty.value(B)
+    assert status == "converged"
+    assert value == pytest.approx(best, rel=1e-6)
 
 
 def test_genes_have_unit_length_and_test_rows_the_same_scale():
     X, _, new, _ = tiny_leukemia()
     X[:, 3] = 2.0
-    Z, Z_new = sgl.unit_length(X, new)
+    Z, Z_new = sgl_leukemia.unit_length(X, new)
     np.testing.assert_allclose(np.linalg.norm(np.delete(Z, 3, axis=1), axis=0), 1)
     assert not Z[:, 3].any()
     assert not Z_new[:, 3].any()
@@ -126,6 +177,6 @@ def test_leukemia_is_divided_by_its_split():
     genes = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     kinds, train = np.array(["ALL", "AML", "AML"]), np.array([True, False, True])
     table = RealTable(genes, kinds, ("g1", "g2"), "leukemia", "", "a file", train)
-    X, y, X_test, y_test = sgl.divided(table)
+    X, y, X_test, y_test = sgl_leukemia.divided(table)
     assert (X.tolist(), y.tolist()) == ([[1, 2], [5, 6]], [1, -1])
     assert (X_test.tolist(), y_test.tolist()) == ([[3, 4]], [-1])

@@ -6,11 +6,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from nablasso.gradients import ForwardBackward, Point, null_point
+from nablasso.gradients import ActiveSet, Point, null_point
 from tests.gradients.test_problem import CASES, OTHERS, make, random_point
 
 ALL = {**CASES, **OTHERS}
-TIGHT = ForwardBackward(1e-9)
+TIGHT = ActiveSet(1e-9)
 
 
 def oracle(ours, problem):
@@ -123,7 +123,7 @@ def test_rotated_variables_give_the_ridge_solution():
 
 def test_a_limit_of_iterations_is_kept_and_reported():
     *_, problem = make({})
-    solution = ForwardBackward(1e-14, 3).solve(problem.with_alpha(1e-5))
+    solution = ActiveSet(1e-14, 3).solve(problem.with_alpha(1e-5))
     assert solution.n_iter == 3
     assert solution.status.value == "max_iter"
     assert solution.gap > 0

@@ -168,9 +168,11 @@ class Oracle:
         return float(problem.value)
 
 
-def check(name: str, model: str, seed: int, constant: float) -> None:
+def check(name: str, model: str, seed: int, constant: float, solver: str = "auto") -> None:
     task = make_task(name, seed, constant)
-    found = fit(task, model, tol=KINK_TOL if name == "quantiles" else TOL)
+    tol = KINK_TOL if name == "quantiles" or solver != "auto" else TOL
+    found = fit(task, model, tol=tol, solver=solver)
+    assert found.gap <= tol
     optimum = Oracle(name, model, seed, constant).optimum()
     excess = found.primal - optimum
     assert abs(excess) <= 1e-5
@@ -183,6 +185,16 @@ def check(name: str, model: str, seed: int, constant: float) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_psd_reaches_the_optimum(name):
     check(name, "psd", seed=0, constant=0.0 if is_density(name) else CONSTANT)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_fista_reaches_the_optimum(name):
+    check(name, "psd", 0, 0.0 if is_density(name) else CONSTANT, solver="fista")
+
+
+@pytest.mark.parametrize("name", ["density", "gaussian base", "squared", "poisson"])
+def test_projected_gradient_reaches_the_optimum(name):
+    check(name, "ncm", seed=1, constant=0.0, solver="projected_gradient")
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -1,6 +1,7 @@
 """Data sets: generated ones whose relevant variables are known, and tables of the real world.
 
-Each ``make_*`` function returns a :class:`KnownSupport`. The noiseless function behind it is a
+Each ``make_*`` function returns a :class:`KnownSupport` (:func:`make_two_modes`, which draws a
+density, a :class:`KnownDensity`). The noiseless function behind it is a
 function of the same module, for instance ``nablasso.datasets.smooth.radial_function``, its gradient
 stands beside it, and both are evaluated at the rows. The noise level is a constant of the
 population: two draws differ in their rows only.
@@ -33,6 +34,7 @@ from nablasso.datasets.loaders import (
     load_stock,
     load_wpbc,
 )
+from nablasso.datasets.nonnegative import KnownDensity, make_bell, make_two_modes
 from nablasso.datasets.pairwise import make_pairwise
 from nablasso.datasets.quadratic import make_quadratic
 from nablasso.datasets.real import RealTable, load_table
@@ -51,10 +53,11 @@ from nablasso.datasets.structured import (
     make_noisy_copies,
 )
 from nablasso.datasets.turlach import make_turlach
-from nablasso.datasets.uneven_noise import make_bow_tie, make_growing_noise
+from nablasso.datasets.uneven_noise import make_bow_tie, make_wavy_noise
 
 __all__ = [
     "CATALOGUE",
+    "KnownDensity",
     "KnownSupport",
     "RealTable",
     "load_airfoil",
@@ -77,12 +80,12 @@ __all__ = [
     "load_table",
     "load_wpbc",
     "make_additive",
+    "make_bell",
     "make_bow_tie",
     "make_correlated_pairs",
     "make_cubic_groups",
     "make_demo",
     "make_friedman1",
-    "make_growing_noise",
     "make_noisy_copies",
     "make_pairwise",
     "make_parabola",
@@ -92,5 +95,7 @@ __all__ = [
     "make_rings",
     "make_three_way",
     "make_turlach",
+    "make_two_modes",
     "make_two_way",
+    "make_wavy_noise",
 ]

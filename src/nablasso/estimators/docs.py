@@ -252,12 +252,18 @@ _SECTIONS = {
             Largest number of anchor points of a non-negative function, chosen by randomly pivoted
             Cholesky; functions of any sign have up to twice as many. None for as many as the kernel
             matrix has rank.
+        solver : str, default="auto"
+            ``"auto"``: Newton's method on the dual, an interior point method for quantiles, a
+            barrier method for ``"pnm"`` and ``"ncm"``. The papers' own algorithms, for reference:
+            ``"fista"`` on the dual of ``"psd"`` (:mod:`nablasso.nonnegative.fista`), and
+            ``"projected_gradient"`` for densities and mean regression by ``"ncm"``.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
         tol : float, default=1e-5 (quantiles: 1e-4)
             Duality gap to reach.
         max_iter : int, optional
-            Steps of the solver for each weight on the way; 1000 by default.
+            Steps of the solver for each weight on the way; by default 1000, 20000 of
+            ``"fista"``, 100000 of ``"projected_gradient"``.
         random_state : int or RandomState, optional
             Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
             without it both are fixed by the data.

@@ -31,7 +31,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian
-from nablasso.nonnegative import Fit, Task, fit
+from nablasso.nonnegative import Fit, Task, check_solver, fit
 from nablasso.preparation import Table, check_weights, prepare
 from nablasso.solvers import Status
 from nablasso.spaces.kernel_ridge import length_scale
@@ -51,6 +51,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     length_scale: Any = "median"
     l1_ratio: float = 0.1
     rank: int | None = 200
+    solver: str = "auto"
     standardize: bool = True
     tol: float = 1e-5
     max_iter: int | None = None
@@ -104,6 +105,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             raise InvalidParameterError(
                 f"model must be one of {', '.join(MODELS)}; got {self.model!r}."
             )
+        check_solver(self.model, self.solver)
         check_length_scale(self.length_scale)
         check_positive(self.tol, "tol")
         if not isinstance(self.l1_ratio, Real) or not 0 <= self.l1_ratio < 1:
@@ -124,7 +126,14 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     def _fit_at(self, table: Table, width: float, weight: float, linear_weight: float) -> Self:
         """Fit on a table and unpack."""
         task = self._task(table, width, weight, linear_weight)
-        fitted = fit(task, self.model, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        fitted = fit(
+            task,
+            self.model,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            verbose=self.verbose,
+        )
         self._finish(task, fitted, table)
         return self
 

@@ -185,13 +185,15 @@ def _fits(
     """Fits of the candidates of one width, heaviest first."""
     tasks = [probe._task(table, *candidates[i]) for i in chosen]
     tol = max(probe.tol, probe.fold_tol)
-    limit = FOLD_ITER if probe.max_iter is None else probe.max_iter
+    limit, solver = probe.max_iter, probe.solver
+    if limit is None and solver == "auto":
+        limit = FOLD_ITER
     if probe.model == "psd":
-        path = PSDFitter(tasks[0]).path(
+        path = PSDFitter(tasks[0], solver=solver).path(
             [(task.l1, task.l2) for task in tasks], tol=tol, max_iter=limit
         )
     else:
-        path = (fit(task, probe.model, tol=tol, max_iter=limit) for task in tasks)
+        path = (fit(task, probe.model, tol=tol, max_iter=limit, solver=solver) for task in tasks)
     yield from zip(chosen, tasks, path, strict=True)
 
 

@@ -30,7 +30,7 @@ from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.gradients import (
     DEFAULT_MAX_ITER,
     FORMS,
-    ForwardBackward,
+    SOLVERS,
     GradientFit,
     Learner,
     Recipe,
@@ -70,6 +70,7 @@ class SparseGradientEstimator(
     feature_groups: Any = None
     always_keep: Any = None
     standardize: bool = True
+    solver: str = "active_set"
     tol: float = 1e-6
     max_iter: int | None = None
     random_state: Any = None
@@ -188,6 +189,10 @@ class SparseGradientEstimator(
             raise InvalidParameterError(
                 f"penalty must be one of {', '.join(FORMS)}; got {self.penalty!r}."
             )
+        if self.solver not in SOLVERS:
+            raise InvalidParameterError(
+                f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}."
+            )
         check_length_scale(self.length_scale)
         rule = self.bandwidth
         number = isinstance(rule, Real) and 0 < float(rule) < np.inf
@@ -244,7 +249,7 @@ class SparseGradientEstimator(
         require_memory(n_points, min(table.X.shape[1], n_points))
         setting = Setting(self._recipe(), table, points)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-        return Learner(setting, self._targets_of(table), ForwardBackward(tol, max_iter))
+        return Learner(setting, self._targets_of(table), SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -296,6 +301,11 @@ class SparseGradientEstimator(
         self.relative_gap_ = max(fit.solution.gap / fit.problem.reference for fit in fits)
         self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
         self.solver_status_ = _worst([*fits, *final]).value
+        self.history_ = [
+            {"objective": done.objectives, "n_selected": done.n_selected}
+            for done in (fit.solution.history for fit in fits)
+            if done is not None
+        ]
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         self._keep_gradients(X, table, weights)
         self._finish(final, table)

@@ -76,6 +76,9 @@ GRADIENTS = {
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation; without it they are
             only centred.
+        solver : {"active_set", "forward_backward"}, default="active_set"
+            Accelerated steps on an active set, or the plain steps of the paper's Algorithm 1 on all
+            columns, for reference (:mod:`nablasso.gradients.forward_backward`).
         tol : float, default=1e-6
             Duality gap to reach, relative to the objective without gradients.
         max_iter : int, optional
@@ -111,6 +114,10 @@ GRADIENTS = {
             and with adaptive weights to the last one, whose variables are the selected ones.
         n_iter_, solver_status_
             Iterations, and ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
+        history_ : list of dict
+            With ``solver="forward_backward"``, for each function: ``"objective"`` and
+            ``"n_selected"``, arrays that begin at the start and have one entry per iteration. Empty
+            with the other.
         loo_r2_ : float
             Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
             as plus and minus one).

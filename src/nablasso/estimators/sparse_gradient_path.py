@@ -25,7 +25,8 @@ class SparseGradientPath:
 
     ``alphas`` (m,), ``importances`` (m, n_features) as ``feature_importances_``, ``support``
     (m, n_features), ``objectives``, ``dual_gaps``, ``relative_gaps`` and ``n_iter`` (m,), and the
-    computed ``alpha_max``. An interrupted path ends where it was.
+    computed ``alpha_max``. An interrupted path ends where it was; points that did not reach ``tol``
+    give a :class:`~sklearn.exceptions.ConvergenceWarning`.
     """
 
     alphas: Array
@@ -102,6 +103,8 @@ def sparse_gradient_path(
         supports.append(spread(support, own, X.shape[1], fill=False))
         importances.append(spread(norms * own.deviations / unit, own, X.shape[1]))
         found.append(fits)
+        for fit in fits:
+            selector._warn_unless_converged(fit)
     gaps = [[fit.solution.gap for fit in fits] for fits in found]
     references = [[fit.problem.reference for fit in fits] for fits in found]
     return SparseGradientPath(

@@ -1,8 +1,16 @@
 """Sparse gradient learning: gradients of a function from pairs of rows, most of them zero."""
 
+from nablasso.gradients.active_set import (
+    DEFAULT_MAX_ITER,
+    ActiveSet,
+    GradientSolution,
+    Iterates,
+    largest_curvature,
+)
 from nablasso.gradients.directions import Directions, find_directions
 from nablasso.gradients.factor import KernelFactor
-from nablasso.gradients.fit import GradientFit, Learner, union_of
+from nablasso.gradients.fit import SOLVERS, GradientFit, Learner, union_of
+from nablasso.gradients.forward_backward import ForwardBackward
 from nablasso.gradients.function import GradientFunction
 from nablasso.gradients.kernels import Constant, Delta
 from nablasso.gradients.pairs import DensePairs, Pairs, SparsePairs, make_pairs
@@ -10,16 +18,12 @@ from nablasso.gradients.path import alpha_scale, null_point
 from nablasso.gradients.penalty import FORMS, RowPenalty
 from nablasso.gradients.problem import Certificate, GradientProblem, Point
 from nablasso.gradients.setting import Recipe, Setting, column_groups
-from nablasso.gradients.solver import (
-    DEFAULT_MAX_ITER,
-    ForwardBackward,
-    GradientSolution,
-    largest_curvature,
-)
 
 __all__ = [
     "DEFAULT_MAX_ITER",
     "FORMS",
+    "SOLVERS",
+    "ActiveSet",
     "Certificate",
     "Constant",
     "Delta",
@@ -30,6 +34,7 @@ __all__ = [
     "GradientFunction",
     "GradientProblem",
     "GradientSolution",
+    "Iterates",
     "KernelFactor",
     "Learner",
     "Pairs",

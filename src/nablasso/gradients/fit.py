@@ -21,16 +21,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.gradients.active_set import ActiveSet, GradientSolution
+from nablasso.gradients.forward_backward import ForwardBackward
 from nablasso.gradients.function import GradientFunction
 from nablasso.gradients.path import alpha_scale, null_point
 from nablasso.gradients.problem import GradientProblem, Point
 from nablasso.gradients.setting import Setting, default_ridge
-from nablasso.gradients.solver import ForwardBackward, GradientSolution
 from nablasso.solvers import Status
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+GradientSolver = ActiveSet | ForwardBackward
+SOLVERS: dict[str, type[GradientSolver]] = {
+    "active_set": ActiveSet,
+    "forward_backward": ForwardBackward,
+}
 NEGLIGIBLE = float(np.sqrt(np.finfo(float).eps))  # of the largest norm: rounding, not a gradient
 
 
@@ -74,10 +80,10 @@ class Learner:
     setting : Setting
     targets : array, shape (n, q)
         y, or plus and minus one for each function of a classifier.
-    solver : ForwardBackward
+    solver : ActiveSet or ForwardBackward
     """
 
-    def __init__(self, setting: Setting, targets: Array, solver: ForwardBackward) -> None:
+    def __init__(self, setting: Setting, targets: Array, solver: GradientSolver) -> None:
         self.setting, self.targets, self.solver = setting, targets, solver
         ridges: list[float | None] = [None] * targets.shape[1]
         if setting.recipe.classes:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
+from nablasso.gradients.active_set import ActiveSet, largest_curvature
 from nablasso.gradients.problem import GradientProblem, Point
-from nablasso.gradients.solver import ForwardBackward, largest_curvature
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def null_point(problem: GradientProblem) -> tuple[Point, float]:
     if problem.has_offset:
         point = replace(point, c=best_offset(problem))
     if len(point.columns):
-        point = ForwardBackward(NULL_TOL, NULL_STEPS).solve(null, point).point
+        point = ActiveSet(NULL_TOL, NULL_STEPS).solve(null, point).point
     return point, penalty.gauge(null.certificate(point).norms)
 
 

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.gradients.active_set import largest_curvature
 from nablasso.gradients.factor import KernelFactor
 from nablasso.gradients.pairs import Pairs, make_pairs
 from nablasso.gradients.penalty import RowPenalty
@@ -28,7 +29,6 @@ from nablasso.gradients.problem import (
     class_targets,
     regression_targets,
 )
-from nablasso.gradients.solver import largest_curvature
 from nablasso.kernels import Kernel
 from nablasso.kernels.width import width_by_rule
 from nablasso.penalties import Partition

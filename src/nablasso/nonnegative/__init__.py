@@ -1,7 +1,7 @@
 """Functions that must stay non-negative: PSD models, their algebra, and the tasks they serve."""
 
 from nablasso.nonnegative.base import Fit, FittedFunction
-from nablasso.nonnegative.fitting import InfeasibleError, PSDFitter, fit
+from nablasso.nonnegative.fitting import InfeasibleError, PSDFitter, check_solver, fit
 from nablasso.nonnegative.gaussians import Bumps
 from nablasso.nonnegative.losses import (
     GaussianLoss,
@@ -31,6 +31,7 @@ __all__ = [
     "RowLoss",
     "SquaredLoss",
     "Task",
+    "check_solver",
     "fit",
     "natural_height",
 ]

@@ -49,6 +49,10 @@ class Block(ABC):
         """Derivative of values and functionals in slopes and multipliers."""
 
     @abstractmethod
+    def bend(self, slopes: Array) -> Array:
+        """A bound of the Hessian of the conjugate in the slopes, times ``slopes``, shape (n,)."""
+
+    @abstractmethod
     def values(self, parameters: Array) -> Array:
         """Function at the rows, shape (n,)."""
 
@@ -80,6 +84,10 @@ class LinearBlock(Block):
     def tangent(self, spectrum: Any) -> Tangent:  # noqa: ARG002
         """``-Phi Phi' / l2``."""
         return LinearTangent(self.Phi, self.l2)
+
+    def bend(self, slopes: Array) -> Array:
+        """``Phi Phi' s / l2``."""
+        return np.asarray(self.Phi @ (slopes @ self.Phi)) / self.l2
 
     def values(self, parameters: Array) -> Array:
         """``Phi w``."""
@@ -121,6 +129,11 @@ class PSDBlock(Block):
         """Daleckii and Krein's formula for the derivative of the positive part."""
         eigenvalues, U = spectrum
         return PSDTangent(self.Phi, self.l2, eigenvalues, U, self.functionals)
+
+    def bend(self, slopes: Array) -> Array:
+        """``(Phi Phi')^2 s / l2``, the square taken entry by entry."""
+        M = weighted_gram(self.Phi, slopes)
+        return np.asarray(np.einsum("ij,ij->i", self.Phi @ M, self.Phi) / self.l2)
 
     def values(self, parameters: Array) -> Array:
         """``|F' Phi|^2``, in chunks of rows."""

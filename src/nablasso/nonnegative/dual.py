@@ -8,7 +8,8 @@ which for one PSD block is (10) of Marteau-Ferey, Bach and Rudi with equality co
 ``Tr(A W_c) = r_c`` added as free variables ``c``. Solved in coordinates ``t`` of ``a`` that
 make conjugates linear or quadratic (:mod:`nablasso.nonnegative.losses`) by Newton's method
 (:mod:`nablasso.nonnegative.newton`) or, where slopes are bounded, by an interior point method
-(:mod:`nablasso.nonnegative.interior`). The gradient is the misfit of the functions ``A(a)``
+(:mod:`nablasso.nonnegative.interior`); in ``a`` itself by the paper's own algorithm
+(:mod:`nablasso.nonnegative.fista`). The gradient is the misfit of the functions ``A(a)``
 of (11) at the rows.
 
 Each step costs one eigendecomposition per PSD block, O(n r^2 + r^3), and gives ``A(a)`` for
@@ -59,14 +60,17 @@ class Problem:
         penalty = sum(b.penalty(p) for b, p in zip(self.blocks, parameters, strict=True))
         return float(self.weights @ self.loss.value(Z)) + penalty
 
+    def attained(self, slopes: Array, multipliers: tuple[Array, ...]) -> list[Any]:
+        """For each block the conjugate of its penalty, where it is attained, and the spectrum."""
+        by_block = (self.weights[:, None] * slopes) @ self.mixing
+        return [
+            block.conjugate(by_block[:, b], multipliers[b]) for b, block in enumerate(self.blocks)
+        ]
+
     def evaluate(self, point: DualPoint) -> Evaluation:
         """Dual value, its derivatives, and the functions that belong to the point."""
         slopes = self.loss.slopes(point.t)
-        by_block = (self.weights[:, None] * slopes) @ self.mixing
-        found = [
-            block.conjugate(by_block[:, b], point.multipliers[b])
-            for b, block in enumerate(self.blocks)
-        ]
+        found = self.attained(slopes, point.multipliers)
         penalties = sum(value for value, _, _ in found)
         parameters, spectra = [p for _, p, _ in found], [spectrum for _, _, spectrum in found]
         Z = self.outputs(parameters)

@@ -4,8 +4,9 @@ A small penalty is hard from a cold start: most slopes give ``A = 0`` or an enor
 begins with a heavy weight, where a few steps suffice, and goes down by factors of ``STEP``, each
 solution starting the next. Densities start from a sum of squared kernels at the data, other tasks
 from constant outputs. Losses whose slopes are bounded need no such way: an interior point method
-starts from slopes zero, whatever the weight. Features do not depend on the weights, so all
-candidates of a grid share them.
+starts from slopes zero, whatever the weight. ``solver="fista"`` is the paper's own algorithm, from
+the same start, without the way down. Features do not depend on the weights, so all candidates of a
+grid share them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from nablasso.nonnegative.base import Fit
 from nablasso.nonnegative.blocks import Block, LinearBlock, PSDBlock
 from nablasso.nonnegative.dual import DualPoint, DualSolution, Problem
 from nablasso.nonnegative.factor import Factor, make_factors
+from nablasso.nonnegative.fista import MAX_ITER as FISTA_ITER
+from nablasso.nonnegative.fista import solve as solve_fista
 from nablasso.nonnegative.interior import solve as solve_inside
 from nablasso.nonnegative.newton import solve
 from nablasso.nonnegative.task import Task
@@ -34,6 +37,12 @@ STEP = 10.0
 HEAVY = 1.0  # the weight l2 to start from
 LOOSE = 1e-2  # gap of the steps on the way
 MAX_ITER = 1000
+SOLVERS = {  # of each model; "auto" is the default
+    "psd": ("auto", "fista"),
+    "pnm": ("auto",),
+    "glm": ("auto",),
+    "ncm": ("auto", "projected_gradient"),
+}
 
 
 def fit(
@@ -43,14 +52,28 @@ def fit(
     tol: float,
     max_iter: int | None = None,
     start: DualPoint | None = None,
+    solver: str = "auto",
     verbose: int = 0,
 ) -> Fit:
-    """Functions that minimise the objective of a task, by the named model."""
+    """Functions that minimise the objective of a task, by the named model and solver."""
+    check_solver(model, solver)
     if model == "psd":
-        return PSDFitter(task, verbose).fit(tol=tol, max_iter=max_iter, start=start)
+        return PSDFitter(task, verbose, solver).fit(tol=tol, max_iter=max_iter, start=start)
     from nablasso.nonnegative import baselines
 
-    return baselines.fit(task, model, tol=tol, max_iter=max_iter, random_state=task.random_state)
+    return baselines.fit(
+        task, model, tol=tol, max_iter=max_iter, random_state=task.random_state, solver=solver
+    )
+
+
+def check_solver(model: str, solver: str) -> None:
+    """Refuse a solver that the model does not have."""
+    allowed = SOLVERS.get(model, ("auto",))
+    if solver not in allowed:
+        raise InvalidParameterError(
+            f"solver must be {' or '.join(map(repr, allowed))} with model={model!r}; got "
+            f"{solver!r}."
+        )
 
 
 @dataclass(frozen=True)
@@ -59,6 +82,7 @@ class PSDFitter:
 
     task: Task
     verbose: int = 0
+    solver: str = "auto"
 
     @cached_property
     def _watch(self) -> Watch:
@@ -114,7 +138,8 @@ class PSDFitter:
         start: DualPoint | None = None,
     ) -> Iterator[Fit]:
         """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
-        limit = MAX_ITER if max_iter is None else max_iter
+        default = FISTA_ITER if self.solver == "fista" else MAX_ITER
+        limit = default if max_iter is None else max_iter
         point, reached = start, 0.0
         for l1, l2 in weights:
             if point is None:
@@ -130,6 +155,10 @@ class PSDFitter:
 
         Returns the solution, its steps, and where the next weight may start.
         """
+        if self.solver == "fista":
+            problem = self._problem(l1, l2)
+            solution = solve_fista(problem, point, tol=tol, max_iter=limit, watch=self._watch)
+            return solution, solution.n_iter, solution.point
         if self.task.loss.bounded:
             problem = self._problem(l1, l2)
             solution = solve_inside(problem, point, tol=tol, max_iter=limit, watch=self._watch)

@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 
 from nablasso.exceptions import InvalidParameterError
 from nablasso.nonnegative.base import Fit
+from nablasso.nonnegative.baselines import projected
 from nablasso.nonnegative.baselines.barrier import Block, Objective, minimise
 from nablasso.nonnegative.baselines.functions import BumpMixture, Measure
 from nablasso.nonnegative.factor import Factor
@@ -90,8 +91,12 @@ def fit_convex(
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
+    solver: str = "auto",
 ) -> Fit:
-    """Follow the central path from a constant multiple of the sum of all kernels."""
+    """Follow the central path from a constant multiple of the sum of all kernels.
+
+    ``solver="projected_gradient"`` (NCM) descends from there instead.
+    """
     base = Measure.of(task)
     anchors = cone_anchors(task, rng) if model == "ncm" else None
     coordinates = [
@@ -106,7 +111,14 @@ def fit_convex(
         for c, sign, l2 in zip(coordinates, task.nonnegative, task.l2, strict=True)
     ]
     start = _start(task, coordinates, objective, blocks)
-    result = minimise(objective, blocks, start, tol=tol, max_iter=max_iter)
+    if solver == "projected_gradient":
+        if len(blocks) > 1:
+            raise InvalidParameterError(
+                f'solver="projected_gradient" is for one function; this task has {len(blocks)}.'
+            )
+        result = projected.minimise(objective, blocks[0], start[0], tol=tol, max_iter=max_iter)
+    else:
+        result = minimise(objective, blocks, start, tol=tol, max_iter=max_iter)
     functions = [
         BumpMixture(c.bumps, c.coefficients(theta), base)
         for c, theta in zip(coordinates, result.theta, strict=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nablasso.exceptions import InvalidParameterError
 from nablasso.nonnegative.base import Fit
+from nablasso.nonnegative.baselines import projected
 from nablasso.nonnegative.baselines.convex import fit_convex
 from nablasso.nonnegative.baselines.functions import Measure
 from nablasso.nonnegative.baselines.glm import fit_density, fit_regression
@@ -23,7 +24,13 @@ WIDER = 2.0  # variance of the base measure of an exponential density, over that
 
 
 def fit(
-    task: Task, model: str, *, tol: float, max_iter: int | None = None, random_state: int = 0
+    task: Task,
+    model: str,
+    *,
+    tol: float,
+    max_iter: int | None = None,
+    random_state: int = 0,
+    solver: str = "auto",
 ) -> Fit:
     """Functions of the task's blocks, in the units of ``task.X``.
 
@@ -38,6 +45,8 @@ def fit(
         Newton or quasi-Newton steps; by default 1000.
     random_state : int
         For anchors, draws of the base measure and starts.
+    solver : {"auto", "projected_gradient"}
+        Of "ncm": a barrier method, or the paper's projected gradient.
     """
     if model not in MODELS:
         raise InvalidParameterError(f"model must be one of {('psd', *MODELS)}; got {model!r}.")
@@ -47,9 +56,10 @@ def fit(
         )
     rng = np.random.default_rng(random_state)
     factors = make_factors(task)
-    max_iter = MAX_ITER if max_iter is None else max_iter
+    default = projected.MAX_ITER if solver == "projected_gradient" else MAX_ITER
+    max_iter = default if max_iter is None else max_iter
     if model != "glm":
-        return fit_convex(task, factors, model, tol=tol, max_iter=max_iter, rng=rng)
+        return fit_convex(task, factors, model, tol=tol, max_iter=max_iter, rng=rng, solver=solver)
     if task.normalise:
         own = Measure.of(task) if task.base is not None else _wider(task)
         return fit_density(task, factors[0], own, tol=tol, max_iter=max_iter, rng=rng)

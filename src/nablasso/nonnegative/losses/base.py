@@ -50,6 +50,10 @@ class RowLoss(ABC):
         """Coordinates to start from when the outputs are about ``Z``."""
         return self.coordinates(Z)
 
+    def coordinates_of(self, slopes: Array, Z: Array) -> Array:  # noqa: ARG002
+        """Coordinates of ``slopes`` (n, p), which are subgradients at the outputs ``Z``."""
+        return self.coordinates(Z)
+
     @abstractmethod
     def slopes(self, t: Array) -> Array:
         """``a(t)``, shape (n, p)."""

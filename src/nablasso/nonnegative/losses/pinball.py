@@ -42,6 +42,10 @@ class PinballLoss(RowLoss):
         """1 above ``y``, 0 below, 1/2 at it."""
         return np.asarray(np.heaviside(Z - self.y[:, None], 0.5))
 
+    def coordinates_of(self, slopes: Array, Z: Array) -> Array:  # noqa: ARG002
+        """``a + tau``, whatever the outputs: at the kink they do not say the slope."""
+        return np.clip(self.n_outputs * slopes + self.levels, 0.0, 1.0)
+
     def start(self, Z: Array) -> Array:
         """Slopes zero."""
         return np.asarray(np.broadcast_to(self.levels, Z.shape))

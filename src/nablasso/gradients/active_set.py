@@ -36,13 +36,25 @@ DEFAULT_MAX_ITER = 50000
 
 
 @dataclass(frozen=True)
+class Iterates:
+    """Objective and number of selected variables at the start and after every iteration."""
+
+    objectives: Array
+    n_selected: Index
+
+
+@dataclass(frozen=True)
 class GradientSolution:
-    """Gradients, their certificate over all variables, and how the solver ended."""
+    """Gradients, their certificate over all variables, and how the solver ended.
+
+    ``history`` is None where the solver keeps none.
+    """
 
     point: Point
     certificate: Certificate
     n_iter: int
     status: Status
+    history: Iterates | None = None
 
     @property
     def gap(self) -> float:
@@ -51,7 +63,7 @@ class GradientSolution:
 
 
 @dataclass(frozen=True)
-class ForwardBackward:
+class ActiveSet:
     """Settings: gap relative to the objective at zero, and iterations in all."""
 
     tol: float = 1e-6
