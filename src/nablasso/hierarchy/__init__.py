@@ -1,6 +1,16 @@
 """Hierarchical kernel learning: kernels on a DAG, selected by a norm whose patterns are hulls."""
 
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside, hull_of, sinks_of
+from nablasso.hierarchy.consistency import HullConsistency, hull_consistency
+from nablasso.hierarchy.dag import (
+    DagHierarchy,
+    ExplicitDag,
+    Hierarchy,
+    KernelDag,
+    Node,
+    Outside,
+    hull_of,
+    sinks_of,
+)
 from nablasso.hierarchy.decompositions import (
     AllSubsetsGaussian,
     Decomposition,
@@ -11,21 +21,17 @@ from nablasso.hierarchy.decompositions import (
     Spline,
     as_decomposition,
 )
-from nablasso.hierarchy.explicit import DagHierarchy, ExplicitDag, KernelDag
-from nablasso.hierarchy.flat import Flat
-from nablasso.hierarchy.function import HullFunction, function_of
-from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.path import largest_alpha, walk
+from nablasso.hierarchy.grid import Flat, Grid, Whitened
+from nablasso.hierarchy.problem import ReducedProblem, Sample
 from nablasso.hierarchy.pruning import Pruned, Pruner, has_likelihood
-from nablasso.hierarchy.reduced import ReducedProblem, Sample
-from nablasso.hierarchy.refit import HullRefit, Refitter, penalised
-from nablasso.hierarchy.search import Found, Search, Settings
+from nablasso.hierarchy.refit import HullFunction, HullRefit, Refitter, function_of, penalised
+from nablasso.hierarchy.search import Budget, Found, Search, Settings, largest_alpha, walk
 from nablasso.hierarchy.solvers import SOLVERS, ReducedSolver, as_reduced_solver
-from nablasso.hierarchy.whitened import Whitened
 
 __all__ = [
     "SOLVERS",
     "AllSubsetsGaussian",
+    "Budget",
     "DagHierarchy",
     "Decomposition",
     "ExplicitDag",
@@ -35,6 +41,7 @@ __all__ = [
     "Grid",
     "Hermite",
     "Hierarchy",
+    "HullConsistency",
     "HullFunction",
     "HullRefit",
     "KernelDag",
@@ -56,6 +63,7 @@ __all__ = [
     "as_reduced_solver",
     "function_of",
     "has_likelihood",
+    "hull_consistency",
     "hull_of",
     "largest_alpha",
     "penalised",

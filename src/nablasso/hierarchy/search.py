@@ -3,13 +3,18 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
 1. Solve the reduced problem (19) on the hull.
 2. While a source ``t`` of the complement violates the necessary condition (20),
    ``a_t / d_t^2 <= Omega(f)^2``, or a node beyond its stronger form (27)
-   (:mod:`nablasso.hierarchy.missing`), add the worst ones with their ancestors and solve again.
+   (:mod:`nablasso.hierarchy.bounds`), add the worst ones with their ancestors and solve again.
 3. Bound the dual norm of everything outside: by (21), and by the largest kernel
-   (:mod:`nablasso.hierarchy.largest`). If the gap of the full problem is within the tolerance, it
-   is certified; otherwise add the violators that were found, with their ancestors, and go on.
+   (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
+   is certified; otherwise add the violators that were found, with their ancestors, and go on, for
+   at most a tenth of the budget's work.
 
-It ends certified, with ``max_kernels`` nodes, or where the bound cannot be made sharper. In each
-case the gap returned is that of the *full* problem.
+It ends certified, at the end of its budget, or where the bound cannot be made sharper. In each case
+the gap returned is that of the *full* problem.
+
+The budget counts what a path holds and does, bytes and multiplications, so that it ends at the same
+place on every machine. A hull that was cut by it is not the solution at its ``alpha``, let alone at
+a smaller one.
 
 Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum;
 they are taken out of the function and the rest is solved again, so that the pattern returned is
@@ -18,17 +23,23 @@ exactly a hull. They stay in the certificate.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, ordered
-from nablasso.hierarchy.largest import WORK
-from nablasso.hierarchy.newton import Solved
-from nablasso.hierarchy.norm import dual_bound
-from nablasso.hierarchy.reduced import Point, ReducedProblem, Sample
-from nablasso.hierarchy.solvers import ReducedSolver
+from nablasso.hierarchy.bounds import WORK
+from nablasso.hierarchy.dag import (
+    Hierarchy,
+    Node,
+    Outside,
+    ancestor_matrix,
+    hull_of,
+    shallow_first,
+)
+from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, bytes_held, dual_bound
+from nablasso.hierarchy.solvers import ReducedSolver, Solved
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -39,7 +50,31 @@ LEAST = 8  # but at least so many
 NEW = 1e-2  # share of the weights that new nodes start with
 ROUNDS = 200
 LEAST_WORK = 1e8
+GROWTH = 0.1  # of the work of a path may go to nodes that only the certificate asks for
 SHARPER = 4  # attempts to tell zero from small
+LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
+HALVINGS = 8
+
+
+SPACE = ("max_kernels", "max_memory")
+LIMITS = (*SPACE, "max_work")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Nodes and bytes of a reduced problem, and multiplications of all those along a path."""
+
+    max_kernels: float = np.inf
+    max_memory: float = 1e9
+    max_work: float = 1e12  # one to two minutes of one processor
+
+    def lacks(self, rows: int, features: int, nodes: int, work: float) -> str:
+        """What does not suffice for a problem of this size; "" where all does."""
+        if nodes > self.max_kernels:
+            return "max_kernels"
+        if bytes_held(rows, features, nodes) > self.max_memory:
+            return "max_memory"
+        return "max_work" if work > self.max_work else ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +83,7 @@ class Settings:
 
     solver: ReducedSolver
     tol: float = 1e-3
-    max_kernels: int = 256
+    budget: Budget = Budget()
     certify: bool = True  # without it the gap is that of the listed nodes alone
 
 
@@ -81,17 +116,22 @@ class Found:
         return [node for node, active in zip(self.nodes, self.active, strict=True) if active]
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the budget ended the search while kernels were known to be missing."""
+        return self.reason in LIMITS
+
+    @property
     def zeta(self) -> dict[Node, float]:
         """Weight of each active node's kernel."""
         return dict(zip(self.hull, self.point.weights.zeta.tolist(), strict=True))
 
 
 class Search:
-    """Searches on one hierarchy and sample; warm starts between alphas."""
+    """Searches on one hierarchy and sample along one path; warm starts between alphas."""
 
     def __init__(self, hierarchy: Hierarchy, sample: Sample, settings: Settings) -> None:
         self.hierarchy, self.sample, self.settings = hierarchy, sample, settings
-        self.work = WORK
+        self.work, self.spent = WORK, 0.0  # of a certificate, and so far of the reduced problems
 
     def problem(self, nodes: list[Node], alpha: float) -> ReducedProblem:
         """The reduced problem on some nodes."""
@@ -107,14 +147,16 @@ class Search:
         keep: list[Node] | None = None,
         *,
         certify: bool = True,
+        grow: bool = True,
     ) -> Found:
         """Search at one ``alpha``; ``keep`` are nodes that are in from the start.
 
         Without ``certify`` (here or in the settings) the gap is that of the listed nodes alone.
+        Without ``grow`` step 3 adds no nodes: the hull is that of a search without certificate.
         """
         certify = certify and self.settings.certify
         weights = self._begin(start, keep or [])
-        n_iter, rounds = 0, 0
+        n_iter, rounds, trimmed, most = 0, 0, False, np.inf
         while True:
             rounds += 1
             nodes = list(weights)
@@ -122,32 +164,49 @@ class Search:
             solved = self._solve(problem, weights)
             n_iter += solved.n_iter
             weights = dict(zip(nodes, solved.point.weights.x.tolist(), strict=True))
-            room = self.settings.max_kernels - len(nodes)
             new = self._missing(problem, solved.point, set(nodes))
-            if new and room > 0 and rounds < ROUNDS:
-                self._add(weights, new[:room])
+            added, lacking = self._affordable(problem, new)
+            if added and rounds < ROUNDS:
+                self._add(weights, added)
+                continue
+            active = _active(problem, solved.point)
+            if lacking in SPACE and not trimmed and not active.all():  # zeros leave their room once
+                weights = {node: weights[node] for node, a in zip(nodes, active, strict=True) if a}
+                trimmed = True
                 continue
             found = self._finish(
-                problem, nodes, solved, n_iter, full=room <= 0, missing=bool(new), certify=certify
+                problem, nodes, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
-            if found.certified or not found.violators or room <= 0 or rounds >= ROUNDS:
+            most = min(most, self.spent + GROWTH * self.settings.budget.max_work)
+            over = rounds >= ROUNDS or self.spent > most or not grow
+            if found.certified or not found.violators or lacking or over:
                 return found
-            new = [v for v in found.violators if v not in weights]
-            wanted = hull_of(
-                self.hierarchy, new[: max(1, min(room, self._at_once(len(nodes))) // 2)]
-            )
-            added = [v for v in ordered(wanted) if v not in weights][:room]
+            wanted = hull_of(self.hierarchy, found.violators[: self._at_once(len(nodes)) // 2])
+            deeper = [v for v in shallow_first(self.hierarchy, wanted) if v not in weights]
+            added, lacking = self._affordable(problem, deeper)
             if not added:
-                return found
+                return replace(found, reason=lacking or found.reason)
             self._add(weights, added)
+
+    def _affordable(self, problem: ReducedProblem, new: list[Node]) -> tuple[list[Node], str]:
+        """The first of the new nodes that the budget allows, and what it lacks for the others."""
+        budget, n = self.settings.budget, len(self.sample.y)
+        nodes, features = problem.n_nodes, problem.Phi.shape[1]
+        for k, node in enumerate(new):
+            nodes, features = nodes + 1, features + self.hierarchy.block(node).train.shape[1]
+            lacking = budget.lacks(n, features, nodes, self.spent)
+            if lacking:
+                return new[:k], lacking
+        return new, ""
 
     def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
         """Weights to start from, the kept nodes always among them."""
         weights = self._carried(start)
         if not weights:
             first = hull_of(self.hierarchy, [self.best_source(), *keep])
-            return dict.fromkeys(ordered(first), 1.0)
-        kept = [node for node in ordered(hull_of(self.hierarchy, keep)) if node not in weights]
+            return dict.fromkeys(shallow_first(self.hierarchy, first), 1.0)
+        whole = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep))
+        kept = [node for node in whole if node not in weights]
         if kept:
             self._add(weights, kept)
         return weights
@@ -157,7 +216,8 @@ class Search:
         if start is None:
             return {}
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
-        if 2 * len(weights) > self.settings.max_kernels:
+        twice = 2 * len(weights), 2 * start.problem.Phi.shape[1]
+        if self.settings.budget.lacks(len(self.sample.y), twice[1], twice[0], 0.0):
             weights = {node: weights[node] for node in start.hull}
         return weights
 
@@ -175,8 +235,8 @@ class Search:
 
     def ranked(self, nodes: list[Node], dual: Array) -> list[Node]:
         """Nodes by decreasing ``a_w / d_w^2``."""
-        sizes = {v: self.hierarchy.size(v, dual) / self.hierarchy.weight(v) ** 2 for v in nodes}
-        return sorted(nodes, key=lambda v: -sizes[v])
+        ratios = self.hierarchy.ratios(nodes, dual)
+        return [nodes[k] for k in np.argsort(-ratios, kind="stable")]
 
     def on(self, hull: list[Node], found: Found) -> Found:
         """The penalised function on a part of a solution's hull, at the same ``alpha``.
@@ -206,7 +266,14 @@ class Search:
 
     def _solve(self, problem: ReducedProblem, weights: dict[Node, float]) -> Solved:
         x = np.array(list(weights.values()))
-        return self.settings.solver.solve(problem, x / x.sum(), SHARE * self._target())
+        return self._solved(problem, x / x.sum(), SHARE * self._target())
+
+    def _solved(self, problem: ReducedProblem, x: Array, tol: float) -> Solved:
+        """Solve, and count what it took."""
+        before = problem.work
+        solved = self.settings.solver.solve(problem, x, tol)
+        self.spent += problem.work - before
+        return solved
 
     def _missing(self, problem: ReducedProblem, point: Point, hull: set[Node]) -> list[Node]:
         """Nodes that a necessary condition asks for, with their ancestors, a few at a time.
@@ -216,20 +283,18 @@ class Search:
         bound, value, _ = dual_bound(point.weights, point.sizes)
         limit = max(bound, value + self._target() / problem.alpha)  # half of the tolerance
         at_once = self._at_once(len(hull))
-        sizes = {
-            node: self.hierarchy.size(node, point.dual) / self.hierarchy.weight(node) ** 2
-            for node in self.hierarchy.frontier(hull)
-        }
-        new = [node for node, size in sizes.items() if size > limit]
-        if new:
-            return sorted(new, key=lambda node: -sizes[node])[:at_once]
+        frontier = self.hierarchy.frontier(hull)
+        ratios = self.hierarchy.ratios(frontier, point.dual)
+        if (ratios > limit).any():
+            best = np.argsort(-ratios, kind="stable")[:at_once]
+            return [frontier[k] for k in best if ratios[k] > limit]
         deeper = self.hierarchy.missing(hull, point.dual, limit)
         added: set[Node] = set()
         for node in deeper:
             added |= hull_of(self.hierarchy, [node]) - hull
             if len(added) >= at_once:
                 break
-        return ordered(added)
+        return shallow_first(self.hierarchy, added)
 
     def _finish(
         self,
@@ -238,7 +303,7 @@ class Search:
         solved: Solved,
         n_iter: int,
         *,
-        full: bool,
+        lacking: str,
         missing: bool,
         certify: bool,
     ) -> Found:
@@ -250,7 +315,7 @@ class Search:
             if sum(inner.gap_parts(point, bound_in)) <= self._target() / 2 or not solved.converged:
                 break
             tol /= 10  # what is zero was not clear enough yet
-            solved = self.settings.solver.solve(problem, solved.point.weights.x, tol)
+            solved = self._solved(problem, solved.point.weights.x, tol)
         _, value, _ = dual_bound(point.weights, point.sizes)
         enough = value + 2 * self._target() / alpha * (1 - SHARE)
         outside, most = Outside(np.inf, [], "none"), bound_in
@@ -275,7 +340,9 @@ class Search:
             primal=inner.primal(point),
             certified=certified,
             rule=outside.rule,
-            reason=_reason(certified, full, missing, solved, outside),
+            reason=lacking
+            if lacking and not (certify and certified)
+            else _reason(certified, missing, solved, outside),
             n_iter=n_iter,
             violators=outside.violators,
         )
@@ -290,7 +357,7 @@ class Search:
         kept = [node for node, a in zip(nodes, active, strict=True) if a]
         inner = self.problem(kept, problem.alpha)
         x = solved.point.weights.x[active]
-        return active, inner, self.settings.solver.solve(inner, x / x.sum(), tol).point
+        return active, inner, self._solved(inner, x / x.sum(), tol).point
 
     def _bound_inside(self, problem: ReducedProblem, full: Point, point: Point) -> float:
         """Dual bound of the listed nodes at the final dual variable."""
@@ -312,15 +379,81 @@ def _active(problem: ReducedProblem, point: Point) -> Mask:
     return np.asarray(in_hull)
 
 
-def _reason(certified: bool, full: bool, missing: bool, solved: Solved, outside: Outside) -> str:
-    """How a search ended; ``full`` is at the limit of kernels, ``missing`` that (27) asks for more.
+def _reason(certified: bool, missing: bool, solved: Solved, outside: Outside) -> str:
+    """How a search within its budget ended; ``missing`` is that (27) asks for more.
 
-    Nodes known to be missing while there was room are called violators, too.
+    Nodes known to be missing are called violators, too.
     """
     if certified:
         return "certified"
-    if full and (missing or outside.violators):
-        return "max_kernels"
     if not solved.converged:
         return "stalled" if solved.stalled else "max_iter"
     return "violators" if missing or outside.violators else "bound"
+
+
+def largest_alpha(search: Search) -> float:
+    r"""``alpha_max``, where a path begins.
+
+    With the square of the norm no finite ``alpha`` gives ``f = 0``: as ``alpha`` grows the function
+    shrinks, on the hull of one source. ``alpha_max`` is the value above which that hull alone is
+    selected, between a thousandth and ten times the ``alpha`` at which that source alone is shrunk
+    by half.
+    """
+    hierarchy = search.hierarchy
+    null = search.null_dual()
+    root = hull_of(hierarchy, [search.best_source()])
+    frontier = hierarchy.frontier(root)
+    size = max((hierarchy.size(v, null) for v in root), default=0.0)
+    nodes = list(root)
+    if frontier and size <= 1e-20 * float(null @ null):  # the sources' kernels are null or constant
+        best = search.ranked(frontier, null)[0]
+        nodes = [*nodes, best]
+    scale = _scale(search, nodes)
+    if not scale > 0:
+        return 1.0
+    low, high = np.log(LOWEST * scale), np.log(HIGHEST * scale)
+    others = hierarchy.frontier(set(nodes))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _more_enter(search, nodes, others, float(np.exp(middle))):
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
+
+
+def _scale(search: Search, nodes: list[Node]) -> float:
+    """``alpha`` at which the function on these nodes is shrunk by half (squared loss)."""
+    p = search.sample.weights
+    d = sum(search.hierarchy.weight(node) for node in nodes)
+    total = 0.0
+    for node in nodes:
+        F = search.hierarchy.block(node).train
+        F = F - p @ F if search.sample.fit_intercept else F
+        total = max(total, float(np.einsum("i,ij,ij->", p, F, F)))
+    return 2 * total / d**2
+
+
+def _more_enter(search: Search, nodes: list[Node], others: list[Node], alpha: float) -> bool:
+    """Whether a source outside violates (20) at ``alpha``.
+
+    All nodes but one are its ancestors with null functions, so the best weights are ``d / sum d``.
+    """
+    problem = search.problem(nodes, alpha)
+    point = problem.evaluate(problem.d / problem.d.sum())
+    bound = dual_bound(point.weights, point.sizes)[0]
+    hierarchy = search.hierarchy
+    return any(
+        hierarchy.size(v, point.dual) > bound * hierarchy.weight(v) ** 2 * (1 + 1e-6)
+        for v in others
+    )
+
+
+def walk(
+    search: Search, alphas: Iterable[float], keep: list[Node] | None = None
+) -> Iterator[Found]:
+    """Solutions at decreasing ``alphas``, each started from the one before."""
+    start: Found | None = None
+    for alpha in alphas:
+        start = search.run(float(alpha), start, keep)
+        yield start
