@@ -16,13 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.prediction import report as prediction
-from benchmarks.prediction import run as prediction_run
-from benchmarks.selection.judge import ratio_of_means
-from benchmarks.selection.measure import COLUMNS, KEY
-from benchmarks.selection.report import Cell, Table
-from benchmarks.selection.run import ROWS
-from benchmarks.store import RowStore
+from benchmarks.judge import ratio_of_means
+from benchmarks.pages.selection import Cell, Table
+from benchmarks.run import RESULTS, store_of
 from nablasso.experiments import EXPERIMENTS
 
 HERE = Path(__file__).parent
@@ -178,7 +174,7 @@ def provenance(files: Sequence[Path]) -> list[str]:
     return lines
 
 
-def page(table: Table, predicted: Sequence[dict[str, str]]) -> str:
+def page(table: Table) -> str:
     """The whole page."""
     parts = [
         "# Results",
@@ -187,27 +183,21 @@ def page(table: Table, predicted: Sequence[dict[str, str]]) -> str:
         "",
         "## Selection: exactly the right columns",
         "",
-        "`python -m benchmarks.selection.run --contestants all --problems all`. A contestant is "
+        "`python -m benchmarks.run selection --contestants all --problems all`. A contestant is "
         f"listed on the problems where it shares at least {FEWEST} draws with us; rates are means "
-        "over problems. By problem, with targets: [selection](selection/results/results.md).",
+        "over problems. By problem, with targets: [selection](results/selection.md).",
         "",
         *verdict(table),
         "",
         *summary(table),
         "",
-        "![Exact support by problem](selection/results/exact.png)",
+        "![Exact support by problem](results/exact.png)",
         "",
         "### Where a rival is ahead",
         "",
         "It finds exactly the right columns more often, or its RMSE is more than 10 % smaller.",
         "",
         *lost(table),
-        "",
-        "## Prediction of real tables",
-        "",
-        "`NABLASSO_DATA=folder python -m benchmarks.prediction.run`",
-        "",
-        *(line.replace("## ", "### ") for line in prediction.report(predicted).splitlines()[2:]),
         "",
         "## The papers' experiments",
         "",
@@ -217,7 +207,7 @@ def page(table: Table, predicted: Sequence[dict[str, str]]) -> str:
         "",
         "## Where the rows come from",
         "",
-        *provenance(sorted(HERE.glob("*/results/*.runs.jsonl"))),
+        *provenance(sorted(HERE.rglob("results/*.runs.jsonl"))),
         "",
         "Seeds stand in the rows. Versions of the papers' experiments are in "
         "`experiments/results/NAME.json`.",
@@ -256,11 +246,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
     options = parser.parse_args(argv)
-    table = Table(RowStore(ROWS, COLUMNS, KEY).rows)
-    predicted = RowStore(prediction_run.OUT, prediction_run.COLUMNS, prediction_run.KEY).rows
-    options.out.write_text(page(table, predicted))
+    table = Table(store_of("selection").rows)
+    options.out.write_text(page(table))
     if options.out.parent == HERE:
-        draw(table, ROWS.with_name("exact.png"))
+        draw(table, RESULTS / "exact.png")
     sys.stdout.write(f"written: {options.out}\n")
 
 

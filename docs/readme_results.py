@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).parents[1]
-SELECTION = ROOT / "benchmarks" / "selection" / "results" / "rows.csv"
+SELECTION = ROOT / "benchmarks" / "results" / "selection.csv"
 ROBOT_ARM = ROOT / "experiments" / "results" / "hkl_figure_9.csv"
 BEGIN = "<!-- results: made by docs/readme_results.py -->"
 END = "<!-- end of results -->"

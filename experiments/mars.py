@@ -17,8 +17,8 @@ from nablasso.experiments import EXPERIMENTS, hkl, reproduce
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.selection.contest import Question  # noqa: E402
-from benchmarks.selection.contestants.mars import NativeMars  # noqa: E402
+from benchmarks.contest import Question  # noqa: E402
+from benchmarks.contestants.mars import NativeMars  # noqa: E402
 
 
 def fit(Z: hkl.Array, y: hkl.Array, seed: int) -> hkl.Fitted:

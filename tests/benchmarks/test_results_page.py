@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import results_page
-from benchmarks.selection.measure import COLUMNS
-from benchmarks.selection.report import Table
+from benchmarks.measure import COLUMNS
+from benchmarks.pages.selection import Table
 
 RADIAL = ("radial", 100)
 
@@ -72,4 +72,4 @@ def test_the_page_is_written_from_the_stored_rows(tmp_path):
     text = out.read_text()
     assert "| nablasso |" in text
     assert "[sgl_table_1](../experiments/results/sgl_table_1.md)" in text
-    assert "selection/results/rows.runs.jsonl" in text
+    assert "results/selection.runs.jsonl" in text

@@ -1,0 +1,95 @@
+"""Processes that measure one task at a time, within limits of seconds and of memory.
+
+A contestant that runs over its time, or dies of a fault of its own, gives a row that says so, and a
+fresh process takes the place of its own.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+
+from benchmarks.measure import Task, failed, measure
+from benchmarks.store import Row
+
+OVER = "over the limit of"  # how the status of a row begins whose contestant was stopped
+# A fresh interpreter per process: forked thread pools can hang.
+_CONTEXT = get_context("spawn")
+
+
+def _serve(tasks: Connection, gib: float) -> None:
+    """Measure what comes; more memory than allowed is an error of the contestant."""
+    size = int(gib * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+    tasks.send(None)  # imports are done: from here on the time counts
+    while True:
+        tasks.send(measure(tasks.recv()))
+
+
+class Worker:
+    """One process and the task that it has."""
+
+    def __init__(self, gib: float) -> None:
+        self.here, there = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_serve, args=(there, gib), daemon=True)
+        self._process.start()
+        there.close()  # so that the death of the process is seen as the end of the pipe
+
+    def begin(self, task: Task) -> None:
+        """Hand over a task."""
+        self.task, self.since = task, time.monotonic()
+        self.here.send(task)
+
+    def row(self, limit: float) -> Row | None:
+        """Its row; None while it works and has time, and when it has just come up."""
+        seconds = time.monotonic() - self.since
+        if self.here.poll():
+            try:
+                row = self.here.recv()
+                self.since = time.monotonic()
+                return row
+            except EOFError:
+                self._process.join()
+                return failed(self.task, f"died with code {self._process.exitcode}", seconds)
+        if seconds < limit:
+            return None
+        self.end()
+        return failed(self.task, f"{OVER} {limit:g} s", seconds)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take another task."""
+        return self._process.is_alive()
+
+    def end(self) -> None:
+        """Stop the process."""
+        self._process.kill()
+        self._process.join()
+
+
+def measured(work: Iterator[Task], jobs: int, limit: float, gib: float) -> Iterator[Row]:
+    """Rows in the order in which they are ready; with no jobs, in this process without limits."""
+    if jobs == 0:
+        yield from map(measure, work)
+        return
+    idle, busy = [Worker(gib) for _ in range(jobs)], list[Worker]()
+    try:
+        while True:
+            while idle and (task := next(work, None)) is not None:
+                busy.append(idle.pop())
+                busy[-1].begin(task)
+            if not busy:
+                return
+            wait([worker.here for worker in busy], timeout=1.0)
+            for worker in list(busy):
+                row = worker.row(limit)
+                if row is not None:
+                    busy.remove(worker)
+                    idle.append(worker if worker.alive else Worker(gib))
+                    yield row
+    finally:
+        for worker in (*idle, *busy):
+            worker.end()
