@@ -72,7 +72,9 @@ def rmse(prediction: ArrayLike, y: ArrayLike) -> float:
 
 
 def judge_prediction(answer: Answer, draw: Draw, *, classes: bool) -> dict[str, float]:
-    """Everything that can be said of the test rows."""
+    """Everything that can be said of the test rows; nothing where there are none."""
+    if not len(draw.y_test):
+        return {}
     predicted = np.asarray(answer.predict(draw.X_test), dtype=float)
     error = rmse(predicted, draw.y_test)
     found = {"rmse": error}

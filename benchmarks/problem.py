@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -33,7 +34,7 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw or split. What is not known of the truth is None."""
+    """One draw or split. What is not known of the truth is None; there may be no test rows."""
 
     X: Array
     y: Array
@@ -90,12 +91,15 @@ class Suite:
     quick: Quick
     seeds: Sequence[int] = SEEDS
     folder: str | None = None  # environment variable that names the folder of its tables
+    package: str = "nablasso"  # whose functions it draws from
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        if self.folder is None or Path(os.environ.get(self.folder, "/nowhere")).is_dir():
-            return None
-        return f"{self.folder} must name the folder of its tables (benchmarks/README.md)"
+        if self.folder is not None and folder_of(self.folder) is None:
+            return f"{self.folder} must name the folder of its tables (benchmarks/README.md)"
+        if find_spec(self.package) is None:
+            return f"not installed: pip install {self.package}"
+        return None
 
     def problems(self) -> dict[str, Problem]:
         """By name, in order."""
@@ -104,20 +108,26 @@ class Suite:
         return _LOADED[self.name]
 
 
+def folder_of(variable: str) -> Path | None:
+    """The folder that an environment variable names, if it is there."""
+    path = Path(os.environ.get(variable, ""))
+    return path if variable in os.environ and path.is_dir() else None
+
+
 _LOADED: dict[str, dict[str, Problem]] = {}
 
 Make = Callable[[int, np.random.Generator, int], KnownSupport]  # rows, source, seed
 
 
 def population(
-    name: str, make: Make, *, noiseless_test: bool = False
+    name: str, make: Make, *, noiseless_test: bool = False, test_rows: int = TEST_ROWS
 ) -> Callable[[int, int], Draw]:
     """Training and test rows of one seed from two streams: the test set is the same for every n."""
     code = crc32(name.encode())
 
     def draw(n: int, seed: int) -> Draw:
         train = make(n, np.random.default_rng([code, seed, 0]), seed)
-        test = make(TEST_ROWS, np.random.default_rng([code, seed, 1]), seed)
+        test = make(test_rows, np.random.default_rng([code, seed, 1]), seed)
         y_test = test.noise_free if noiseless_test else test.y
         return Draw(train.X, train.y, test.X, y_test, train.support, test.noise_free)
 

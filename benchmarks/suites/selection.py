@@ -136,3 +136,4 @@ SUITE = Suite(
     Quick(("all_relevant", "step"), (60,), ("nablasso", "dictionary_lasso", "oracle_refit")),
     range(1000, 1050),
 )
+SUITES = (SUITE,)
