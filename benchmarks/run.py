@@ -3,9 +3,10 @@
 One CSV row per (contestant, problem, n, seed), appended as it comes to ``results/SUITE.csv``. A
 second call does what is missing; ``--fresh`` measures again. Suites whose tables are absent and
 contestants that cannot run here say why and are skipped. Each of the ``--jobs`` processes uses one
-thread. Who ran over the ``--limit`` of seconds on a problem is not asked again with as many rows or
-more. ``all`` names every suite, contestant or problem, ``targeted`` the problems with targets;
-``--list`` shows what there is. ``--quick`` measures a little of each suite, in a folder of its own.
+thread. Who ran over the ``--limit`` of processor seconds on a problem is not asked again with as
+many rows or more. ``all`` names every suite, contestant or problem, ``targeted`` the problems with
+targets; ``--list`` shows what there is. ``--quick`` measures a little of each suite, in a folder of
+its own.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=seed_range, help="FIRST:LAST, instead of the suite's own")
     parser.add_argument("--draws", type=int, help="only so many of each problem's own seeds")
     parser.add_argument("--jobs", type=int, default=1, help="processes; 0 for this one, unlimited")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one fit")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds of one fit")
     parser.add_argument("--gib", type=float, default=GIB, help="memory of one process")
     parser.add_argument("--fresh", action="store_true", help="measure rows present again")
     parser.add_argument("--quick", action="store_true", help="a little of each suite")

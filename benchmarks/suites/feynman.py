@@ -25,14 +25,8 @@ DUMMY = (1e-33, 1e33)
 LARGEST = 1e100
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name) for name in ("sqrt", "exp", "sin", "cos", "tanh", "arcsin", "arccos")
-} | {
-    "ln": np.log,
-    "log": np.log,
-    "c": 2.99792458e8,
-    "cot": lambda x: 1 / np.tan(x),
-    "pi": np.pi,
-    "np": np,
-}
+} | {"ln": np.log, "log": np.log, "cot": lambda x: 1 / np.tan(x), "pi": np.pi, "np": np}
+_CONSTANTS = {"c": 2.99792458e8, "alpha": 7.2973525693e-3}  # of light, of fine structure
 
 Sampler = Callable[[int, np.random.Generator], Array]
 
@@ -44,7 +38,7 @@ def evaluated(formula: str, names: Sequence[str], X: Array) -> Array:
         text = re.sub(rf"\b{re.escape(name)}\b", f"_{a}_", text)
     values = {f"_{a}_": X[:, a] for a in range(len(names))}
     with np.errstate(all="ignore"):
-        found = eval(text, {"__builtins__": {}}, _FUNCTIONS | values)
+        found = eval(text, {"__builtins__": {}}, _FUNCTIONS | _CONSTANTS | values)
     return np.broadcast_to(np.asarray(found, dtype=float), len(X)).copy()
 
 
@@ -65,9 +59,11 @@ def srsd(words: str) -> Sampler:
     ]
 
     def sample(n: int, rng: np.random.Generator) -> Array:
-        x = rng.uniform(low, high, n) if kind == "Simple" else log_uniform(low, high, n, rng)
-        x = np.maximum(np.round(x), 1) if kind == "Integer" else x
-        return x * rng.choice(signs, n)
+        if kind == "Integer":
+            x = rng.integers(int(low), int(high), n).astype(float)
+        else:
+            x = rng.uniform(low, high, n) if kind == "Simple" else log_uniform(low, high, n, rng)
+        return x * rng.choice(signs, n) if low >= 0 else x
 
     return sample
 

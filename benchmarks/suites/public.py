@@ -29,14 +29,16 @@ def names(suite: str) -> list[str]:
     return list(whole)
 
 
-@lru_cache(maxsize=2)  # contestants of one problem follow each other
 def frame(suite: str, name: str) -> pd.DataFrame:
     """One table; parts are joined."""
     path = folder(suite) / f"{name}.csv.gz"
-    if path.exists():
-        return pd.read_csv(path)
-    parts = [folder(suite) / f"{name}_part{k}.csv.gz" for k in (1, 2)]
-    return pd.concat([pd.read_csv(part) for part in parts], ignore_index=True)
+    parts = (folder(suite) / f"{name}_part{k}.csv.gz" for k in (1, 2))
+    return _read((path,) if path.exists() else tuple(parts))
+
+
+@lru_cache(maxsize=4)  # contestants of one problem follow each other
+def _read(paths: tuple[Path, ...]) -> pd.DataFrame:
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
 
 
 def columns_and_target(
