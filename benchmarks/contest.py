@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, NamedTuple
@@ -78,15 +79,18 @@ class Contestant(ABC):
 
     def missing(self) -> str | None:
         """Why it cannot run here; None when it can."""
-        try:
-            version(self.package)
-        except PackageNotFoundError:
-            return f"not installed: pip install {self.package}"
-        return None
+        return None if self._installed() else f"not installed: pip install {self.package}"
 
     def source(self) -> str:
         """What produced the rows: package and version."""
-        return f"{self.package} {version(self.package)}"
+        return self._installed()
+
+    def _installed(self) -> str:
+        """Package and version, also of its smaller form (xgboost-cpu); empty where it is absent."""
+        for name in (self.package, f"{self.package}-cpu", f"{self.package}-core"):
+            with suppress(PackageNotFoundError):
+                return f"{name} {version(name)}"
+        return ""
 
     @abstractmethod
     def fit(self, question: Question) -> Answer:

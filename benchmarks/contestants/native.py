@@ -10,9 +10,15 @@ from typing import Any
 
 import numpy as np
 from sklearn import ensemble
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import work
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LassoCV, LinearRegression, LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -32,7 +38,7 @@ from benchmarks.contestants.ranking import Scaler, chosen_refit
 Make = Callable[[Question], Any]  # an estimator, not yet fitted
 Read = Callable[[Any], Any]  # an importance per column, of the fitted one
 EARLY = 0.1  # share of the rows on which boosting decides when to stop
-MOST_KERNEL_ROWS = 5000
+MOST_TREES = 100
 
 
 class Native(Contestant):
@@ -200,21 +206,29 @@ def _forest(question: Question) -> Any:
     return GridSearchCV(model, grid, cv=_folds(question))
 
 
-class OutOfBag:
-    """The best of several forests by their rows out of the bag; ``fit`` as in scikit-learn."""
+def _halved(question: Question, model: Any, grid: dict[str, list[Any]]) -> Any:
+    """SRBench's tuning: successive halving of the grid, 5 folds of few rows in the first rounds."""
+    return HalvingGridSearchCV(
+        model, grid, cv=_folds(question), scoring="r2", error_score=0.0, random_state=question.seed
+    )
 
-    def __init__(self, question: Question) -> None:
-        self._seed = question.seed
 
-    def fit(self, X: Array, y: Array) -> Any:
-        """Fit one for each share of the columns."""
-        forests = [
-            ensemble.RandomForestRegressor(
-                100, max_features=share, oob_score=True, random_state=self._seed
-            )
-            for share in ("sqrt", "log2", None)
-        ]
-        return max((forest.fit(X, y) for forest in forests), key=lambda forest: forest.oob_score_)
+def _srbench_forest(question: Question) -> Any:
+    grid: dict[str, list[Any]] = {
+        "n_estimators": [10, 100, MOST_TREES],  # the third stands for 1000
+        "min_weight_fraction_leaf": [0.0, 0.25, 0.5],
+        "max_features": ["sqrt", "log2", None],
+    }
+    return _halved(question, ensemble.RandomForestRegressor(random_state=question.seed), grid)
+
+
+def _srbench_kernel_ridge(question: Question) -> Any:
+    grid: dict[str, list[Any]] = {
+        "kernel": ["linear", "poly", "rbf", "sigmoid"],
+        "alpha": [1e-4, 1e-2, 0.1, 1],
+        "gamma": [0.01, 0.1, 1, 10],
+    }
+    return _halved(question, KernelRidge(), grid)
 
 
 def _lasso(question: Question) -> Any:
@@ -254,31 +268,6 @@ class KernelRidgeOnAll(Contestant):
     def fit(self, question: Question) -> Answer:
         """Choose the kernel, fit on all columns."""
         return chosen_refit(question, everything(question))
-
-
-class SRBenchKernelRidge(Contestant):
-    """SRBench's own grid."""
-
-    name = "srbench_kernel_ridge"
-    tuning = (
-        "SRBench's grid of kernels, ridges and gammas by 5-fold cross-validation (theirs is "
-        f"halved); at most {MOST_KERNEL_ROWS} rows, drawn by the seed"
-    )
-
-    def fit(self, question: Question) -> Answer:
-        """Grid search."""
-        grid = {
-            "kernel": ["linear", "poly", "rbf", "sigmoid"],
-            "alpha": [1e-4, 1e-2, 0.1, 1],
-            "gamma": [0.01, 0.1, 1, 10],
-        }
-        rows = np.random.default_rng(question.seed).permutation(len(question.y))[:MOST_KERNEL_ROWS]
-        scaler = Scaler.of(question.X[rows])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = GridSearchCV(KernelRidge(), grid, cv=_folds(question), scoring="r2")
-            model.fit(scaler(question.X[rows]), question.y[rows])
-        return Answer(everything(question), lambda new: model.predict(scaler(new)))
 
 
 class XRFM(Contestant):
@@ -322,7 +311,6 @@ _TREES: Read = lambda model: model.feature_importances_  # noqa: E731 - one attr
 
 CONTESTANTS = (
     KernelRidgeOnAll(),
-    SRBenchKernelRidge(),
     XRFM(),
     Native(
         "lightgbm",
@@ -334,7 +322,7 @@ CONTESTANTS = (
     ),
     Native(
         "xgboost",
-        "xgboost-cpu",
+        "xgboost",
         _xgboost,
         _STOPS + ", 80 % of the rows per tree",
         _TREES,
@@ -350,7 +338,7 @@ CONTESTANTS = (
     ),
     Native(
         "ebm_native",
-        "interpret-core",
+        "interpret",
         _ebm,
         "its defaults (bags, pairs and stopping its own)",
         ebm_importance,
@@ -381,10 +369,15 @@ CONTESTANTS = (
     Native(
         "srbench_forest",
         "scikit-learn",
-        OutOfBag,
-        "100 trees, max_features sqrt, log2 or all by R2 out of the bag (SRBench: by halved "
-        "cross-validation, also 10 and 1000 trees and leaves of a quarter and half of the rows)",
-        _TREES,
+        _srbench_forest,
+        "SRBench's grid by its successive halving (which may choose 10 trees, or leaves of a half "
+        f"of the rows), with {MOST_TREES} trees for its 1000",
+    ),
+    Native(
+        "srbench_kernel_ridge",
+        "scikit-learn",
+        _srbench_kernel_ridge,
+        "SRBench's grid of kernels, ridges and gammas by its successive halving",
     ),
     Native(
         "lasso_native",

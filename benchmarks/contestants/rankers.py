@@ -222,7 +222,7 @@ CONTESTANTS = (
     ),
     Ranked(
         "ebm",
-        "interpret-core",
+        "interpret",
         _ebm,
         "the package's defaults (bags, interactions and stopping its own); a column's score is "
         "the largest importance among its terms",

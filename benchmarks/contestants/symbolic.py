@@ -105,7 +105,7 @@ class GivenData(Ranker):
     tuning = "SALib's delta (Plischke, Borgonovo), defaults; k and refit by the wrapper"
 
     def scores(self, question: Question) -> Array:
-        """Delta of every column."""
+        """Delta of every column, balanced as SALib recommends."""
         from SALib.analyze import delta
 
         X = question.X
@@ -115,7 +115,7 @@ class GivenData(Ranker):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = delta.analyze(problem, X, question.y, seed=question.seed)
-        return np.asarray(found["delta"])
+        return np.asarray(found["delta_balanced"])
 
 
 CONTESTANTS = (Operon(), GPLearn(), GivenData())
