@@ -23,12 +23,16 @@ LEVEL = 0.9  # of the intervals asked for
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Training rows. For ``task="classification"`` y holds the labels 0, 1, ..."""
+    """Training rows. For ``task="classification"`` y holds the labels 0, 1, ...
+
+    ``intervals`` asks those for intervals who must work for them.
+    """
 
     X: Array
     y: Array
     task: str = "regression"
     seed: int = 0
+    intervals: bool = False
 
     @property
     def classifies(self) -> bool:

@@ -8,7 +8,11 @@ status, no support and infinite test error, so that failing is never better than
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
+from io import StringIO
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +88,7 @@ def measure(task: Task) -> Row:
     start, cpu = time.perf_counter(), time.process_time()
     row: Row = {"n_train": len(draw.y), "n_test": len(draw.y_test), "d": draw.X.shape[1]}
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1), quiet():
             with peak_above() as peak:
                 answer = ask(contestant, problem, draw, task.seed)
             row |= _clock(start, cpu)
@@ -102,6 +106,14 @@ def measure(task: Task) -> Row:
     texts = {name: f"{value:.{DIGITS.get(name, 6)}g}" for name, value in figures.items()}
     identity = dict(zip(KEY, task.key, strict=True)) | {"source": contestant.source()}
     return blank() | texts | row | identity | {"peak_mib": str(peak), "unit_seconds": unit}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What contestants print or warn of is not shown."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def blank() -> Row:
@@ -125,7 +137,7 @@ def failed(task: Task, words: str, seconds: float) -> Row:
 def ask(contestant: Contestant, problem: Problem, draw: Draw, seed: int) -> Answer:
     """Put the question; an oracle sees the relevant columns only."""
     if not contestant.true_columns_only:
-        return contestant.fit(Question(draw.X, draw.y, problem.task, seed))
+        return contestant.fit(Question(draw.X, draw.y, problem.task, seed, problem.intervals))
     if draw.support is None:
         raise ValueError("no oracle where the relevant columns are not known")
     true = np.flatnonzero(draw.support)

@@ -70,6 +70,7 @@ class Problem:
     task: str = "regression"
     indifferent: tuple[int, ...] = ()
     seeds: Sequence[int] | None = None
+    intervals: bool = False  # whether everybody is asked for intervals
 
 
 class Quick(NamedTuple):

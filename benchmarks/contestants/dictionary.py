@@ -9,10 +9,7 @@ approximation (Zou and Li 2008): a lasso first, then lassos with these derivativ
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LassoCV
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import PolynomialFeatures
@@ -60,10 +57,8 @@ class DictionaryLasso(Ranker):
         """Largest coefficient among the monomials of a column."""
         Phi, touches = dictionary(question.X)
         folds = KFold(5, shuffle=True, random_state=question.seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LassoCV(alphas=50, cv=folds, eps=1e-2, max_iter=2000)
-            return largest_coefficient(model.fit(Phi, question.signed).coef_, touches)
+        model = LassoCV(alphas=50, cv=folds, eps=1e-2, max_iter=2000)
+        return largest_coefficient(model.fit(Phi, question.signed).coef_, touches)
 
 
 class DictionaryMCP(Ranker):
@@ -83,16 +78,14 @@ class DictionaryMCP(Ranker):
             np.max(np.abs(Phi.T @ y)) / len(y) * np.logspace(-0.05, np.log10(0.02), N_LAMBDAS)
         )
         errors = np.zeros(N_LAMBDAS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            folds = KFold(5, shuffle=True, random_state=question.seed)
-            for train, held_out in folds.split(Phi):
-                centre, mean = Phi[train].mean(axis=0), y[train].mean()
-                for j, penalty in enumerate(penalties):
-                    b = mcp(Phi[train] - centre, y[train] - mean, penalty)
-                    residuals = y[held_out] - mean - (Phi[held_out] - centre) @ b
-                    errors[j] += residuals @ residuals
-            best = mcp(Phi, y, penalties[int(np.argmin(errors))])
+        folds = KFold(5, shuffle=True, random_state=question.seed)
+        for train, held_out in folds.split(Phi):
+            centre, mean = Phi[train].mean(axis=0), y[train].mean()
+            for j, penalty in enumerate(penalties):
+                b = mcp(Phi[train] - centre, y[train] - mean, penalty)
+                residuals = y[held_out] - mean - (Phi[held_out] - centre) @ b
+                errors[j] += residuals @ residuals
+        best = mcp(Phi, y, penalties[int(np.argmin(errors))])
         return largest_coefficient(best, touches)
 
 

@@ -6,10 +6,7 @@ predicts itself and a column is selected when its length scale stays below ten d
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -32,9 +29,7 @@ def fitted_process(X: Array, y: Array, restarts: int, seed: int) -> GaussianProc
     model = GaussianProcessRegressor(
         kernel, normalize_y=True, n_restarts_optimizer=restarts, random_state=seed
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # scales at their bound are the rule
-        return model.fit(X, y)
+    return model.fit(X, y)
 
 
 def length_scales(model: GaussianProcessRegressor, d: int) -> Array:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import warnings
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -33,9 +30,7 @@ class Ranked(Ranker):
 
     def scores(self, question: Question) -> Array:
         """By the function."""
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return np.asarray(self._scores(question), dtype=float)
+        return np.asarray(self._scores(question), dtype=float)
 
 
 def for_task(question: Question, stem: str, module: Any) -> Any:

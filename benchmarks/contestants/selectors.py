@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +28,7 @@ class Selector(Contestant):
 
     def fit(self, question: Question) -> Answer:
         """Select, refit on what was selected."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            support: NDArray[np.bool_] = np.asarray(self._chosen(question), dtype=bool)
+        support: NDArray[np.bool_] = np.asarray(self._chosen(question), dtype=bool)
         return chosen_refit(question, support)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import warnings
 from typing import Any
 
 import numpy as np
@@ -77,9 +74,7 @@ class GPLearn(Contestant):
             random_state=question.seed,
             n_jobs=1,
         )
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(scaler(question.X), target(question.signed))
+        model.fit(scaler(question.X), target(question.signed))
         text = str(model._program)
         used = _used(text, [f"X{a}" for a in range(question.X.shape[1])])
 
@@ -112,9 +107,7 @@ class GivenData(Ranker):
         bounds = np.column_stack([X.min(axis=0), X.max(axis=0)]).tolist()
         names = [f"x{a}" for a in range(X.shape[1])]
         problem = {"num_vars": X.shape[1], "names": names, "bounds": bounds}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = delta.analyze(problem, X, question.y, seed=question.seed)
+        found = delta.analyze(problem, X, question.y, seed=question.seed)
         return np.asarray(found["delta_balanced"])
 
 

@@ -28,6 +28,7 @@ from benchmarks.pages.rows import (
 )
 from benchmarks.suites import srbench
 
+MOST_TABLES = 0.8  # share of the tables that a method must have for its median to mean something
 SOLVED = 0.999  # R2 above which a formula counts as found
 
 
@@ -301,10 +302,11 @@ def validation() -> pd.DataFrame:
 def symbolic() -> Section:
     """SRBench and formulas."""
     medians = srbench_medians()
+    medians = medians.loc[:, medians.notna().mean() > MOST_TABLES]
     friedman = medians.index.map(srbench.is_friedman).to_numpy(bool)
     seconds = stored("srbench").groupby("contestant")["cpu_seconds"].median()
-    whole = medians.loc[:, medians.notna().mean() > 0.9]
-    ranks = whole.dropna().rank(axis=1, ascending=False).mean()
+    whole = medians.dropna()
+    ranks = whole.rank(axis=1, ascending=False).mean()
     order = medians.median().sort_values(ascending=False)
     lines = [
         [
@@ -329,8 +331,11 @@ def symbolic() -> Section:
         f"{', '.join(checks) or 'not compared'}. "
     )
     if len(ranks) > 1:
-        far = critical_difference(len(ranks), len(whole.dropna()))
-        words += f"Mean ranks nearer than {far:.1f} are not told apart (Nemenyi, 5 %). "
+        far = critical_difference(len(ranks), len(whole))
+        words += (
+            f"Mean ranks over {len(whole)} tables; nearer than {far:.1f} are not told apart "
+            "(Nemenyi, 5 %). "
+        )
     words += " ".join(_formulas(suite) for suite in ("feynman", "dummies"))
     head = ["method", "tables", "median R2", "Friedman", "others", "mean rank"]
     return Section(

@@ -37,7 +37,12 @@ def load() -> Sequence[Problem]:
     names = [name for name in public.names(FOLDER) if not name.endswith(TEST)]
     names.sort(key=lambda name: len(public.frame(FOLDER, name)))
     return [
-        Problem(name, partial(draw, name), seeds=range(len(public.frame(FOLDER, name + TEST))))
+        Problem(
+            name,
+            partial(draw, name),
+            seeds=range(len(public.frame(FOLDER, name + TEST))),
+            intervals=True,
+        )
         for name in names
     ]
 
