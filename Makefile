@@ -59,7 +59,7 @@ bench: $(VENV)/.installed-bench ## Compare the solvers
 
 results: $(VENV)/.installed-bench ## Make pages, figures and the README's results from stored rows
 	$(BIN)/python -m benchmarks.pages.results
-	$(BIN)/python docs/readme_results.py
+	$(BIN)/python -m benchmarks.pages.readme
 
 # Examples that did not change since the last build are not run again.
 docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error

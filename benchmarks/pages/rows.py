@@ -73,7 +73,7 @@ def ahead(rows: pd.DataFrame) -> pd.DataFrame:
 
 def markdown(head: list[str], lines: list[list[str]]) -> list[str]:
     """A table."""
-    rows = ["| " + " | ".join(cells) + " |" for cells in (head, *lines)]
+    rows = ["| " + " | ".join(cells).lstrip() + " |" for cells in (head, *lines)]
     return [rows[0], "|---" * len(head) + "|", *rows[1:]]
 
 
