@@ -17,7 +17,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test nightly matrix browser lint format bench docs clean
+.PHONY: help demo test nightly matrix browser lint format bench results docs clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -59,6 +59,10 @@ format: $(VENV)/.installed-test ## Rewrite the code in the project's style
 
 bench: $(VENV)/.installed-bench ## Compare the solvers
 	$(BIN)/python -m benchmarks.solvers.run
+
+results: $(VENV)/.installed-bench ## Make pages, figures and the README's results from stored rows
+	$(BIN)/python -m benchmarks.pages.results
+	$(BIN)/python -m benchmarks.pages.readme
 
 # Examples that did not change since the last build are not run again.
 docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error

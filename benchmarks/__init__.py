@@ -1,1 +1,4 @@
-"""Benchmarks: one folder per question. Speed and memory as ratios within one run."""
+"""Benchmarks: suites of problems with one runner, and the library's own parts one folder each.
+
+Speed and memory of the parts are ratios within one run.
+"""

@@ -15,13 +15,13 @@ from scipy.linalg import eigh
 SIZE = 2000
 
 
-def eigh_seconds(size: int = SIZE) -> float:
+def eigh_seconds(size: int = SIZE, clock: Callable[[], float] = time.perf_counter) -> float:
     """One E."""
     G = np.random.default_rng(0).standard_normal((size, size))
     A = (G + G.T) / 2
-    start = time.perf_counter()
+    start = clock()
     eigh(A)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def timed(work: Callable[[], object], size: int = SIZE) -> tuple[float, float]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.selection.contestants.mars import NativeMars
+from benchmarks.contestants.mars import NativeMars
 from experiments.rivals import (
     Fitted,
     Levels,

@@ -35,9 +35,9 @@ from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeRegressor
 
-from benchmarks.selection.contest import Question
-from benchmarks.selection.contestants.mars import NativeMars
-from benchmarks.selection.contestants.sparse_additive import Splines
+from benchmarks.contest import Question
+from benchmarks.contestants.mars import NativeMars
+from benchmarks.contestants.sparse_additive import Splines
 from experiments.running import CAPPED, CONVERGED, record_of
 from experiments.two_steps import TOL, Chosen, Rows, validated
 from nablasso.estimators import (

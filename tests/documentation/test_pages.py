@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import importlib.util
 import io
 import re
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nablasso
+from benchmarks.pages import readme
 from nablasso import inspection
 
 ROOT = Path(__file__).parents[2]
@@ -56,11 +56,8 @@ def test_the_readme_shows_the_real_output():
 
 @pytest.mark.slow  # rows are added while benchmarks run: once a night is often enough
 def test_the_results_of_the_readme_are_those_stored():
-    spec = importlib.util.spec_from_file_location("readme_results", DOCS / "readme_results.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
     text = (ROOT / "README.md").read_text("utf-8")
-    assert made.replaced(text) == text, "run python docs/readme_results.py"
+    assert readme.replaced(text) == text, "run make results"
 
 
 def test_the_reference_lists_every_public_name():

@@ -1,0 +1,1 @@
+"""Pages and figures made from stored rows; nothing is measured here."""

@@ -1,0 +1,87 @@
+"""Stored rows as tables: numbers where there are numbers, contestants paired on common draws.
+
+``loss`` is the squared error over the variance of y (1 - R2); where R2 was not stored, or y holds
+labels, the squared error itself. Paired on the same draw both mean the same.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from numpy import inf
+
+from benchmarks.measure import COLUMNS
+from benchmarks.run import RESULTS
+
+OURS = "nablasso"
+DRAW = ["problem", "n", "seed"]
+CELL = ["problem", "n"]
+TEXT = ("contestant", "version", "problem", "source", "status", "columns", "detail")
+FEWEST = 10  # common draws for a comparison of rates
+NEAR = 1.1  # RMSE within 10 % of the other's
+
+
+def table(rows: list[dict[str, str]] | pd.DataFrame) -> pd.DataFrame:
+    """Rows with numbers; of rows that were measured twice the last counts."""
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).fillna("")
+    for name in COLUMNS:
+        if name not in TEXT:
+            frame[name] = pd.to_numeric(frame[name], errors="coerce")
+    frame = frame.drop_duplicates(["contestant", *DRAW], keep="last")
+    labels = frame["r2"].isna()
+    return frame.assign(loss=(1 - frame["r2"]).where(~labels, frame["rmse"] ** 2))
+
+
+def stored(suite: str) -> pd.DataFrame:
+    """Rows of a suite; none where nothing was measured."""
+    path = RESULTS / f"{suite}.csv"
+    if not path.exists():
+        return table([])
+    return table(pd.read_csv(path, dtype=str, keep_default_na=False))
+
+
+def rivals(rows: pd.DataFrame) -> list[str]:
+    """Everybody but us and the oracles, in the order in which they came."""
+    names = rows["contestant"].unique()
+    return [n for n in names if not n.startswith(("oracle", OURS))]
+
+
+def paired(rows: pd.DataFrame, rival: str, ours: str = OURS) -> pd.DataFrame:
+    """Our rows beside a rival's, one line per common draw."""
+    us, them = (rows[rows["contestant"] == name].set_index(DRAW) for name in (ours, rival))
+    return us.merge(them, left_index=True, right_index=True, suffixes=("_ours", "_theirs"))
+
+
+def by_cell(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Rates of exact supports, RMSE ratio and draws per problem and number of rows."""
+    cells = pairs.groupby(level=CELL, sort=False)
+    found = cells[["exact_ours", "exact_theirs"]].mean()
+    means = cells[["loss_ours", "loss_theirs"]].agg(lambda loss: (loss**0.5).mean())
+    ratio = means["loss_ours"] / means["loss_theirs"]
+    equal = means["loss_ours"] == means["loss_theirs"]  # both may be zero, or infinite
+    return found.assign(ratio=ratio.fillna(inf).where(~equal, 1.0), draws=cells.size())
+
+
+def ahead(rows: pd.DataFrame) -> pd.DataFrame:
+    """Cells in which a rival finds the right columns more often, or predicts over 10 % better."""
+    found = []
+    for rival in rivals(rows):
+        cells = by_cell(paired(rows, rival))
+        better = (cells["exact_theirs"] > cells["exact_ours"]) | (cells["ratio"] > NEAR)
+        found.append(cells[better].assign(rival=rival).reset_index())
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def markdown(head: list[str], lines: list[list[str]]) -> list[str]:
+    """A table."""
+    rows = ["| " + " | ".join(cells).lstrip() + " |" for cells in (head, *lines)]
+    return [rows[0], "|---" * len(head) + "|", *rows[1:]]
+
+
+def share(value: float) -> str:
+    """A rate in per cent; a dash where there is none."""
+    return "-" if pd.isna(value) else f"{value:.0%}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Some digits; a dash where there is none."""
+    return "-" if pd.isna(value) else f"{value:.{digits}g}"

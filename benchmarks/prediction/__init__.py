@@ -1,1 +1,0 @@
-"""How well real tables are predicted, and with how many columns."""

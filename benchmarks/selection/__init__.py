@@ -1,1 +1,0 @@
-"""Which contestant finds the right variables, from how many rows, and how well does it predict?"""

@@ -1,0 +1,93 @@
+"""The pages of results: from rows alone, honest where a rival is ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.measure import COLUMNS
+from benchmarks.pages import readers, results
+from benchmarks.pages import rows as stored_rows
+from benchmarks.pages.selection import page
+
+
+def row(contestant, seed, exact=1, rmse=1.0, problem="radial", n=100, **more):
+    values = dict.fromkeys(COLUMNS, "") | {"contestant": contestant, "problem": problem}
+    values |= {"n": str(n), "seed": str(seed), "exact": str(exact), "rmse": str(rmse)}
+    values |= {"rmse_noise_free": str(rmse), "status": "ok", "source": "test", "seconds": "2"}
+    return values | {"tanimoto": "0.1"} | {name: str(value) for name, value in more.items()}
+
+
+@pytest.fixture
+def table():
+    rows = [row("nablasso", s, rmse=2.0, peak_mib=7.5) for s in range(12)]
+    rows += [row("forest", s, exact=int(s > 4), rmse=1.0) for s in range(10)]
+    rows += [row("lasso", s, exact=0, rmse=9.0) for s in range(3)]
+    return stored_rows.table(rows)
+
+
+def test_rates_are_on_common_draws(table):
+    found = readers.summary(table).set_index("contestant")
+    assert list(found.index) == ["nablasso", "forest"]  # lasso has three draws
+    assert found.loc["forest", ["problems", "draws", "theirs", "ours"]].tolist() == [1, 10, 0.5, 1]
+    assert found.loc["forest", ["near", "ours_near"]].tolist() == [1, 0]
+    assert found.loc["nablasso", ["draws", "mib"]].tolist() == [12, 7.5]
+
+
+def test_where_a_rival_is_ahead_is_said(table):
+    (worse,) = stored_rows.ahead(table).to_dict("records")
+    assert (worse["rival"], worse["draws"], worse["ratio"]) == ("forest", 10, 2.0)
+    lines = results.where_others_are_ahead(stored_rows.ahead(table).assign(suite="selection"))
+    assert "| selection | radial | 100 | forest | 10 | 100% / 50% | 2.00 |" in lines
+    nowhere = results.where_others_are_ahead(pd.DataFrame())
+    assert nowhere == ["Nowhere among the rows stored."]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "ratio"), [(0, 0, 1), (1, 0, np.inf), (2, 1, 2)])
+def test_errors_of_zero_are_equal_and_not_undefined(ours, theirs, ratio):
+    rows = [row("nablasso", 0, rmse=ours), row("mars", 0, rmse=theirs)]
+    cells = stored_rows.by_cell(stored_rows.paired(stored_rows.table(rows), "mars"))
+    assert cells["ratio"].tolist() == [ratio]
+
+
+def test_of_rows_measured_twice_the_last_counts_and_failing_never_helps():
+    rows = [row("nablasso", 0, r2=0.5), row("nablasso", 0, r2=0.9), row("mars", 0, r2="-inf")]
+    table = stored_rows.table(rows)
+    assert table["loss"].tolist() == pytest.approx([0.1, np.inf])
+    assert stored_rows.ahead(table).empty
+
+
+def test_the_selection_page_sets_targets_next_to_measurements():
+    rows = [row("oracle", s) for s in range(50)]
+    rows += [row("nablasso", s, exact=int(s > 0), rmse=1.1) for s in range(50)]
+    rows += [row("forest", s, exact=0, rmse=2.0) for s in range(20)]
+    text = page(stored_rows.table(rows))
+    assert (
+        "| radial | 100 | 50 | 98% (90% to 100%) | 0.95 | yes | 1.10 (1.10) | 1.25 | yes |" in text
+    )
+    assert "| radial | 100 | 98% (50) 1.10 | 0% (20) 2.00 |" in text
+    assert "| radial | 100 | forest | 20 | +0.95 |" in text
+    assert "rows that ended in an error: 0" in text
+
+
+def test_critical_differences_are_those_of_demsar():
+    # Demsar (2006), section 3.2.4: 4 classifiers on 14 tables, 5 %: 1.25
+    assert readers.critical_difference(4, 14) == pytest.approx(1.25, abs=0.01)
+
+
+def test_the_exponent_of_the_cost_is_the_slope(monkeypatch):
+    rows = [row("a", 0, problem="rows", n=n, cpu_seconds=n**1.5) for n in (1000, 10_000, 100_000)]
+    monkeypatch.setattr(readers, "stored", lambda suite: stored_rows.table(rows))
+    assert readers.exponents()["a"] == pytest.approx(1.5)
+
+
+def test_the_pages_are_written_from_the_stored_rows(tmp_path):
+    results.main(["--out", str(tmp_path)])
+    text = (tmp_path / "RESULTS.md").read_text()
+    for reader in ("Statistician", "engineer", "Symbolic", "Geneticist", "Simulation"):
+        assert reader in text
+    assert "| nablasso |" in text
+    assert "[sgl_table_1](../experiments/results/sgl_table_1.md)" in text
+    assert "results/selection.runs.jsonl" in text
+    assert (tmp_path / "results" / "statistician.png").stat().st_size > 1000
