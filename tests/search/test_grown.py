@@ -1,10 +1,15 @@
 """The search on many rows: what it finds, and what must not change it."""
 
+import csv
+import gzip
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from nablasso.exceptions import InvalidDataError
-from nablasso.search.grown import grow
+from nablasso.search.grown import grow, grow_classes
 from nablasso.streaming.sources import Arrays
 
 
@@ -147,3 +152,87 @@ def test_bad_tables_are_refused_or_answered():
     assert len(grow(Arrays(copies, X[:, 0] + 0.1 * noise[:60])).columns) == 1
     wild = np.where(np.arange(60) == 3, 1e12, f)
     assert np.isfinite(grow(Arrays(X, wild)).predict(X)).all()
+
+
+def response_of(kind: str, f: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    if kind == "outliers":
+        return f + 0.4 * noise + 20 * rng.normal(size=len(f)) * (rng.random(len(f)) < 0.03)
+    if kind == "counts":
+        return rng.poisson(np.exp(0.5 + 0.7 * f)).astype(float)
+    if kind == "positive":
+        return np.exp(f + 0.5 * noise)
+    return (rng.random(len(f)) < 1 / (1 + np.exp(-3 * f))).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss"),
+    [
+        ("outliers", "tukey"),
+        ("counts", "counts"),
+        ("positive", "log squares"),
+        ("labels", "labels"),
+    ],
+)
+def test_each_loss_finds_its_columns(kind, loss):
+    X, f, noise = smooth(1000)
+    y = response_of(kind, f, noise)
+    found = grow(Arrays(X, y), "label" if kind == "labels" else "auto")
+    assert found.columns == (1, 4, 7)
+    assert found.loss == loss
+    assert found.reason
+    truth = {
+        "outliers": f,
+        "counts": np.exp(0.5 + 0.7 * f),
+        "positive": np.exp(f + 0.125),
+        "labels": 1 / (1 + np.exp(-3 * f)),
+    }[kind]
+    assert np.std(found.predict(X) - truth) < 0.4 * np.std(truth)
+    assert found.predict(X).mean() == pytest.approx(truth.mean(), rel=0.1, abs=0.1)
+
+
+def test_three_classes_share_a_table():
+    X, f, noise = smooth(1000)
+    y = np.digitize(f + 0.3 * noise, [-0.5, 0.6]).astype(float)
+    found = grow_classes(Arrays(X, y), [0.0, 1.0, 2.0])
+    assert found.columns == (1, 4, 7)
+    P = found.predict(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (P.argmax(axis=1) == y).mean() > 0.7
+    with pytest.raises(InvalidDataError, match="two classes"):
+        grow(Arrays(X, np.zeros(1000)), "label")
+
+
+def test_a_pure_triple_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(800, 9)).astype(float)
+    y = np.where(rng.random(800) < 0.15, 1.0, 0.0)
+    y = np.abs(y - X[:, [2, 5, 6]].sum(axis=1) % 2)
+    found = grow(Arrays(X, y), "label")
+    assert found.columns == (2, 5, 6)
+    assert (2, 5, 6) in found.terms
+
+
+SUITE = Path(os.environ.get("NABLASSO_SUITES", "suites")) / "gametes_boolean"
+
+
+@pytest.mark.skipif(not SUITE.is_dir(), reason="NABLASSO_SUITES names no folder of public suites")
+@pytest.mark.parametrize(
+    ("name", "relevant"),
+    [
+        ("GAMETES_Epistasis_3_Way_20atts_0.2H_EDM_1_1", {"P1", "P2", "P3"}),
+        ("GAMETES_Epistasis_2_Way_20atts_0.1H_EDM_1_1", {"P1", "P2"}),
+        (
+            "GAMETES_Heterogeneity_20atts_1600_Het_0.4_0.2_50_EDM_2_001",
+            {"M0P0", "M0P1", "M1P0", "M1P1"},
+        ),
+    ],
+)
+def test_public_epistasis_tables_as_they_come_sorted_by_the_target(name, relevant):
+    with gzip.open(SUITE / f"{name}.csv.gz", "rt") as file:
+        header, *rows = csv.reader(file)
+    values = np.array(rows, dtype=float)
+    at = header.index("target")
+    names = [h for h in header if h != "target"]
+    found = grow(Arrays(np.delete(values, at, axis=1), values[:, at]), "label")
+    assert {names[j] for j in found.columns} == relevant

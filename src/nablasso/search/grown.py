@@ -11,25 +11,36 @@ found.predict(X), found.gradient(X)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.exceptions import InvalidDataError
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
-from nablasso.search.judgement import Judgement, Kind, first_judgement
+from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
 from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
-from nablasso.streaming.codes import bins_for, draft
-from nablasso.streaming.passes import State, Term, counted
-from nablasso.streaming.sources import Arrays, Source, fair_sample
+from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.passes import State, Sums, Term, counted
+from nablasso.streaming.sources import (
+    BLOCK_ROWS,
+    Coded,
+    CodedArrays,
+    Sample,
+    Source,
+    fair_sample,
+)
 
 Array = NDArray[np.float64]
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
+LEAST_ROWS = 5
+JUDGED = 2048  # sampled rows on which y and its log are compared
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 
 
@@ -85,6 +96,40 @@ class Grown:
         return self.state.slopes(X) * slope[:, None]
 
 
+@dataclass(frozen=True)
+class GrownClasses:
+    """What the search found for three classes or more: one member for each against the rest."""
+
+    classes: tuple[float, ...]
+    members: tuple[Grown, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns that tell any class from the rest."""
+        return tuple(sorted({j for m in self.members for j in m.columns}))
+
+    @property
+    def gain(self) -> dict[int, float]:
+        """What leaving a column out would cost, over all classes."""
+        return {j: sum(m.gain.get(j, 0.0) for m in self.members) for j in self.columns}
+
+    @property
+    def terms(self) -> dict[Term, float]:
+        """Gains of columns, pairs and triples, over all classes."""
+        names = sorted({t for m in self.members for t in m.terms})
+        return {t: sum(m.terms.get(t, 0.0) for m in self.members) for t in names}
+
+    @property
+    def passes(self) -> int:
+        """Passes over the rows."""
+        return sum(m.passes for m in self.members)
+
+    def predict(self, X: Array) -> Array:
+        """Probabilities of the classes."""
+        each = np.stack([m.predict(X) for m in self.members], axis=1)
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+
 def grow(
     source: Source,
     target_kind: Kind = "auto",
@@ -126,10 +171,116 @@ def grow(
     Grown
     """
     rules = rules or Rules()
+    table = _table(source, categories)
+    judgement = _judgement(target_kind, table, rules)
+    return _searched(
+        table,
+        judgement,
+        rules,
+        time,
+        groups=groups or (),
+        keep=keep,
+        max_columns=max_columns,
+        start_terms=start_terms,
+        progress=progress,
+    )
+
+
+def grow_classes(
+    source: Source,
+    classes: Sequence[float],
+    rules: Rules | None = None,
+    *,
+    categories: Collection[int] = (),
+    time: bool | None = None,
+    **wishes: Any,
+) -> GrownClasses:
+    """Each class against the rest, on the same codes; the looks are as many times more.
+
+    Parameters
+    ----------
+    source : Source
+    classes : sequence of float
+        The values of y, three or more; two classes are labels of :func:`grow`.
+    rules : Rules, optional
+    categories : collection of int
+    time : bool, optional
+    **wishes
+        ``groups, keep, max_columns, start_terms, progress`` as of :func:`grow`.
+
+    Returns
+    -------
+    GrownClasses
+    """
+    rules = rules or Rules()
+    rules = replace(rules, surprise=rules.surprise + log(len(classes)))
+    table = _table(source, categories)
+    y, weight = table.sample.y, table.sample.weight
+    members = [
+        _searched(table, label_judgement(y, weight, c), rules, time, **wishes) for c in classes
+    ]
+    return GrownClasses(tuple(classes), tuple(members))
+
+
+def _searched(
+    table: _Table, judgement: Judgement, rules: Rules, time: bool | None, **wishes: Any
+) -> Grown:
+    """The search on a coded table; on its sample first where rows are many more."""
+    start: Growth | None = None
+    if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
+        start = table.on_sample(SAMPLE, judgement, rules)
+        start.run()
+    growth = Growth(
+        table.coded,
+        table.columns,
+        judgement,
+        table.n,
+        rules,
+        sample=table.sample,
+        sample_codes=table.codes,
+        start=start,
+        order=_order(table.counts, time),
+        **wishes,
+    )
+    return _grown(growth, growth.run())
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A coded table, its fair sample, and the counts of its codes."""
+
+    sample: Sample
+    codes: Codes  # of the sample
+    columns: tuple[Column, ...]
+    coded: Coded
+    counts: Sums
+
+    @property
+    def n(self) -> float:
+        return float(self.counts["rows"])
+
+    def on_sample(self, rows: int, judgement: Judgement, rules: Rules) -> Growth:
+        """A search on the first sampled rows, in the table's own functions."""
+        sample = self.sample.first(rows)
+        weight = sample.weight * (len(sample.y) / sample.weight.sum())
+        coded = CodedArrays(self.codes[:, :rows], sample.y, weight, BLOCK_ROWS, 1)
+        return Growth(
+            coded,
+            self.columns,
+            judgement,
+            float(len(sample.y)),
+            rules,
+            sample=sample,
+            sample_codes=self.codes[:, :rows],
+        )
+
+
+def _table(source: Source, categories: Collection[int]) -> _Table:
     sample = fair_sample(source, SAMPLE)
-    if len(sample.y) < 5:
+    if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(
-            f"At least 5 distinct rows of positive weight are needed; got {len(sample.y)}."
+            f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
+            f"{len(sample.y)}."
         )
     bins = bins_for(source.n_columns)
     drafts = [
@@ -137,33 +288,26 @@ def grow(
     ]
     coded = source.coded(drafts)
     columns, counts = counted(coded, drafts, MOST_FUNCTIONS[1])
-    n = float(counts["rows"])
-    judgement = first_judgement(target_kind, sample.y, sample.weight)
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
-    start = dict.fromkeys((tuple(sorted(t)) for t in start_terms), 1.0)
-    sampled = n > MANY * SAMPLE and len(sample.y) == SAMPLE
-    if sampled and not start:
-        inner = Arrays(sample.X, sample.y, np.ones(SAMPLE))
-        found = grow(inner, target_kind, rules, categories=categories, groups=groups, time=False)
-        start = dict(found.model.variance)
-        judgement = found.judgement
-    growth = Growth(
-        coded,
-        columns,
-        judgement,
-        n,
-        rules,
-        sample=sample,
-        sample_codes=codes,
-        groups=groups or (),
-        keep=keep,
-        max_columns=max_columns,
-        start=start,
-        order=_order(counts, time),
-        look_at_triples=not sampled,
-        progress=progress,
-    )
-    return _grown(growth, growth.run())
+    return _Table(sample, codes, columns, coded, counts)
+
+
+def _judgement(kind: Kind, table: _Table, rules: Rules) -> Judgement:
+    """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
+    y, weight = table.sample.y, table.sample.weight
+    plain = first_judgement(kind, y, weight)
+    if kind != "auto" or plain.response.name != "squares" or not is_skewed(y, weight):
+        return plain
+    logs = first_judgement("positive", y, weight)
+    even = replace(rules, tails=np.inf)
+    values = []
+    for judgement in (plain, logs):
+        growth = table.on_sample(JUDGED, judgement, even)
+        values.append(growth.run().log_evidence - judgement.response.log_volume(y[:JUDGED]))
+    better = values[1] - values[0]
+    if better < log(len(y[:JUDGED])) / 2:
+        return plain
+    return replace(logs, reason=f"log of y: better by {better:.3g} nats on {len(y[:JUDGED])} rows")
 
 
 def _order(counts: dict[str, Array], time: bool | None) -> str:

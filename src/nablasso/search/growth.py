@@ -16,7 +16,7 @@ sample holds by far, the sample's terms start the search on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -76,9 +76,9 @@ class Growth:
         groups: Sequence[Collection[int]] = (),
         keep: Collection[int] = (),
         max_columns: int | None = None,
-        start: Mapping[Term, float] | None = None,
+        start: Growth | None = None,
+        start_terms: Collection[Term] = (),
         order: str = "none",
-        look_at_triples: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.coded, self.columns, self.rules, self.n = coded, columns, rules, n
@@ -89,17 +89,21 @@ class Growth:
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
-        self.look_at_triples = look_at_triples
+        self.look_at_triples = start is None  # it has looked at the same sample
         self.size: dict[Term, int] = {}
         self.banned: dict[Term, int] = {}  # how often a term has left
         self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
         self.trial: Term | None = None
         self.misses = 0
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
-        self.variance.update(start or {})
+        self.variance.update(dict.fromkeys((tuple(sorted(t)) for t in start_terms), 1.0))
         self.state = State(
             columns, self.design(()), np.array([judgement.start]), judgement.response
         )
+        if start is not None:  # a search on fewer rows, in the same functions
+            self.judgement, self.state = start.judgement, replace(start.state, filter=())
+            self.size = dict(start.size)
+            self.variance = {**start.variance, **self.variance}
 
     # --- terms ---
 
@@ -296,7 +300,7 @@ class Growth:
     def run(self) -> Posterior:
         """The search."""
         model, before = None, np.inf
-        if self.variance:
+        if self.variance.keys() - self.state.design.at.keys():  # terms to begin with
             model = self.sums(())
             model.tune()
             self.left(model, None)

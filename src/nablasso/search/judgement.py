@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 Kind = Literal["auto", "number", "count", "positive", "label"]
 
 FREEDOMS = (1.5, 3.0, 6.0)  # degrees of freedom of Student noise that are tried
+SKEWED = 0.5  # third moment from which on the log of a positive y is looked at
 MAD = 1.4826  # deviations of a normal variable in its median absolute value
 
 
@@ -43,8 +44,7 @@ def first_judgement(kind: Kind, y: Array, weight: Array) -> Judgement:
         raise InvalidDataError("y must be finite; drop the rows where it is missing.")
     mean = float(weight @ y / weight.sum())
     if kind == "label":
-        response = Response("labels", positive=1.0)
-        return Judgement(response, "labels, by the logistic loss", response.start(mean))
+        return label_judgement(y, weight, 1.0)
     if kind == "count" or (kind == "auto" and _are_counts(y, weight)):
         response = Response("counts")
         return Judgement(response, "counts, with a log link", response.start(mean))
@@ -55,6 +55,27 @@ def first_judgement(kind: Kind, y: Array, weight: Array) -> Judgement:
         return Judgement(Response("squares", centre, scale, log=True), "log of y", 0.0)
     centre, scale = _units(y, weight)
     return Judgement(Response("squares", centre, scale), "squares: no sign of tails", 0.0)
+
+
+def label_judgement(y: Array, weight: Array, positive: float) -> Judgement:
+    """One class against the rest."""
+    response = Response("labels", positive=positive)
+    share = float(weight @ response.target(y) / weight.sum())
+    if not 0 < share < 1:
+        raise InvalidDataError(
+            f"Labels need two classes; the sampled rows have {'only' if share else 'no'} "
+            f"{positive:g}. Check the target."
+        )
+    return Judgement(response, "labels, by the logistic loss", response.start(share))
+
+
+def is_skewed(y: Array, weight: Array) -> bool:
+    """Positive numbers whose log may be the better target."""
+    if not (y > 0).all():
+        return False
+    p = weight / weight.sum()
+    r = y - p @ y
+    return bool(p @ r**3 > SKEWED * (p @ r**2) ** 1.5)
 
 
 def _are_counts(y: Array, weight: Array) -> bool:

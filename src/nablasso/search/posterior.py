@@ -145,6 +145,13 @@ class Posterior:
                 break
         self.rebuild()
 
+    @property
+    def log_evidence(self) -> float:
+        """Restricted log evidence of the model, up to a constant of the rows."""
+        prior = float(np.log(self.D[1:]).sum())
+        shape = 0.5 * (float(np.linalg.slogdet(self.P)[1]) + prior)
+        return shape - 0.5 * (self.noise.n - 1) * float(np.log(self.q))
+
     def cost_of_leaving(self, terms: list[Term]) -> float:
         """Log evidence lost when terms leave together, the variances of the others kept."""
         a = np.concatenate([self.place[term] for term in terms])

@@ -254,7 +254,8 @@ def _model_sums(block: Block, state: State, cluster: int) -> Sums:
         sums["clusters"] = np.add.reduceat(Z * (a * g)[:, None], first, axis=0)
         sums["numbers"] = number[first].astype(float)
     else:
-        scored = (Z * (np.sqrt(a) * g)[:, None]).astype(np.float32)  # a variance needs no more
+        scored = Z.astype(np.float32)  # a variance needs no more
+        scored *= (np.sqrt(a) * g).astype(np.float32)[:, None]
         sums["M"] = (scored.T @ scored).astype(float)
     return sums
 

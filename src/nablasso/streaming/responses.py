@@ -93,6 +93,10 @@ class Response:
             w, loss = inside**2, TUKEY**2 / 6 * (1 - inside**3)
         return Work(w * r, w, loss * self.deviation**2)
 
+    def log_volume(self, y: Array) -> float:
+        """Log of how much the units stretch y: what compares densities of different targets."""
+        return float(len(y) * np.log(self.scale) + (np.log(y).sum() if self.log else 0.0))
+
     def start(self, mean: float) -> float:
         """The constant predictor for targets of this mean; zero where y is centred."""
         if self.name == "counts":

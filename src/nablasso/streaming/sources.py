@@ -5,8 +5,8 @@ every block of rows and merges the results in the order of the rows. Where a tas
 ``merge`` adds them up, the result is the same to rounding however the rows are cut or spread.
 
 **A fair sample** (:func:`fair_sample`) holds the rows of smallest hash, equal rows merged into one
-that carries their weights. A row's hash is that of its values alone, columns in any order, so the
-sample depends neither on the order of the rows nor on the blocks.
+that carries their weights. A row's hash is that of its values alone, so the sample depends neither
+on the order of the rows nor on the blocks.
 """
 
 from __future__ import annotations
@@ -172,6 +172,10 @@ class Sample(NamedTuple):
     y: Array
     weight: Array
 
+    def first(self, k: int) -> Sample:
+        """The first ``k`` rows: a fair sample of the sample."""
+        return Sample(self.hashes[:k], self.X[:k], self.y[:k], self.weight[:k])
+
 
 def fair_sample(source: Source, size: int) -> Sample:
     """At most ``size`` distinct rows that depend on the table's content alone."""
@@ -182,7 +186,9 @@ def fair_sample(source: Source, size: int) -> Sample:
 def _hashed(rows: Rows, size: int) -> list[Sample]:
     X, y = np.array(rows.X, dtype=float) + 0.0, np.asarray(rows.y, dtype=float) + 0.0
     X[np.isnan(X)] = np.nan  # one pattern of bits
-    hashes = _mix(_mix(X.view(np.uint64)).sum(axis=1, dtype=np.uint64) ^ _mix(y.view(np.uint64)))
+    keys = _mix(np.arange(X.shape[1], dtype=np.uint64))  # the same values elsewhere: another row
+    values = _mix(X.view(np.uint64) ^ keys).sum(axis=1, dtype=np.uint64)
+    hashes = _mix(values ^ _mix(y.view(np.uint64)))
     return [_smallest([Sample(hashes, X, y, rows.weight)], size)]
 
 
@@ -190,14 +196,9 @@ def _piled(a: list[Sample], b: list[Sample], size: int) -> list[Sample]:
     """Both piles; once they hold twice the sample, the sample of them."""
     if len(a[0].hashes) == size:  # a full sample: what lies beyond it is out
         bound = a[0].hashes[-1]
-        b = [_below(piece, bound) for piece in b]
+        b = [p.first(int(np.searchsorted(p.hashes, bound, side="right"))) for p in b]
     pile = a + b
     return [_smallest(pile, size)] if sum(len(p.hashes) for p in pile) > 2 * size else pile
-
-
-def _below(piece: Sample, bound: np.uint64) -> Sample:
-    k = int(np.searchsorted(piece.hashes, bound, side="right"))
-    return Sample(piece.hashes[:k], piece.X[:k], piece.y[:k], piece.weight[:k])
 
 
 def _smallest(pieces: list[Sample], size: int) -> Sample:
