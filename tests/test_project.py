@@ -13,7 +13,7 @@ import nablasso
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nablasso"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 400
+MAX_LINES = 600  # one idea a file
 
 
 def read(name: str) -> str:

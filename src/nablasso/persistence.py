@@ -42,8 +42,8 @@ PICKLE_MAGIC = b"nablasso pickle\n"  # then the stamp in one line, then the pick
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
 OUR_PACKAGES = (
     *("preparation", "packing", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
-    *("paths", "metric", "hierarchy", "gradients", "nonnegative", "inference", "reading"),
-    "estimators",
+    *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
+    *("inference", "reading", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")

@@ -143,12 +143,8 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     ("facts", "words"),
     [
         ({"p_value": 0.01}, "p = 0.01"),
-        ({"folds": (9, 10)}, "9 of 10 folds"),
-        ({"folds": (0, 10)}, "0 of 10 folds, joined afterwards"),
-        (
-            {"folds": (9, 10), "selected": False},
-            "9 of 10 folds, but not needed beside the selected",
-        ),
+        ({"evidence": 9.04}, "9.0 nats"),
+        ({"evidence": 0.0}, ""),
         ({"certified": True}, "certified"),
         ({"certified": False}, "not certified"),
         ({}, ""),
@@ -163,9 +159,9 @@ def test_confidence_in_words(facts, words):
     )
 
 
-def test_small_p_values_and_many_folds_rank_high():
+def test_small_p_values_and_many_nats_rank_high():
     def variable(**facts):
         return Variable("a", "", selected=True, strength=1.0, **facts)
 
     assert confidence_rank(variable(p_value=0.01)) > confidence_rank(variable(p_value=0.2))
-    assert confidence_rank(variable(folds=(9, 10))) > confidence_rank(variable(folds=(2, 10)))
+    assert confidence_rank(variable(evidence=9.0)) > confidence_rank(variable(evidence=2.0))

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,15 @@ N_FOLDS = 5
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
+class Given(NamedTuple):
+    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
+
+    X: Array
+    y: Any
+    weights: Array
+    rows: AllRows | None
+
+
 @dataclass(eq=False, repr=False)
 class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`."""
@@ -81,8 +90,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Loss of the certificate."""
 
     @abstractmethod
-    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
-        """Remember what predicts; ``rows`` are there where more of them than a factor holds are."""
+    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+        """Remember what predicts."""
 
     def summary(self) -> str:
         """The result in words."""
@@ -121,8 +130,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self._unpack(X, searched, decision)
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
-            everything = self._all_rows(X, y, weights, narrow, n)
-            self._keep_functions(decision, narrow, everything)
+            self._keep_functions(decision, narrow, Given(X, y, weights, self._all_rows(table, n)))
         self._warn(decision)
 
     def _rows(self, X: Array, y: Any, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
@@ -146,38 +154,34 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return rows
         return replace(rows, score=partial(fold_score, self, table, rows))
 
-    def _all_rows(self, X: Array, y: Any, weights: Array, table: Table, n: int) -> AllRows | None:
+    def _all_rows(self, table: Table, n: int) -> AllRows | None:
         """All rows, where more than those searched; half of the others, at most 2000, judge."""
-        if n == len(table.X):
+        more = len(table.X) - n
+        if not more:
             return None
-        order = np.argsort(table.rows, kind="stable")
-        order = order[table.rows[order] >= 0]
-        inside = int(np.sum(table.rows[order] < n))
-        n_fresh = min(FRESH, (len(order) - inside + 1) // 2)
-        fresh = order[inside : inside + n_fresh]
-        rest = np.append(order[:inside], order[inside + n_fresh :])
         return AllRows(
-            X=X,
-            y=np.asarray(y, dtype=float),
-            weights=weights,
+            Z=table.X,
+            y=table.y + table.y_mean,
+            weights=table.weights * table.total,
             columns=table.columns,
             centre=table.scaler.centre,
             scale=table.scaler.scale,
-            fresh=fresh,
-            rest=rest,
+            n_searched=n,
+            n_fresh=min(FRESH, (more + 1) // 2),
             shift=table.y_mean,
         )
 
-    def _grown(self, rows: AllRows, y: Array, kind: Kind) -> Grown | None:
+    def _grown(self, X: Array, y: Array, weights: Array, kind: Kind) -> Grown | None:
         """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide."""
         own = (self.fdr, self.cv, self.scoring)
-        if any(one is not None for one in own) or self.kernel != "auto":
+        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        used = rows.weights > 0 if (rows.weights == 0).any() else slice(None)
+        used = weights > 0 if (weights == 0).any() else slice(None)
+        self.n_rows_searched_ = int(np.sum(weights > 0))
         return grow(
-            Arrays(rows.X[used], y[used], rows.weights[used]),
+            Arrays(X[used], y[used], weights[used]),
             kind,
             self.rules,
             groups=[group for group in groups if len(group) > 1],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.automatic import AutomaticSelector, Given
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.outcome import read_all_rows
@@ -21,7 +21,6 @@ from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
 from nablasso.search.predictor import Predictor, predictor_of
 from nablasso.search.together import (
-    AllRows,
     Odds,
     TermsAndLandmarks,
     odds_of_all,
@@ -133,17 +132,17 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
-        sample = predictor_of(decision)
-        self._predictor: Predictor | TermsAndLandmarks = sample.on_columns(table.columns)
+    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+        sample = predictor_of(decision).on_columns(table.columns)
+        self._predictor: Predictor | TermsAndLandmarks = sample
         self._y_mean = table.y_mean
-        if rows is None:
+        if given.rows is None:
             return
-        grown = self._grown(rows, rows.y, "auto")
-        self._predictor, joined = predictor_of_all(decision, grown, sample, rows)
+        grown = self._grown(given.X, np.asarray(given.y), given.weights, "auto")
+        self._predictor, joined = predictor_of_all(decision, grown, sample, given.rows)
         self._y_mean = 0.0
         if grown is not None:
-            read_all_rows(self, [grown], joined, self._predictor, rows)
+            read_all_rows(self, [grown], joined, self._predictor, given.rows)
 
 
 @document
@@ -208,20 +207,24 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, decision: Decision, table: Table, rows: AllRows | None) -> None:
+    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
         self._functions: list[Function | Odds] = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
-        if rows is None:
+        if given.rows is None:
             return
         grown, joined = [], np.empty(0, dtype=np.intp)
-        for k, target in enumerate(self._signed_targets(rows.y).T):
-            found = self._grown(rows, (target > 0).astype(float), "label")
+        signs = self._signed_targets(np.asarray(given.y)).T
+        for k, target in enumerate(self._signed_targets(given.rows.y).T):
+            labels = (signs[k] > 0).astype(float)
+            found = self._grown(given.X, labels, given.weights, "label")
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return
             grown.append(found)
-            self._functions[k], own = odds_of_all(decision.few.rules, found, function, rows, target)
+            self._functions[k], own = odds_of_all(
+                decision.few.rules, found, function, given.rows, target
+            )
             joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions[0], rows)
+        read_all_rows(self, grown, joined, self._functions[0], given.rows)

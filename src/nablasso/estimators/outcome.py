@@ -114,7 +114,6 @@ def read_all_rows(
         selector.loo_r2_, _ = _gain(y[:, None], predictor.residuals[:, None], predictor.weights)
     norms = np.sqrt(p @ predictor.gradients(Z) ** 2) / unit
     selector.feature_importances_ = np.where(selector.support_, norms, 0.0)
-    selector.n_rows_searched_ = int(np.sum(rows.weights > 0))
     selector.family_ = "terms"
     plain = {g.reason for g in grown if g.loss != "squares"}
     selector.assumptions_ = [*sorted(plain)]

@@ -148,12 +148,12 @@ def _trials(model: Any) -> Trials | None:
 def _walks(model: Any) -> Trials:
     rows = tuple(
         (
-            "best" if k == 0 else "",
+            "chosen" if _is_chosen(model, one) else "",
             one["family"],
             f"{one['price'] - model.tried_[0]['price']:.1f}",
             str(len(one["columns"])),
         )
-        for k, one in enumerate(model.tried_[:TRIED])
+        for one in model.tried_[:TRIED]
     )
     about = (
         f"Families of functions on sets of columns, on {model.n_rows_searched_} rows at most, by "
@@ -161,6 +161,11 @@ def _walks(model: Any) -> Trials:
         "a factor of 2.7 in the odds. The columns were then checked on left-out rows."
     )
     return Trials(about, ("", "Functions", "Nats behind", "Columns"), rows)
+
+
+def _is_chosen(model: Any, one: dict[str, Any]) -> bool:
+    support = np.flatnonzero(model.support_).tolist()
+    return bool(one["family"] == model.family_ and one["columns"] == support)
 
 
 def _candidates(model: Any) -> Trials:

@@ -38,26 +38,41 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class AllRows:
-    """Rows as they came, and where the sample's inputs are among them.
+    """A fair sample of all rows in an order that means nothing: searched ones, fresh ones, others.
 
-    Column ``a`` of the sample is column ``columns[a]`` here, ``(X - centre) / scale`` its units;
-    ``fresh`` are rows outside the sample and ``rest`` the other rows of a fair sample of all, in an
-    order that means nothing, the sample first; ``shift`` is added to the sample's targets.
+    Column ``a`` of ``Z`` is column ``columns[a]`` of ``d``, in units ``(x - centre) / scale``;
+    columns that are not there are constant. ``shift`` is added to the targets of the search.
     """
 
-    X: Array
+    Z: Array
     y: Array
     weights: Array
     columns: Index
     centre: Array
     scale: Array
-    fresh: Index
-    rest: Index
+    n_searched: int
+    n_fresh: int
     shift: float = 0.0
 
+    @property
+    def fresh(self) -> Index:
+        """Rows that judge."""
+        return np.arange(self.n_searched, self.n_searched + self.n_fresh)
+
+    @property
+    def others(self) -> Index:
+        """All other rows."""
+        return np.setdiff1d(np.arange(len(self.y)), self.fresh)
+
     def standardised(self, rows: Index) -> Array:
-        """Inputs of some rows in the units of the sample, all columns."""
-        return np.asarray((self.X[rows] - self.centre) / self.scale)
+        """Inputs of some rows, all columns."""
+        Z = np.zeros((len(rows), len(self.centre)))
+        Z[:, self.columns] = self.Z[rows]
+        return Z
+
+    def raw(self, Z: Array) -> Array:
+        """Inputs as they came."""
+        return np.asarray(Z * self.scale + self.centre)
 
 
 @dataclass(frozen=True)
@@ -124,24 +139,24 @@ def predictor_of_all(
 ) -> tuple[TermsAndLandmarks, Index]:
     """What predicts from all rows, and the columns that only the sample found and that join.
 
-    ``sample`` predicts from the decision's rows alone.
+    ``sample`` predicts from the decision's rows alone, as a function of all columns.
     """
     base = float(rows.weights @ rows.y / rows.weights.sum()) if terms is None else terms
-    function = sample.on_columns(rows.columns).function
+    function = sample.function
     extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
     fresh, clearly = rows.fresh, decision.few.rules.clearly
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
-    plain = _predicted(base, rows.X[fresh])
-    other = sample.values(Z[:, rows.columns]) + rows.shift
+    plain = _predicted(base, rows.raw(Z))
+    other = sample.values(Z) + rows.shift
     joins = terms is None or _explains(y - plain, other - plain, weights, clearly)
     landmarks = None
     if len(function.columns) and (joins or not len(extra)):
-        tried = _landmarks(decision, base, function, rows, rows.rest)
+        tried = _landmarks(decision, base, function, rows, rows.others)
         gain = paired((y - plain) ** 2 - (y - plain - tried.values(Z)) ** 2, weights)
         landmarks = tried if terms is None or gain.mean > clearly * gain.error else None
     left_out = plain if landmarks is None else plain + landmarks.values(Z)
     if landmarks is not None:  # what fresh rows agreed to is fitted on them too
-        landmarks = _landmarks(decision, base, function, rows, np.append(fresh, rows.rest))
+        landmarks = _landmarks(decision, base, function, rows, np.arange(len(rows.y)))
     p = weights / weights.sum()
     made = TermsAndLandmarks(base, landmarks, rows.centre, rows.scale, y - left_out, p, left_out, y)
     return made, extra if joins else extra[:0]
@@ -185,17 +200,18 @@ def _landmarks(
     space, columns = function.space, function.columns
     assert isinstance(space, RepresenterSpace)
     wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
-    more = rows.rest[len(rows.rest) - max(wanted - len(space.X), 0) :]  # beyond the sample
+    more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
     X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
     centres = RepresenterSpace(space.kernel, X, space.scales)
     m = len(X)
     G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
     for start in range(0, len(used), BLOCK):
         part = used[start : start + BLOCK]
-        Z, w = rows.standardised(part)[:, columns], rows.weights[part]
-        K = np.column_stack([space.kernel(Z * space.scales, X * space.scales), np.ones(len(Z))])
+        Z, w = rows.standardised(part), rows.weights[part]
+        K = space.kernel(Z[:, columns] * space.scales, X * space.scales)
+        K = np.column_stack([K, np.ones(len(K))])
         G += K.T @ (w[:, None] * K)
-        c += K.T @ (w * (rows.y[part] - _predicted(terms, rows.X[part])))
+        c += K.T @ (w * (rows.y[part] - _predicted(terms, rows.raw(Z))))
     ridge = np.zeros_like(G)
     ridge[:m, :m] = float(np.exp(decision.model.noise)) * centres.gram
     ridge.flat[:: m + 2] += 1e-9 * float(np.trace(G)) / (m + 1)
