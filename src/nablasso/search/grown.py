@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.exceptions import InvalidDataError
+from nablasso.search.certificate import Certificate, centred, certify
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
 from nablasso.search.posterior import Posterior
@@ -40,6 +41,7 @@ SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twen
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
 LEAST_ROWS = 5
+CERTIFIED = 4  # functions of a column that is not in the model, in the certificate
 JUDGED = 2048  # sampled rows on which y and its log are compared
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 
@@ -63,6 +65,7 @@ class Grown:
     state: State
     smear: float
     limits: tuple[float, float]  # of the predictor
+    certificate: Certificate | None = None
 
     @property
     def reason(self) -> str:
@@ -141,6 +144,7 @@ def grow(
     max_columns: int | None = None,
     start_terms: Collection[Term] = (),
     time: bool | None = None,
+    certificate: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Grown:
     """Find the columns, pairs and triples of which y is a function.
@@ -163,6 +167,8 @@ def grow(
         Terms to begin with; they must earn their price.
     time : bool, optional
         Whether the order of the rows is time; judged by the residuals if not given.
+    certificate : bool
+        Whether to certify the selection over all columns: one pass more.
     progress : callable, optional
         Called with one sentence after each round.
 
@@ -178,6 +184,7 @@ def grow(
         judgement,
         rules,
         time,
+        certificate,
         groups=groups or (),
         keep=keep,
         max_columns=max_columns,
@@ -223,7 +230,12 @@ def grow_classes(
 
 
 def _searched(
-    table: _Table, judgement: Judgement, rules: Rules, time: bool | None, **wishes: Any
+    table: _Table,
+    judgement: Judgement,
+    rules: Rules,
+    time: bool | None,
+    certificate: bool = False,
+    **wishes: Any,
 ) -> Grown:
     """The search on a coded table; on its sample first where rows are many more."""
     start: Growth | None = None
@@ -242,7 +254,21 @@ def _searched(
         order=_order(table.counts, time),
         **wishes,
     )
-    return _grown(growth, growth.run())
+    found = _grown(growth, growth.run())
+    return replace(found, certificate=_certificate(growth)) if certificate else found
+
+
+def _certificate(growth: Growth) -> Certificate:
+    """The model's terms against the functions of all columns."""
+    mains = [(j,) for j, column in enumerate(growth.columns) if len(column.prior)]
+    others = [t for t in mains if t not in growth.variance]
+    inside = list(growth.variance)
+    growth.size.update(dict.fromkeys(others, CERTIFIED))
+    model = growth.sums(others)
+    C, c, yy = centred(model.C, model.c, model.yy)
+    groups = [model.design.at[t] - 1 for t in [*inside, *others]]
+    selected = range(len(inside))
+    return certify(C, c, yy, groups, selected, growth.n, model.noise.dispersion)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+r"""A certificate from the sums: the selected terms are the support of one convex problem.
+
+Over *all* groups (every column, and every product of the model), each in coordinates in which it is
+orthonormal over the rows (so that :math:`\|w_g\|` is the size of its function), the adaptive group
+lasso is
+
+.. math:: \min_w \tfrac12 \|y - Zw\|^2 + \alpha \sum_g \omega_g \|w_g\| , \qquad
+          \omega_g = \sqrt{k_g} / \|\hat w_g\| ,
+
+with the ridge estimate :math:`\hat w` of all groups at once. Plain weights would leak into the
+neighbours of correlated columns. With ``C = Z'Z``, ``c = Z'y`` a dual point is the residual times
+:math:`s = \min(1, \min_g \alpha \omega_g / \|(c - Cw)_g\|)`, so the dual value is
+
+.. math:: \tfrac12 y'y - \tfrac12 [(1-s)^2 y'y + 2 s (1-s)\, c'w + s^2\, w'Cw]
+
+and the gap needs no row. The first ``alpha`` of a short path at which the support is the selected
+one is reported; where there is none the certificate says so. Cost: ``p^2`` a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+TOLERANCE = 1e-9  # gap over the objective
+SWEEPS = 2000
+LEVELS = 2.0 ** np.arange(6, -4, -1)  # of alpha, in units of the noise's variance
+RANK = 1e-8  # eigenvalue of a group over its largest: a function that others of it contain
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The adaptive group lasso at ``alpha``: its support among all groups, and its gap."""
+
+    alpha: float
+    objective: float
+    gap: float
+    support: tuple[int, ...]  # of the groups
+    n_groups: int
+    holds: bool  # the support is the selected one, and the gap is closed
+
+
+def certify(
+    C: Array,
+    c: Array,
+    yy: float,
+    groups: Sequence[Index],
+    selected: Collection[int],
+    n: float,
+    dispersion: float,
+) -> Certificate:
+    """Certificate on sums without the intercept (see :func:`centred`).
+
+    ``groups`` are positions in ``C``; ``selected`` says which of them the search chose.
+    """
+    blocks, parts = [], []
+    k = 0
+    for g in groups:
+        e, Q = np.linalg.eigh(C[np.ix_(g, g)])
+        real = e > RANK * max(float(e[-1]), 1e-300)
+        blocks.append((g, Q[:, real] * np.sqrt(n / e[real])))
+        parts.append(np.arange(k, k + int(real.sum())))
+        k += int(real.sum())
+    T = np.zeros((len(c), k))
+    for (g, white), at in zip(blocks, parts, strict=True):
+        T[np.ix_(g, at)] = white
+    C, c = T.T @ C @ T, T.T @ c
+    ridge = np.linalg.solve(C + dispersion * np.eye(k), c)
+    weights = np.array([np.sqrt(len(a)) / max(np.linalg.norm(ridge[a]), 1e-12) for a in parts])
+    w, best = np.zeros(k), None
+    for level in LEVELS:
+        alpha = float(level * dispersion)
+        objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
+        support = tuple(i for i, a in enumerate(parts) if w[a].any())
+        exact = set(support) == set(selected)
+        closed = gap <= 10 * TOLERANCE * max(objective, 1e-300)
+        best = Certificate(alpha, objective, gap, support, len(parts), exact and closed)
+        if best.holds or len(support) > len(selected):
+            break
+    assert best is not None
+    return best
+
+
+def centred(C: Array, c: Array, yy: float) -> tuple[Array, Array, float]:
+    """Sums without the first column, a one: what is left of the others after their means."""
+    mean = C[0, 1:] / C[0, 0]
+    return (
+        C[1:, 1:] - np.outer(mean, C[0, 1:]),
+        c[1:] - mean * c[0],
+        float(yy - c[0] ** 2 / C[0, 0]),
+    )
+
+
+def _solve(
+    C: Array, c: Array, yy: float, parts: Sequence[Index], penalty: Array, n: float, w: Array
+) -> tuple[float, float]:
+    """Block coordinate descent from ``w``, in place; the objective and its gap."""
+    r = c - C @ w
+    objective, gap = np.inf, np.inf
+    for _ in range(SWEEPS):
+        for a, limit in zip(parts, penalty, strict=True):
+            z = w[a] + r[a] / n
+            size = float(np.linalg.norm(z))
+            new = z * max(1 - limit / (n * size), 0.0) if size > 0 else 0 * z
+            step = new - w[a]
+            if step.any():
+                r -= C[:, a] @ step
+                w[a] = new
+        cw, wCw = float(c @ w), float(w @ (c - r))
+        sizes = np.array([np.linalg.norm(r[a]) for a in parts])
+        s = min(1.0, float((penalty / np.maximum(sizes, 1e-300)).min()))
+        lengths = np.array([np.linalg.norm(w[a]) for a in parts])
+        objective = 0.5 * (yy - 2 * cw + wCw) + float(penalty @ lengths)
+        dual = 0.5 * yy - 0.5 * ((1 - s) ** 2 * yy + 2 * s * (1 - s) * cw + s**2 * wCw)
+        gap = objective - dual
+        if gap <= TOLERANCE * objective:
+            break
+    return objective, gap
