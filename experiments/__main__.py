@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from experiments.pages import write_pages
 from experiments.registry import EXPERIMENTS
 from experiments.running import Experiment, Store, Unit, reproduce, written
 from nablasso.exceptions import DataUnavailableError, InvalidParameterError
@@ -22,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--all", action="store_true", help="every experiment")
     parser.add_argument("--quick", action="store_true", help="small units, in files of their own")
     parser.add_argument("--tables", action="store_true", help="no new rows: only tables, figures")
+    parser.add_argument("--pages", action="store_true", help="write the pages of stored rows")
     parser.add_argument("--no-default", action="store_true", help="leave out the default call")
     parser.add_argument("--drop-stale", action="store_true", help="remove rows of other settings")
     parser.add_argument(
@@ -34,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown:
         parser.error(f"no experiment is named {', '.join(unknown)}; without a name all are listed")
     names = list(EXPERIMENTS) if given.all else given.names
-    if not names:
+    if given.pages:
+        print("\n".join(map(str, write_pages(given.out))))
+    elif not names:
         for experiment in EXPERIMENTS.values():
             print(f"{experiment.name:28} {experiment.title}")
     for name in names:

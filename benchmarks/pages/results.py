@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from nablasso.experiments import EXPERIMENTS
+from experiments.registry import EXPERIMENTS
 
 from benchmarks.pages import selection
 from benchmarks.pages.readers import READERS, Section

@@ -1,0 +1,166 @@
+"""Pages made from rows: one for each paper, and the summary of all experiments.
+
+``python -m experiments --pages`` writes ``results/README.md`` (every experiment with its verdict)
+and ``results/PAPER.md`` (published figures next to ours). No number is typed: a test builds the
+pages again and compares, so a changed row that is not told of turns it red.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from experiments.registry import BACH, EXPERIMENTS, GREGOROVA, MARTEAU, ROSASCO, YE
+from experiments.running import DEFAULT, Store, as_markdown, convergence, refuse_stale
+from experiments.tables import Rows, column, where
+from experiments.verdicts import JUDGES, OPEN, Verdict, repeats
+from nablasso.whole_file import written_whole
+
+PAPERS = {"denovas": ROSASCO, "nvsd": GREGOROVA, "hkl": BACH, "sgl": YE, "psd": MARTEAU}
+ABOUT = {
+    "denovas": "Nonparametric sparsity and regularization. JMLR 14.",
+    "nvsd": "Structured nonlinear variable selection. UAI.",
+    "hkl": "High-dimensional non-linear variable selection through hierarchical kernel learning.",
+    "sgl": "Learning sparse gradients for variable selection and dimension reduction.",
+    "psd": "Non-parametric models for non-negative functions. NeurIPS.",
+}
+PAPER_REPEATS = {  # as printed; experiments with one draw in the paper are left out
+    **dict.fromkeys(("denovas_figure_4", "denovas_figure_9"), 20),
+    **dict.fromkeys(("nvsd_protocol", "nvsd_real", "nvsd_real_groups"), 50),
+    **dict.fromkeys(("hkl_figure_8", "hkl_figure_8_n256", "hkl_figure_9"), 10),
+    "sgl_table_1": 100,
+}
+NOT_SAID = "?"
+TO_BE_RUN = "to be run"
+ERRORS = {  # the column in which smaller is better, and the paper's method
+    **dict.fromkeys((f"denovas_figure_{k}" for k in (5, 8, 9)), ("rmse", "paper")),
+    "denovas_figure_4": ("rmse", "nu = 10"),
+    "denovas_figure_7": ("rmse", "p = 2"),
+    "denovas_figure_10": ("rmse_over_sd", "paper"),
+    "nvsd_protocol": ("rmse", "NVSD(L)"),
+    "nvsd_real": ("rmse_over_sd", "NVSD(L)"),
+    "nvsd_real_groups": ("rmse_over_sd", "NVSD(L)"),
+    "hkl_figure_8": ("relative_error", "HKL hermite"),
+    "hkl_figure_8_n256": ("relative_error", "HKL hermite"),
+    "hkl_figure_9": ("error", "HKL hermite + refit"),
+}
+EXPLAINED = """Five papers, each figure and table by the paper's own method, next to the library's
+default call. Every number on these pages is made from the stored rows by `python -m experiments
+--pages`; a row says its seconds, solver, iterations, largest relative gap, status, version and a
+hash of its settings, and rows of other settings than today's are refused.
+
+* *the paper's method*: its objective and its protocol, solved to a relative gap of 1e-5 by our
+  solver unless the line names another;
+* *the library's default*: the default call and nothing else;
+* *draws*: the paper's / ours; ours is the range over the cells of the table;
+* *converged*: the share of rows that reached their tolerance;
+* *the default's gain*: the median, over what both were run on, of the paper's error over the
+  default's: above one the default is better."""
+
+
+def stored(name: str, folder: Path) -> Rows:
+    """Rows of an experiment; stale ones are refused."""
+    stem = folder / name
+    rows = Store(stem, EXPERIMENTS[name]).rows
+    refuse_stale(EXPERIMENTS[name], rows, stem)
+    return rows
+
+
+def verdict_of(name: str, rows: Rows) -> Verdict:
+    """The experiment's verdict; open without rows."""
+    return JUDGES[name](rows) if rows else Verdict(OPEN, "No rows yet.")
+
+
+def draws_of(name: str, rows: Rows) -> str:
+    """The paper's number of repeats and the range of ours over the cells."""
+    printed = str(PAPER_REPEATS.get(name, NOT_SAID))
+    key = [column for column in EXPERIMENTS[name].key if column not in ("draw", "split")]
+    if not rows:
+        return f"{printed} / 0"
+    if not {"draw", "split"} & set(rows[0]):
+        return "1 / 1"
+    cells: dict[tuple[str, ...], Rows] = {}
+    for row in rows:
+        if row.get("method") != DEFAULT:
+            cells.setdefault(tuple(row[column] for column in key), []).append(row)
+    counts = [repeats(part) for part in cells.values()]
+    span = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    return f"{printed} / {span}"
+
+
+def gain_of(name: str, rows: Rows) -> str:
+    """Median of the paper's error over the default's on common draws."""
+    if name not in ERRORS:
+        return ""
+    value, paper = ERRORS[name]
+    key = [column for column in EXPERIMENTS[name].key if column != "method"]
+
+    def errors(method: str) -> dict[tuple[str, ...], float]:
+        own = where(rows, method=method) if rows else []
+        return {tuple(row[column] for column in key): float(row[value]) for row in own}
+
+    default, theirs = errors(DEFAULT), errors(paper)
+    common = default.keys() & theirs.keys()
+    if not common:
+        return TO_BE_RUN
+    ratio = float(np.median([theirs[k] / default[k] for k in common]))
+    return f"{ratio:.2g} ({len(common)} pairs)"
+
+
+def summary(folder: Path) -> str:
+    """The page of all experiments."""
+    lines = ["# The papers' experiments", "", EXPLAINED, ""]
+    lines += ["| experiment | verdict | draws | rows | converged | the default's gain |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for name in EXPERIMENTS:
+        rows = stored(name, folder)
+        verdict = verdict_of(name, rows)
+        share = convergence(rows) if rows else ""
+        page = name.split("_")[0]
+        lines.append(
+            f"| [{name}]({page}.md) | **{verdict.kind}**: {verdict.why} "
+            f"| {draws_of(name, rows)} | {len(rows)} | {share} | {gain_of(name, rows)} |"
+        )
+    seconds = sum(
+        sum(column(rows, "seconds"))
+        for rows in (stored(name, folder) for name in EXPERIMENTS)
+        if rows and "seconds" in rows[0]
+    )
+    lines += ["", f"{seconds / 3600:.1f} processor-hours are recorded in the rows.", ""]
+    lines += ["| paper | page |", "|---|---|"]
+    lines += [
+        f"| {title} {ABOUT[page]} | [{page}.md]({page}.md) |" for page, title in PAPERS.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def page(paper: str, folder: Path) -> str:
+    """One paper: every figure and table with its verdict, published next to ours."""
+    lines = [f"# {PAPERS[paper]}", "", ABOUT[paper]]
+    for name, experiment in EXPERIMENTS.items():
+        if name.split("_")[0] != paper:
+            continue
+        rows = stored(name, folder)
+        verdict = verdict_of(name, rows)
+        lines += ["", f"## {experiment.title}", ""]
+        lines += [f"`{name}`: **{verdict.kind}**. {verdict.why}"]
+        if rows:
+            table = as_markdown(experiment, rows).split("\n", 2)[2]
+            lines += ["", f"![{name}]({name}.png)", "", table]
+    return "\n".join(lines) + "\n"
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """All pages by file name."""
+    return {"README.md": summary(folder)} | {f"{p}.md": page(p, folder) for p in PAPERS}
+
+
+def write_pages(folder: Path) -> list[Path]:
+    """Write all pages."""
+    found = []
+    for name, text in pages(folder).items():
+        with written_whole(folder / name) as place:
+            place.write_text(text, encoding="utf-8")
+        found.append(folder / name)
+    return found
