@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from experiments.registry import EXPERIMENTS
-from experiments.running import Store, reproduce, written
-from nablasso.exceptions import DataUnavailableError
+from experiments.running import Experiment, Store, Unit, reproduce, written
+from nablasso.exceptions import DataUnavailableError, InvalidParameterError
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -22,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", action="store_true", help="no new rows: only tables, figures")
     parser.add_argument("--no-default", action="store_true", help="leave out the default call")
     parser.add_argument("--drop-stale", action="store_true", help="remove rows of other settings")
+    parser.add_argument(
+        "--only", nargs="+", metavar="METHOD", help="some methods of one experiment"
+    )
+    parser.add_argument("--repeats", type=int, help="the first draws or splits only")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder; experiments/results")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in EXPERIMENTS]
@@ -45,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     quick=given.quick,
                     default=not given.no_default,
                     drop_stale=given.drop_stale,
+                    units=_some(experiment, given),
                 )
             except DataUnavailableError as error:
                 if not given.all:
@@ -52,6 +59,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"skipped {name}: {error}")
                 continue
         print(done.markdown, end="\n\n")
+
+
+def _some(experiment: Experiment, given: argparse.Namespace) -> list[Unit]:
+    """The units of an experiment that resumes, with the parts that were asked for."""
+    units = experiment.quick if given.quick else experiment.units
+    if given.only is None and given.repeats is None:
+        return list(units)
+    arguments = signature(experiment.run).parameters
+    chosen: dict[str, Any] = {} if given.only is None else {"only": tuple(given.only)}
+    if given.repeats is not None:
+        chosen["splits" if "splits" in arguments else "repeats"] = given.repeats
+    unknown = [name for name in chosen if name not in arguments]
+    if unknown or not experiment.resumes:
+        raise InvalidParameterError(
+            f"{experiment.name} is computed as a whole; leave out --only and --repeats."
+        )
+    return [{**unit, **chosen} for unit in units]
 
 
 if __name__ == "__main__":

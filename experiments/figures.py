@@ -103,7 +103,9 @@ def errors_against_n(rows: Rows) -> Any:
             if sizes:
                 axis.plot(sizes, errors, "o-", color=colour, label=method)
             if method in PUBLISHED[name]:
-                printed = [pair[0] for pair in PUBLISHED[name][method]]
+                printed = [
+                    np.nan if pair[0] is None else pair[0] for pair in PUBLISHED[name][method]
+                ]
                 axis.plot(ROWS, printed, "--", lw=1, color=colour, label=f"{method}, printed")
         axis.set(title=name, xlabel="n", yscale="log")
         axis.legend(fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.18))

@@ -2,39 +2,47 @@ r"""The papers' two steps: select by a penalty on derivatives, then kernel ridge
 
 Rosasco et al. (2013) and Gregorova et al. (2018) tune on validation rows: a path of penalties on
 the training rows gives supports, every support a kernel ridge regression with the same kernel and
-width, and the support and ridge of the smallest validation error are kept. The problems are solved
-by the library's solver.
+width, and the support and ridge of the smallest validation error are kept. Neither paper has an
+intercept, so neither step has one here. Problems are solved to a relative gap of 1e-5 by the
+library's solver.
 
-Rosasco's problem is ``alpha = 2 tau, ridge = tau nu``. The ball of the dual variable ``v`` then has
-radius ``1 / (nu sqrt n)`` whatever tau is, so a solution is a start for the next tau as it is. Its
-grid of tau is in units of the columns' deviation times that of y. Where the paper does not say its
-nu, validation chooses among four, in units of the kernel's trace (picked on draws 7001 to 7003;
-with less the function is flat at the rows and free between them). Gregorova's is ``alpha = tau,
-ridge = nu``; her nu was fixed on a few replications. Here validation chooses between two: the
-leave-one-out choice of kernel ridge regression on all columns, and 100 times the kernel's trace
-(picked on draws 7001 to 7003). With a light ridge and rows enough to pin all derivatives down, the
-path goes from all variables to none within a step; under a heavy one they leave one by one.
+**Rosasco**: ``alpha = 2 tau, ridge = tau nu``. The ball of the dual variable ``v`` then has radius
+``1 / (nu sqrt n)`` whatever tau is, so a solution is a start for the next tau as it is. The grid of
+tau is in units of the columns' deviation times that of y, and refined where the number of variables
+jumps (the paper does not say its grid). ``nu = 0`` is the limit, as in the library. Where the paper
+does not say its nu, validation chooses among four, in units of the kernel's trace (picked on draws
+7001 to 7003; with less the function is flat at the rows and free between).
 
-Cost: one O(n^3) eigendecomposition per table and support, O(n^2 d) an iteration; a path of 35 tau
-takes 0.1 to 0.5 s at n = 100, d = 40.
+**Gregorova**: ``alpha = tau, ridge = nu``. *The paper's grid* has 50 values of tau from the largest
+one down, and one nu, fixed on a few replications (:func:`nvsd`). *Refined* (:func:`nvsd_refined`)
+has 15 values and up to 20 more where the number of variables jumps, and validation chooses between
+two nu: the leave-one-out choice of kernel ridge regression, and 100 times the kernel's trace.
+With a light ridge and rows enough to pin all derivatives down, the path goes from all variables to
+none within a step; under a heavy one they leave one by one.
+
+A path ends early where nothing can change any more: the refit depends on the support alone, so a
+tau below ``FULL`` values in a row that keep every column is not solved.
+
+Cost: one O(n^3) eigendecomposition per table and support, O(n^2 d) an iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
 from nablasso.kernels import Kernel
 from nablasso.paths import Family, Formulation, alpha_grid, support_of
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.preparation import prepare
-from nablasso.problems import ABOVE, Problem
-from nablasso.solvers import DualSolver, Solver
+from nablasso.problems import ABOVE, Problem, SquaredProblem
+from nablasso.solvers import DualSolver, Solution, Status
 from nablasso.spaces import RidgeInverse, length_scale
 
 Array = NDArray[np.float64]
@@ -46,10 +54,21 @@ REFINED = 20  # more of them, where the number of variables jumps
 CLOSE = 1e-3  # two tau that are the same
 SHARES = (0.02, 0.2, 2.0, 20.0)  # ridge over the kernel's trace at tau = 1; 0.02 is nu = 10 of F4
 HEAVY = 100.0  # ridge over the kernel's trace
+PAPER_TAUS = 50  # of Gregorova et al., "automatically established by the algorithm"
 ALPHAS = 15
-EPS = 1e-3
+EPS = 1e-3  # smallest over largest tau
+FULL = 2  # values in a row that keep every column, after which a path ends
 RIDGES = np.logspace(-9, 1, 21)  # of the refit, over the trace of its kernel
-SOLVER: Solver[Any] = DualSolver(tol=1e-5, max_iter=200)
+TOL, MOST_STEPS = 1e-5, 20_000
+RIDGE_SETTINGS: Row = {"RIDGES": RIDGES, "intercept": False}
+SETTINGS: Row = {
+    **RIDGE_SETTINGS,
+    "solver": ("dual", TOL, MOST_STEPS),
+    "path": (FULL, CLOSE),
+}
+DENOVAS_SETTINGS: Row = {**SETTINGS, "TAUS": TAUS, "REFINED": REFINED, "SHARES": SHARES}
+REFINED_SETTINGS: Row = {**SETTINGS, "grid": (ALPHAS, EPS, REFINED), "HEAVY": HEAVY}
+PAPER_SETTINGS: Row = {**SETTINGS, "grid": (PAPER_TAUS, EPS)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,24 +89,73 @@ class Rows:
         X, V, T = ((Z - centre) / scale for Z in (self.X, self.X_validation, self.X_test))
         return Rows(X, self.y, V, self.y_validation, T, self.y_test)
 
+    def centred(self) -> Rows:
+        """Outputs without the training rows' mean, as Gregorova et al. do on real tables."""
+        mean = self.y.mean()
+        y, v, t = self.y - mean, self.y_validation - mean, self.y_test - mean
+        return Rows(self.X, y, self.X_validation, v, self.X_test, t)
+
     def together(self) -> tuple[Array, Array]:
         """Training and validation rows as one table."""
         X = np.vstack([self.X, self.X_validation])
         return X, np.concatenate([self.y, self.y_validation])
 
 
+@dataclass
+class Solves:
+    """What the solves behind a row took: their number, steps, worst gap and worst status."""
+
+    solver: str = "dual"
+    tol: float = TOL
+    count: int = 0
+    capped: int = 0
+    steps: int = 0
+    gap: float = 0.0
+    interrupted: bool = False
+
+    def note(self, problem: Problem, solution: Solution) -> None:
+        """One more."""
+        self.count += 1
+        self.steps += solution.n_iter
+        gap = solution.gap / problem.reference
+        self.gap = max(self.gap, gap)
+        self.capped += int(gap > self.tol * (1 + 1e-9))
+        self.interrupted |= solution.status is Status.INTERRUPTED
+
+    def record(self) -> Row:
+        """For the row."""
+        status = INTERRUPTED if self.interrupted else CAPPED if self.capped else CONVERGED
+        return {
+            "solves": self.count,
+            "solves_capped": self.capped,
+            "solver": self.solver,
+            "iterations": self.steps,
+            "gap": f"{self.gap:.2g}",
+            "status": status,
+        }
+
+
 class Chosen(NamedTuple):
-    """What validation chose: columns, and predictions of new rows."""
+    """What validation chose: columns, predictions of new rows, and a record of the solves."""
 
     support: Mask
     predict: Callable[[Array], Array]
+    record: Row = {}  # noqa: RUF012 never changed
+
+
+@dataclass(frozen=True)
+class Path:
+    """Supports found along a path, and what its solves took."""
+
+    supports: list[Mask] = field(default_factory=list)
+    solves: Solves = field(default_factory=Solves)
 
 
 def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) -> Family:
     """All problems on the training rows, y divided by its deviation; columns as they are."""
     y = rows.y / (float(rows.y.std()) or 1.0)
-    table = prepare(rows.X, y, np.ones(len(y)), standardize=False, centre_y=True)
-    return Family(table, Formulation(kernel, width, penalty, fit_intercept=True))
+    table = prepare(rows.X, y, np.ones(len(y)), standardize=False, centre_y=False)
+    return Family(table, Formulation(kernel, width, penalty, fit_intercept=False))
 
 
 def lasso(columns: NDArray[np.intp]) -> Penalty:
@@ -114,55 +182,80 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
     return make
 
 
-def denovas_supports(family: Family, nus: Sequence[float] | None = None) -> list[Mask]:
+# -------------------------------------------------------------------------------------- paths
+
+
+def denovas_path(family: Family, nus: Sequence[float] | None, path: Path) -> None:
     """Supports for every nu and tau; without ``nus`` four of them in units of the trace."""
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
         nus = [share * family.trace / unit for share in SHARES]
 
     def problem(nu: float, tau: float) -> Problem:
-        return family.problem(max(tau * nu, family.smallest_ridge), 2 * tau)
+        return family.problem(tau * nu, 2 * tau)
 
-    return [s for nu in nus for s in _refined(family, partial(problem, nu), unit * TAUS)]
-
-
-def nvsd_supports(family: Family) -> list[Mask]:
-    """Supports along alpha for a light and a heavy ridge."""
-    found = []
-    for ridge in (family.best_ridge(), HEAVY * family.trace):
-        top = ABOVE * family.problem(ridge).alpha_max_and_scale()[1]
-        found += _refined(
-            family, partial(family.problem, ridge), alpha_grid(top, ALPHAS, EPS)[::-1]
-        )
-    return found
+    for nu in nus:
+        _along(family, partial(problem, nu), unit * TAUS[::-1], REFINED, path)
 
 
-def _refined(
-    family: Family, problem_at: Callable[[float], Problem], grid: Iterable[float]
-) -> list[Mask]:
-    """Supports on an increasing grid of penalties, and between where their sizes jump."""
+def nvsd_path(family: Family, ridge: float, n_alphas: int, refined: int, path: Path) -> None:
+    """Supports along tau at one nu."""
+    top = ABOVE * family.problem(ridge).alpha_max_and_scale()[1]
+    grid = alpha_grid(top, n_alphas, EPS)
+    _along(family, partial(family.problem, ridge), grid, refined, path)
+
+
+def _along(
+    family: Family,
+    problem_at: Callable[[float], Problem],
+    grid: Iterable[float],
+    refined: int,
+    path: Path,
+) -> None:
+    """Supports on a decreasing grid of penalties, and between where their sizes jump."""
     duals: dict[float, Array] = {}
     supports: dict[float, Mask] = {}
 
     def solve(at: float, start: float | None) -> None:
-        problem = problem_at(at)
         warm = None if start is None else duals[start] * (at / start)
-        solution = SOLVER.solve(problem, warm)
-        duals[at], supports[at] = solution.point.s, support_of(problem, solution)
+        supports[at], solution = solved(problem_at(at), warm, path.solves)
+        duals[at] = solution.point.s
 
-    last = None
+    last, full = None, 0
     for at in map(float, grid):
         solve(at, last)
+        full = full + 1 if supports[at].all() else 0
+        if full == FULL:
+            break
         last = at
-    for _ in range(REFINED):
+    for _ in range(refined):
         known = sorted(supports)
         sizes = [int(supports[at].sum()) for at in known]
         jumps = np.abs(np.diff(sizes)) * (np.diff(np.log(known)) > CLOSE)
-        widest = int(np.argmax(jumps))
-        if jumps[widest] <= 1:
+        widest = int(np.argmax(jumps)) if len(jumps) else 0
+        if not len(jumps) or jumps[widest] <= 1:
             break
         solve(float(np.sqrt(known[widest] * known[widest + 1])), known[widest])
-    return [_spread(family, supports[at]) for at in sorted(supports)]
+    path.supports.extend(spread(family, supports[at]) for at in sorted(supports))
+
+
+def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, Solution]:
+    """Support and solution of one problem, noted."""
+    assert isinstance(problem, SquaredProblem)
+    solution = DualSolver(tol=TOL, max_iter=MOST_STEPS).solve(problem, warm)
+    solves.note(problem, solution)
+    return support_of(problem, solution), solution
+
+
+def spread(family: Family, support: Mask) -> Mask:
+    """A support in terms of the columns as they were given."""
+    table = family.table
+    out = np.zeros(len(table.scaler.scale), dtype=bool)
+    out[table.columns] = support
+    return out
+
+
+# ------------------------------------------------------------------------------------- refits
 
 
 def validated(rows: Rows, kernel: Kernel, width: float, supports: Iterable[Mask]) -> Chosen:
@@ -179,30 +272,27 @@ def validated(rows: Rows, kernel: Kernel, width: float, supports: Iterable[Mask]
 def refit(
     rows: Rows, kernel: Kernel, width: float, support: Mask
 ) -> tuple[float, Callable[[Array], Array]]:
-    """Kernel ridge on some columns, its ridge by validation: the error and the predictor."""
+    """Kernel ridge on some columns, its ridge by validation: the error and the predictor.
+
+    Without columns both kernels are constant: the mean of y.
+    """
     if not support.any():
         chosen = _constant(rows)
         return float(np.mean((rows.y_validation - rows.y.mean()) ** 2)), chosen.predict
-    n, mean = len(rows.y), float(rows.y.mean())
-    centres, y = rows.X[:, support] / width, rows.y - mean
+    n = len(rows.y)
+    centres = rows.X[:, support] / width
 
     def gram(new: Array) -> Array:
         return kernel.between(new[:, support] / width, centres).gram()
 
-    inverse = RidgeInverse(gram(rows.X), np.full(n, 1 / n))
-    U = np.column_stack([inverse.coefficients(y, r) for r in (inverse.trace or 1.0) * RIDGES])
-    offsets = (y[:, None] - gram(rows.X) @ U).mean(axis=0) + mean
-    values = gram(rows.X_validation) @ U + offsets
+    inverse = RidgeInverse(gram(rows.X), np.full(n, 1 / n), fit_intercept=False)
+    ridges = (inverse.trace or 1.0) * RIDGES
+    U = np.column_stack([inverse.coefficients(rows.y, ridge) for ridge in ridges])
+    values = gram(rows.X_validation) @ U
     errors = np.mean((rows.y_validation[:, None] - values) ** 2, axis=0)
     at = int(np.argmin(errors))
-    u, b = U[:, at], float(offsets[at])
-    return float(errors[at]), lambda new: np.asarray(gram(new) @ u + b)
-
-
-def plain_ridge(rows: Rows, kernel: Kernel, width: float) -> Chosen:
-    """Regularised least squares on all columns ("RLS", "KRLS")."""
-    support = np.ones(rows.X.shape[1], dtype=bool)
-    return Chosen(support, refit(rows, kernel, width, support)[1])
+    u = U[:, at]
+    return float(errors[at]), lambda new: np.asarray(gram(new) @ u)
 
 
 def width_of(rows: Rows, kernel: Kernel, rule: str | float) -> float:
@@ -216,26 +306,47 @@ def _constant(rows: Rows) -> Chosen:
     return Chosen(np.zeros(rows.X.shape[1], dtype=bool), lambda new: np.full(len(new), mean))
 
 
-def _spread(family: Family, support: Mask) -> Mask:
-    table = family.table
-    out = np.zeros(len(table.scaler.scale), dtype=bool)
-    out[table.columns] = support
-    return out
+# ------------------------------------------------------------------------------------ methods
+
+
+def plain_ridge(rows: Rows, kernel: Kernel, width: float) -> Chosen:
+    """Regularised least squares on all columns ("RLS", "KRLS")."""
+    support = np.ones(rows.X.shape[1], dtype=bool)
+    return Chosen(support, refit(rows, kernel, width, support)[1], {"solver": "closed form"})
 
 
 def denovas(
     rows: Rows, kernel: Kernel, width: float = 1.0, nus: Sequence[float] | None = None
 ) -> Chosen:
     """Rosasco's two steps; ``nus`` belong to y of unit deviation."""
-    supports = denovas_supports(family_of(rows, kernel, width, lasso), nus)
-    return validated(rows, kernel, width, supports)
+    path = Path()
+    denovas_path(family_of(rows, kernel, width, lasso), nus, path)
+    return _chosen(rows, kernel, width, path)
 
 
-def nvsd(rows: Rows, kernel: Kernel, width: float, penalties: Iterable[MakePenalty]) -> Chosen:
-    """Gregorova's two steps, with the best of some penalties."""
-    supports = [
-        support
-        for penalty in penalties
-        for support in nvsd_supports(family_of(rows, kernel, width, penalty))
-    ]
-    return validated(rows, kernel, width, supports)
+def nvsd(
+    rows: Rows, kernel: Kernel, width: float, penalties: Iterable[MakePenalty], share: float
+) -> Chosen:
+    """Gregorova's two steps by the paper's grid: 50 tau, one nu in units of the kernel's trace."""
+    path = Path()
+    for penalty in penalties:
+        family = family_of(rows, kernel, width, penalty)
+        nvsd_path(family, share * family.trace, PAPER_TAUS, 0, path)
+    return _chosen(rows, kernel, width, path)
+
+
+def nvsd_refined(
+    rows: Rows, kernel: Kernel, width: float, penalties: Iterable[MakePenalty]
+) -> Chosen:
+    """Gregorova's two steps with a refined grid and two nu."""
+    path = Path()
+    for penalty in penalties:
+        family = family_of(rows, kernel, width, penalty)
+        for ridge in (family.best_ridge(), HEAVY * family.trace):
+            nvsd_path(family, ridge, ALPHAS, REFINED, path)
+    return _chosen(rows, kernel, width, path)
+
+
+def _chosen(rows: Rows, kernel: Kernel, width: float, path: Path) -> Chosen:
+    best = validated(rows, kernel, width, path.supports)
+    return best._replace(record=path.solves.record())

@@ -839,7 +839,7 @@ def test_alpha_that_is_refused(estimator, alpha):
 
 
 @each_estimator
-@pytest.mark.parametrize("ridge", [0, 0.0, 1e-30, -1.0])
+@pytest.mark.parametrize("ridge", [1e-30, -1.0, np.nan])
 def test_ridge_that_is_refused_gives_the_smallest_usable_value(estimator, ridge):
     with pytest.raises(InvalidParameterError, match=r"ridge must be positive") as caught:
         cheap(estimator, ridge=ridge).fit(*draw())
@@ -848,10 +848,29 @@ def test_ridge_that_is_refused_gives_the_smallest_usable_value(estimator, ridge)
     assert "ridge=None" in str(caught.value)
 
 
+@each_estimator
+def test_a_ridge_of_zero_is_the_limit(estimator):
+    """Solutions at small ridges go to the one at zero."""
+    X, y = draw(20, 2)
+    limit = cheap(estimator, kernel="polynomial", alpha=0.05, ridge=0).fit(X, y)
+    gram = (1 + X @ X.T) ** 2
+    centring = np.eye(len(X)) - 1 / len(X)
+    assert limit.solver_status_ == "converged"
+    assert 0 < limit.ridge_ < 1e-5 * np.trace(centring @ gram @ centring)
+    objectives = [
+        cheap(estimator, kernel="polynomial", alpha=0.05, ridge=factor * limit.ridge_)
+        .fit(X, y)
+        .objective_
+        for factor in (1e4, 1e2)
+    ]
+    far, near = (objective - limit.objective_ for objective in objectives)
+    assert 0 <= near < 0.2 * far
+
+
 def test_the_smallest_usable_ridge_is_usable():
     X, y = draw(12, 2)
     with pytest.raises(InvalidParameterError) as caught:
-        cheap(kernel="linear", ridge=0.0).fit(X, y)
+        cheap(kernel="linear", ridge=1e-30).fit(X, y)
     smallest = float(re.search(r"smallest usable value here is (\S+),", str(caught.value))[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -7,14 +7,17 @@ import pytest
 
 from experiments import two_steps
 from experiments.two_steps import (
+    Path,
     Rows,
+    Solves,
     denovas,
-    denovas_supports,
+    denovas_path,
     elastic_net,
     family_of,
     group_lasso,
     lasso,
     nvsd,
+    nvsd_refined,
     plain_ridge,
     refit,
     validated,
@@ -37,13 +40,15 @@ def test_supports_are_those_of_the_estimator(rows, monkeypatch):
     unit = float(family.table.X.std(axis=0).mean())
     monkeypatch.setattr(two_steps, "TAUS", np.array([0.3, 1.0, 3.0]) * tau / unit)
     monkeypatch.setattr(two_steps, "REFINED", 0)
-    supports = denovas_supports(family, [nu])
-    for factor, support in zip((0.3, 1.0, 3.0), supports, strict=True):
+    path = Path()
+    denovas_path(family, [nu], path)
+    for factor, support in zip((0.3, 1.0, 3.0), path.supports, strict=True):
         model = DerivativeLasso(
             alpha=2 * factor * tau,
             ridge=factor * tau * nu,
             kernel=Polynomial(2),
             standardize=False,
+            fit_intercept=False,
         ).fit(rows.X, rows.y / rows.y.std())
         np.testing.assert_array_equal(support, model.support_)
 
@@ -51,8 +56,9 @@ def test_supports_are_those_of_the_estimator(rows, monkeypatch):
 def test_the_path_is_refined_where_it_jumps(rows, monkeypatch):
     family = family_of(rows, Polynomial(2), 1.0, lasso)
     monkeypatch.setattr(two_steps, "TAUS", np.array([1e-3, 3.0]))
-    few = {s.tobytes() for s in denovas_supports(family, [30.0])}
-    assert len(few) > 2  # all, none, and some between
+    path = Path()
+    denovas_path(family, [30.0], path)
+    assert len({s.tobytes() for s in path.supports}) > 2  # all, none, and some between
 
 
 def test_the_refit_is_kernel_ridge_with_the_best_ridge_of_the_grid(rows):
@@ -64,15 +70,13 @@ def test_the_refit_is_kernel_ridge_with_the_best_ridge_of_the_grid(rows):
         return np.exp(-squares / (2 * 0.7**2))
 
     n = len(rows.y)
-    K, centre = kernel(rows.X, rows.X), np.eye(n) - 1 / n
-    trace = np.trace(centre @ K @ centre) / n
+    K = kernel(rows.X, rows.X)
     best = np.inf
-    for ridge in trace * two_steps.RIDGES:
-        system = np.block([[K + n * ridge * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), 0]])
-        *u, b = np.linalg.lstsq(system, np.append(rows.y, 0), rcond=None)[0]
-        here = np.mean((rows.y_validation - kernel(rows.X_validation, rows.X) @ u - b) ** 2)
+    for ridge in np.trace(K) / n * two_steps.RIDGES:
+        u = np.linalg.lstsq(K + n * ridge * np.eye(n), rows.y, rcond=None)[0]
+        here = np.mean((rows.y_validation - kernel(rows.X_validation, rows.X) @ u) ** 2)
         if here < best:
-            best, values = here, kernel(rows.X_test, rows.X) @ u + b
+            best, values = here, kernel(rows.X_test, rows.X) @ u
     assert error == pytest.approx(best, rel=1e-4)
     np.testing.assert_allclose(predict(rows.X_test), values, atol=1e-3)
 
@@ -93,20 +97,24 @@ def test_both_papers_find_a_product(rows, monkeypatch):
     plain = np.mean((plain_ridge(rows, kernel, 1.0).predict(rows.X_test) - rows.y_test) ** 2)
     for chosen in (
         denovas(rows, kernel),
-        nvsd(rows, kernel, 1.0, [lasso]),
-        nvsd(rows, kernel, 1.0, [group_lasso(labels)]),
-        nvsd(rows, kernel, 1.0, [elastic_net(0.5)]),
+        nvsd(rows, kernel, 1.0, [lasso], 1.0),
+        nvsd_refined(rows, kernel, 1.0, [group_lasso(labels)]),
+        nvsd(rows, kernel, 1.0, [elastic_net(0.5)], 1.0),
     ):
+        assert chosen.record["status"] == "converged"
+        assert float(chosen.record["gap"]) <= two_steps.TOL
+        assert chosen.record["solves"] > 1
         assert chosen.support[:2].all()
         assert chosen.support.sum() < 5
         assert np.mean((chosen.predict(rows.X_test) - rows.y_test) ** 2) < plain
 
 
-def test_groups_are_selected_whole(rows, monkeypatch):
-    monkeypatch.setattr(two_steps, "ALPHAS", 6)
+def test_groups_are_selected_whole(rows):
     labels = np.array([0, 1, 0, 1, 1])
     family = family_of(rows, Polynomial(2), 1.0, group_lasso(labels))
-    for support in two_steps.nvsd_supports(family):
+    path = Path()
+    two_steps.nvsd_path(family, family.trace, 6, 0, path)
+    for support in path.supports:
         assert all(len(set(support[labels == g])) == 1 for g in (0, 1))
 
 
@@ -118,3 +126,30 @@ def test_scaling_uses_the_training_rows(rows):
     X, y = rows.together()
     assert X.shape == (100, 5)
     assert (y[50:] == rows.y_validation).all()
+
+
+def test_a_path_ends_where_all_columns_are_in(rows):
+    family = family_of(rows, Polynomial(2), 1.0, lasso)
+    path = Path()
+    two_steps.nvsd_path(family, family.trace, 50, 0, path)
+    assert not path.supports[-1].any()  # the largest tau comes last
+    assert [bool(support.all()) for support in path.supports[:3]] == [True, True, False]
+    assert len(path.supports) == path.solves.count < 50
+
+
+def test_the_record_is_that_of_the_worst_solve(rows):
+    family = family_of(rows, Polynomial(2), 1.0, lasso)
+    problem = family.problem(family.trace * 1e-5, 0.3)
+    solves = Solves(tol=1e-3)
+    solves.note(problem, two_steps.DualSolver(tol=1e-5).solve(problem))
+    assert solves.record()["status"] == "converged"
+    solves.note(problem, two_steps.DualSolver(tol=1e-9, max_iter=1).solve(problem))
+    record = solves.record()
+    assert (record["status"], record["solves"], record["solves_capped"]) == ("capped", 2, 1)
+    assert float(record["gap"]) > 1e-3
+
+
+def test_outputs_are_centred_by_the_training_rows(rows):
+    centred = rows.centred()
+    assert abs(centred.y.mean()) < 1e-12
+    np.testing.assert_allclose(centred.y_test - rows.y_test, -rows.y.mean())

@@ -14,7 +14,16 @@ from sklearn.base import clone
 from nablasso.exceptions import InvalidParameterError, NablassoError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
 from nablasso.paths import support_of
-from nablasso.solvers import SOLVERS, Admm, Denovas, DualSolver, Status, admm, as_solver
+from nablasso.solvers import (
+    SOLVERS,
+    Admm,
+    Denovas,
+    DualSolver,
+    Status,
+    admm,
+    as_solver,
+    irrelevant,
+)
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 
 KERNELS = {
@@ -113,6 +122,57 @@ def test_all_methods_agree(case):
     for method, (problem, solution) in solutions.items():
         assert solution.primal == pytest.approx(objective, rel=1e-4), method
         np.testing.assert_array_equal(support_of(problem, solution), truth, err_msg=method)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-9])
+@each_case
+def test_rule_32_calls_irrelevant_only_what_is(case, tol):
+    problem = library_problem(statement(*case))
+    truth = statement(*case).derivative_norms(optimum(*case).gradients) > 1e-3
+    for solver in (DualSolver(tol=tol), Denovas(tol=tol)):
+        if solver.tol < 1e-5 and isinstance(solver, Denovas):
+            continue  # thousands of iterations
+        solution = solver.solve(problem)
+        out = irrelevant(problem, solution)
+        assert not np.any(out & truth)
+        if tol == 1e-9 and truth.any():
+            np.testing.assert_array_equal(out, ~truth)
+
+
+def test_the_quadratic_of_the_elastic_net_may_stand_in_either_step():
+    case = ("gaussian", "elastic net", False, True)
+    problem = library_problem(statement(*case))
+    one, two = (
+        Admm(tol=1e-7, quadratic_in_linear_step=first).solve(problem) for first in (False, True)
+    )
+    assert one.primal == pytest.approx(two.primal, rel=1e-6)
+    np.testing.assert_allclose(one.coef.v, two.coef.v, atol=1e-3 * np.abs(one.coef.v).max())
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[7]], ids=str)
+def test_inexact_steps_of_descent_reach_the_minimum(case):
+    problem, best = library_problem(statement(*case)), optimum(*case)
+    solver = Admm(tol=1e-3, max_iter=300, descent_steps=1, quadratic_in_linear_step=True)
+    solution = solver.solve(problem)
+    assert solution.status is Status.CONVERGED
+    reached = statement(*case).primal(*solution.coef)
+    assert -1e-8 <= (reached - best.objective) / problem.reference <= 1e-3
+
+
+def test_descent_takes_a_step_more_in_every_iteration():
+    problem = library_problem(statement(*CASES[0]))
+    step = admm._DescentStep(problem, np.zeros(problem.space.n_features), 2)
+    rng = np.random.default_rng(0)
+    target, before = rng.normal(size=problem.space.points.shape), np.inf
+    _, Zw = admm._LinearStep(problem, np.zeros(problem.space.n_features)).solve(target, 1.5)
+    for count in range(2, 8):
+        assert step.steps == count
+        (u, v), near = step.solve(target, 1.5)
+        _, gradients = problem.space.products(u, v)
+        np.testing.assert_allclose(near, gradients * problem.root, atol=1e-9)
+        distance = float(np.linalg.norm(near - Zw))
+        assert distance < before
+        before = distance
 
 
 def test_the_cases_have_variables_in_and_out():

@@ -21,8 +21,9 @@ _SECTIONS = {
             Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects
             nothing (of ``Problem.alpha_scale`` where that is blown up).
         ridge : float, optional
-            Weight of ``||f||^2``, positive; by default chosen by leave-one-out
-            (closed form for the squared loss, to second order for others).
+            Weight of ``||f||^2``; by default chosen by leave-one-out (closed form for the squared
+            loss, to second order for others). Zero means the limit, 1e-7 of the kernel's trace:
+            without any, f may be flat at the data and free between them.
         """,
     "cv": """
         kernel : str or Kernel, default="gaussian"

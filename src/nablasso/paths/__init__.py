@@ -6,7 +6,7 @@ from nablasso.paths.landmark_family import LandmarkFamily
 from nablasso.paths.smooth_feature_family import SmoothFeatureFamily
 from nablasso.paths.spaces import family_in
 from nablasso.paths.statistics_family import StatisticsFamily
-from nablasso.paths.walk import alpha_grid, support_of, walk_path
+from nablasso.paths.walk import alpha_grid, consistent_tau, support_of, walk_path
 
 __all__ = [
     "DEFAULT_FRACTION",
@@ -18,6 +18,7 @@ __all__ = [
     "SmoothFeatureFamily",
     "StatisticsFamily",
     "alpha_grid",
+    "consistent_tau",
     "family_in",
     "support_of",
     "walk_path",

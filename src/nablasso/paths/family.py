@@ -45,6 +45,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 RIDGE_FLOOR = 1e-5
+# of the kernel's trace: ridge=0 means this. Rounding keeps the solver from a gap of 1e-5 below it
+# (y = x1^2 in two columns, 20 rows).
+RIDGE_LIMIT = 1e-7
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
 
 
@@ -158,7 +161,7 @@ class Family:
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
-        self._check_ridge(ridge)
+        ridge = self.usable_ridge(ridge)
         shared: dict[str, Any] = {
             "loss": self.loss,
             "penalty": self.penalty,
@@ -181,14 +184,23 @@ class Family:
             return self.inverse.smallest_ridge
         return SMALLEST_MACHINE * (self.trace or 1.0)
 
-    def _check_ridge(self, ridge: float) -> None:
+    def usable_ridge(self, ridge: float) -> float:
+        """The ridge itself; for zero the limit.
+
+        At zero the problem has no unique solution: a function that is flat at the data may do
+        anything between them. As ``ridge`` goes to zero its solutions go to the one of smallest
+        norm, and ``RIDGE_LIMIT`` of the kernel's trace stands for that.
+        """
         smallest = self.smallest_ridge
+        if ridge == 0:
+            return max(smallest, RIDGE_LIMIT * (self.trace or 1.0))
         if not smallest <= ridge < np.inf:
             raise InvalidParameterError(
-                f"ridge must be positive: without it f can pass through every y with zero "
-                f"derivatives. Got {ridge!r}; the smallest usable value here is {smallest:.1e}, "
-                f"and ridge=None chooses {self.best_ridge():.1e} by leave-one-out."
+                f"ridge must be positive, or zero for the limit: without it f can pass through "
+                f"every y with zero derivatives. Got {ridge!r}; the smallest usable value here is "
+                f"{smallest:.1e}, and ridge=None chooses {self.best_ridge():.1e} by leave-one-out."
             )
+        return ridge
 
     def refit(self, support: Mask) -> Refit:
         """A kernel machine with the same loss on the supported columns of the table."""

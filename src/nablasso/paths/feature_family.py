@@ -116,7 +116,7 @@ class FeatureFamily(Family):
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha, on pseudo-rows of weight one."""
-        self._check_ridge(ridge)
+        ridge = self.usable_ridge(ridge)
         space = self.compressed
         return SquaredProblem(
             loss=self.loss,

@@ -79,7 +79,7 @@ class SmoothFeatureFamily(FeatureFamily):
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
-        self._check_ridge(ridge)
+        ridge = self.usable_ridge(ridge)
         return FeatureSmoothProblem(
             loss=self.loss,
             penalty=self.penalty,

@@ -9,7 +9,7 @@ from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status
-from nablasso.solvers.denovas import Denovas
+from nablasso.solvers.denovas import Denovas, irrelevant
 from nablasso.solvers.dual import DualSolver
 from nablasso.solvers.newton import Newton
 
@@ -58,4 +58,5 @@ __all__ = [
     "Solver",
     "Status",
     "as_solver",
+    "irrelevant",
 ]

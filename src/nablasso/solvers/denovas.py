@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
 from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
@@ -125,6 +126,31 @@ class Denovas(Solver[SquaredProblem]):
                 break
             v = penalty.prox_conjugate(v + gradient_f / maps.eta, 1 / maps.eta, c)
         return v
+
+
+def irrelevant(problem: SquaredProblem, solution: Solution) -> NDArray[np.bool_]:
+    r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
+
+    For a dual point :math:`s` (the paper's :math:`\bar v` is :math:`s / 2\sigma`) whose gap is
+    :math:`e`, the Fenchel inequalities add up to :math:`e`, so at the minimiser :math:`\hat f`
+
+    .. math:: \|\hat D_g \hat f\|_n \, (\alpha w_g - \|s_g\|) \le e .
+
+    If :math:`\|s_g\| < \alpha w_g - e / m`, with :math:`m` the smallest norm that is not zero, then
+    the norm is under :math:`m`, hence zero. This is (32) with :math:`\tilde\epsilon_t^2 = e /
+    \sigma`: the paper bounds that quantity by (37), whose constant :math:`C` nobody knows; the gap
+    is computed. (The printed (32) has its inequality turned round.) Neither does anybody know
+    :math:`m`: here it is the smallest norm whose lower bound by the gap is positive, and without
+    any nothing is called irrelevant.
+    """
+    lower, _ = problem.derivative_bounds(solution.point)
+    partition = problem.penalty.partition
+    proven = np.sqrt(np.bincount(partition.labels, lower**2, minlength=partition.n_groups))
+    if not np.any(proven > 0):
+        return np.zeros(len(lower), dtype=bool)
+    room = problem.penalty.radius(problem.alpha) - partition.norms(solution.point.s)
+    enough = room > max(solution.gap, 0.0) / float(proven[proven > 0].min())
+    return np.asarray(partition.spread(enough), dtype=bool)
 
 
 class _Maps:
