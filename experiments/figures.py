@@ -359,13 +359,16 @@ def sgl_figure_3(rows: Rows) -> Any:
             ax.set_title(f"{method}: {kind}", fontsize=9)
         for ax, kind in zip(axes[2:4, at], ("norm", "eigenvalue"), strict=True):
             part = [row for row in own if row["kind"] == kind]
-            heights = [float(row["x"]) for row in part]
-            ax.vlines([int(row["index"]) for row in part], 0, heights, linewidth=1)
-            ax.set_title(f"{kind}s", fontsize=9)
+            if part:
+                heights = [float(row["x"]) for row in part]
+                ax.vlines([int(row["index"]) for row in part], 0, heights, linewidth=1)
+                ax.set_title(f"{kind}s", fontsize=9)
         cells = [float(row["x"]) for row in own if row["kind"] == "covariance"]
         side = int(np.sqrt(len(cells)))
         if side:
-            axes[4, at].imshow(np.reshape(cells, (side, side)), cmap="coolwarm")
+            most = float(np.abs(cells).max()) or 1.0
+            image = np.reshape(cells, (side, side))
+            axes[4, at].imshow(image, cmap="coolwarm", vmin=-most, vmax=most)
             axes[4, at].set_title(f"covariance of the first {side}", fontsize=9)
         for ax in axes[2:, at]:
             ax.set_visible(ax.has_data())
