@@ -12,7 +12,7 @@ from benchmarks.gradients.reference import Algorithm1
 from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import SIZE, timed
-from experiments.sgl import divided
+from experiments.sgl_leukemia import divided
 from nablasso import SparseGradientRegressor, sparse_gradient_path
 from nablasso.datasets import load_leukemia
 from nablasso.exceptions import NablassoError

@@ -23,7 +23,8 @@ from benchmarks.memory import peak_gib
 from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from benchmarks.unit import timed
-from experiments.psd import make_two_bumps, two_bumps_log_density
+from nablasso.datasets import make_two_modes
+from nablasso.datasets.nonnegative import two_modes_log_density
 from nablasso.estimators import PSDDensity, PSDDensityCV
 
 RESULTS = Path(__file__).parent / "results"
@@ -46,6 +47,7 @@ COLUMNS = (
 Case = tuple[int, int, int, int]  # n, d, rank, seed
 
 WIDTHS, WEIGHTS = (0.3, 0.6, 1.2), (1e-4, 1e-3, 1e-2, 1e-1)  # twelve candidates
+MODES = {"mode": 2.0, "deviation": (2 * np.pi) ** -0.25}  # variance 1 / sqrt(2 pi)
 N_TEST = 10_000
 
 LARGE = """
@@ -67,7 +69,7 @@ def cases(question: str) -> list[Case]:
 def data(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Training and test rows of the mixture of two Gaussians."""
     rng = np.random.default_rng([seed, d, 7])
-    return make_two_bumps(n, d, rng), make_two_bumps(N_TEST, d, rng)
+    return tuple(make_two_modes(m, d, **MODES, random_state=rng).X for m in (n, N_TEST))
 
 
 def tuned_fit(n: int, d: int, rank: int, seed: int) -> PSDDensityCV:
@@ -97,7 +99,7 @@ def measure(question: str, case: Case, threads: int, size: int) -> Row:
         peak = f"{peak_gib(LARGE.format(n=n, d=d, rank=rank, seed=seed))[0]:.3f}"
     values = (question, *case, digest(), threads, f"{seconds:.4g}", f"{unit:.4g}")
     figures = (f"{seconds / unit:.3f}", budget if rank <= 200 else "", peak)
-    truth = float(two_bumps_log_density(test).mean())
+    truth = float(two_modes_log_density(test, **MODES).mean())
     quality = (f"{found[0].score(test):.5f}", f"{truth:.5f}", f"{found[0].dual_gap_:.2e}")
     chosen = str(getattr(found[0], "best_params_", ""))
     return dict(zip(COLUMNS, (*values, *figures, *quality, found[0].n_iter_, chosen), strict=True))

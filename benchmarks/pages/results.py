@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from experiments.registry import EXPERIMENTS
 
 from benchmarks.pages import selection
 from benchmarks.pages.readers import READERS, Section
 from benchmarks.pages.rows import ahead, markdown, share, stored
 from benchmarks.run import RESULTS
 from benchmarks.suites import SUITES
+from experiments.registry import EXPERIMENTS
 
 HERE = RESULTS.parent
 EXPERIMENT_ROWS = HERE.parent / "experiments" / "results"
