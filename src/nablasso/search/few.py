@@ -316,8 +316,9 @@ class FewRows:
         columns = np.flatnonzero(np.isin(self.labels, model.groups))
         tuned = self.log_odds(model) if len(columns) else None
         if tuned is None:
-            counts = self.weights @ (self.targets > 0) + 0.5  # a class that is not there is rare
-            odds = np.log(counts / (float(self.weights.sum()) + 1 - counts))
+            total = float(self.weights.sum())  # a class that is not there is rare
+            counts = np.clip(self.weights @ (self.targets > 0), 0.5, total - 0.5)
+            odds = np.log(counts / (total - counts))
             return [Function(float(b), NO_GROUPS) for b in odds]
         X = self.X[:, columns]
         position = self._positions(model)[self.labels[columns]]
