@@ -54,7 +54,7 @@ from nablasso.estimators import (
 )
 from nablasso.persistence import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ConeRegressor",
