@@ -58,9 +58,10 @@ class Warp:
     def _inner(self, y: Array) -> Array:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
-    def __str__(self) -> str:
-        sign, end = ("+", self.end) if self.side > 0 else ("-", self.end)
-        return f"log({sign}(y - {end:.3g}) + {self.offset:.3g})"
+    def words(self, shift: float) -> str:
+        """The formula, for a target from which ``shift`` was taken."""
+        inner = shift + self.end - self.side * self.offset
+        return f"log(y - {inner:.3g})" if self.side > 0 else f"log({inner:.3g} - y)"
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,11 @@ class Assumption:
             price -= float(np.sum(log_student(squares, nu) - normal))
         return float(price)
 
-    def words(self) -> list[str]:
-        """One sentence for each part."""
+    def words(self, shift: float = 0.0) -> list[str]:
+        """One sentence for each part; ``shift`` was taken from the target."""
         said = []
         if self.warp is not None:
-            said.append(f"The target is skewed: {self.warp} is explained.")
+            said.append(f"The target is skewed: {self.warp.words(shift)} is explained.")
         if self.nu:
             assert self.weights is not None
             small = int(np.sum(self.weights < 0.5))
