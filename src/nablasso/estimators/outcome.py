@@ -48,7 +48,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
         columns = table.columns[few.labels == group]
         selector.evidence_[columns] = worth.get(int(group), 0.0)
         selector.clear_by_[columns] = decision.clear.get(int(group), np.nan)
-    selector.assumptions_ = few.assumption.words()
+    selector.assumptions_ = few.assumption.words(table.y_mean)
     selector.family_ = model.family.name
     selector.tried_ = [
         {

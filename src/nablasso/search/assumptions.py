@@ -59,8 +59,9 @@ class Warp:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
     def __str__(self) -> str:
-        sign, end = ("+", self.end) if self.side > 0 else ("-", self.end)
-        return f"log({sign}(y - {end:.3g}) + {self.offset:.3g})"
+        if self.side < 0:
+            return f"-log({self.end:.4g} - y + {self.offset:.3g})"
+        return f"log(y {'-' if self.end >= 0 else '+'} {abs(self.end):.4g} + {self.offset:.3g})"
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,12 @@ class Assumption:
             price -= float(np.sum(log_student(squares, nu) - normal))
         return float(price)
 
-    def words(self) -> list[str]:
-        """One sentence for each part."""
+    def words(self, mean: float = 0.0) -> list[str]:
+        """One sentence for each part; the target was searched less its ``mean``."""
         said = []
         if self.warp is not None:
-            said.append(f"The target is skewed: {self.warp} is explained.")
+            warp = replace(self.warp, end=self.warp.end + mean)
+            said.append(f"The target is skewed: {warp} is explained.")
         if self.nu:
             assert self.weights is not None
             small = int(np.sum(self.weights < 0.5))
