@@ -58,10 +58,10 @@ class Warp:
     def _inner(self, y: Array) -> Array:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
-    def words(self, shift: float) -> str:
-        """The formula, for a target from which ``shift`` was taken."""
-        inner = shift + self.end - self.side * self.offset
-        return f"log(y - {inner:.3g})" if self.side > 0 else f"log({inner:.3g} - y)"
+    def __str__(self) -> str:
+        if self.side < 0:
+            return f"-log({self.end:.4g} - y + {self.offset:.3g})"
+        return f"log(y {'-' if self.end >= 0 else '+'} {abs(self.end):.4g} + {self.offset:.3g})"
 
 
 @dataclass(frozen=True)
@@ -121,11 +121,12 @@ class Assumption:
             price -= float(np.sum(log_student(squares, nu) - normal))
         return float(price)
 
-    def words(self, shift: float = 0.0) -> list[str]:
-        """One sentence for each part; ``shift`` was taken from the target."""
+    def words(self, mean: float = 0.0) -> list[str]:
+        """One sentence for each part; the target was searched less its ``mean``."""
         said = []
         if self.warp is not None:
-            said.append(f"The target is skewed: {self.warp.words(shift)} is explained.")
+            warp = replace(self.warp, end=self.warp.end + mean)
+            said.append(f"The target is skewed: {warp} is explained.")
         if self.nu:
             assert self.weights is not None
             small = int(np.sum(self.weights < 0.5))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
 from nablasso.preparation import absolute_correlations
@@ -500,7 +501,7 @@ class FewRows:
         shared = model.paid > n_ties  # one variance for groups that are no copies
         r = float(np.exp(model.noise))
         value = part.value(model.variances, r)
-        ties = np.arange(len(model.groups)) if shared else model.ties
+        ties = self._copies(model) if shared else model.ties
         for tie in range(int(ties.max(initial=-1)) + 1):
             inside = ties == tie
             if np.isin(model.groups[inside], self.kept).any():
@@ -547,6 +548,15 @@ class FewRows:
             if trial.price < best.price + allowed:
                 best = trial
         return best
+
+    def _copies(self, model: Model) -> Index:
+        """Which groups of a model came as copies of each other, where all share a variance."""
+        alike = self._likeness(model.groups)[:, model.groups]
+        for least in (1.0, self.rules.copy, *self.rules.relatives):
+            n_ties, ties = connected_components(alike >= least, directed=False)
+            if n_ties <= model.paid:
+                break
+        return np.asarray(ties, dtype=np.intp)
 
     def _likeness(self, groups: Index) -> Array:
         """Largest correlation between the columns of groups and those of all groups."""
