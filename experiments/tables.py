@@ -179,6 +179,17 @@ def beats_all(own: Rows, rows: Rows, over: str) -> bool:
     return True
 
 
+def nvsd_tolerance(rows: Rows) -> list[Line]:
+    """RMSE, Tanimoto distance and columns by problem, n, nu and gap."""
+    found = []
+    for problem, n, method in _combinations(rows, "problem", "n", "method"):
+        part = where(rows, problem=problem, n=n, method=method)
+        words = f"{mean(part, 'rmse')} ({mean(part, 'tanimoto', 2)}), {mean(part, 'n_selected')}"
+        printed = printed_pair(problem, "NVSD(L)", int(n))
+        found.append(Line(f"{problem}, n = {n}, {method}", printed, cell(words, part)))
+    return found
+
+
 def nvsd_algorithms(rows: Rows) -> list[Line]:
     """Median seconds and iterations, and the largest excess of the objective."""
     found = []

@@ -240,9 +240,9 @@ def _along(
 
 
 def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, Solution]:
-    """Support and solution of one problem, noted."""
+    """Support and solution of one problem to the tolerance of ``solves``, noted there."""
     assert isinstance(problem, SquaredProblem)
-    solution = DualSolver(tol=TOL, max_iter=MOST_STEPS).solve(problem, warm)
+    solution = DualSolver(tol=solves.tol, max_iter=MOST_STEPS).solve(problem, warm)
     solves.note(problem, solution)
     return support_of(problem, solution), solution
 
@@ -325,10 +325,15 @@ def denovas(
 
 
 def nvsd(
-    rows: Rows, kernel: Kernel, width: float, penalties: Iterable[MakePenalty], share: float
+    rows: Rows,
+    kernel: Kernel,
+    width: float,
+    penalties: Iterable[MakePenalty],
+    share: float,
+    tol: float = TOL,
 ) -> Chosen:
     """Gregorova's two steps by the paper's grid: 50 tau, one nu in units of the kernel's trace."""
-    path = Path()
+    path = Path(solves=Solves(tol=tol))
     for penalty in penalties:
         family = family_of(rows, kernel, width, penalty)
         nvsd_path(family, share * family.trace, PAPER_TAUS, 0, path)

@@ -324,6 +324,23 @@ def nvsd_twins(rows: Rows) -> Verdict:
     return Verdict(kind, why + f"{whole['lasso']:.2f}.")
 
 
+def nvsd_tolerance(rows: Rows) -> str:
+    """How much the columns that validation chooses depend on the gap."""
+    selected: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        share, gap = row["method"].split(", ")
+        place = (row["problem"], row["n"], row["draw"], share)
+        selected.setdefault(place, {})[gap] = f"{row['n_selected']} {row['rmse']}"
+    pairs = [found for found in selected.values() if len(found) > 1]
+    moved = sum(len(set(found.values())) > 1 for found in pairs)
+    errors = medians(rows, "method", "tanimoto")
+    words = ", ".join(f"{method}: {error:.2f}" for method, error in errors.items())
+    return (
+        f"Between a gap of 1e-5 and one of 1e-9 the choice changes in {moved} of {len(pairs)} "
+        f"problems; median Tanimoto distance {words}."
+    )
+
+
 def nvsd_algorithms(rows: Rows) -> Verdict:
     """All reach the minimum."""
     if repeats(rows) < FEWEST:
@@ -573,6 +590,7 @@ JUDGES: dict[str, Judge] = {
     "nvsd_real_groups": nvsd_real(TABLE_4),
     "nvsd_twins": nvsd_twins,
     "nvsd_algorithms": nvsd_algorithms,
+    "nvsd_tolerance": own_question(nvsd_tolerance),
     "hkl_figure_8": hkl_figure_8,
     "hkl_figure_8_n256": hkl_figure_8,
     "hkl_figure_9": hkl_figure_9,
