@@ -13,7 +13,7 @@ import nablasso
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nablasso"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 600  # one idea a file
+MAX_LINES = 520  # about 500: one idea, whole
 
 
 def read(name: str) -> str:
