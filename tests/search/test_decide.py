@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso.search import decide as decide_module
+from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import decide, keep_all, search, settle
 from nablasso.search.families import FAMILIES
 from nablasso.search.rules import Rules
@@ -57,7 +58,7 @@ def test_copies_come_along_at_the_end():
     rows = few_rows(X, X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=80), families=FEW[:1])
     decision = decide(rows)
     assert found(decision) == [0, 1, 3]
-    worth = decision.few.worth(decision.model)
+    worth = worth_of(decision.few, decision.model)
     assert worth[0] == worth[3] > 10
 
 

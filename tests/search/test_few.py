@@ -8,6 +8,9 @@ import pytest
 
 from nablasso.kernels import Matern52
 from nablasso.search.assumptions import Assumption
+from nablasso.search.check import check
+from nablasso.search.check import worth as worth_of
+from nablasso.search.copies import one_variance, with_copies
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import Model
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
@@ -196,7 +199,7 @@ def test_the_check_drops_what_only_misfit_wants():
     rows = jumps()
     alone, both = rows.tune(GAUSSIAN, index(0)), rows.tune(GAUSSIAN, index(0, 5))
     assert both.price < alone.price - 3  # the price alone would take it
-    model, clear = rows.check(both)
+    model, clear = check(rows, both)
     assert model.groups.tolist() == [0]
     assert set(clear) == {0}
     assert clear[0] > rows.rules.clearly
@@ -208,7 +211,7 @@ def test_the_check_in_numbers():
     X = rng.normal(size=(40, 3))
     rows = few_rows(X, X[:, 0] + 0.45 * X[:, 1] + rng.normal(size=40))
     model = rows.tune(LINEAR, index(0, 1), steps=100)
-    found, clear = rows.check(model)
+    found, clear = check(rows, model)
 
     def errors(one):
         K, _ = gram_of(rows, one)
@@ -237,7 +240,7 @@ def test_folds_and_scores_of_the_check():
     folds = [np.arange(0, 30), np.arange(30, 60)]
     rows = replace(draw(), folds=folds)
     full = rows.tune(QUADRATIC, index(0, 1, 2, 3))
-    model, _ = rows.check(full)
+    model, _ = check(rows, full)
     assert sorted(model.groups) == [0, 1, 2]
     seen = []
 
@@ -245,7 +248,7 @@ def test_folds_and_scores_of_the_check():
         seen.append((len(residuals), fold.tolist()))
         return 1.0
 
-    nothing, clear = replace(rows, score=blind).check(full)
+    nothing, clear = check(replace(rows, score=blind), full)
     assert not len(nothing.groups)
     assert clear == {}
     assert {tuple(fold) for _, fold in seen} == {tuple(fold) for fold in folds}
@@ -254,7 +257,7 @@ def test_folds_and_scores_of_the_check():
 def test_groups_that_are_kept_or_trusted_are_not_checked():
     rows = replace(draw(), kept=index(4))
     model = rows.tune(QUADRATIC, np.arange(D))
-    found, clear = rows.check(model, trusted=index(3))
+    found, clear = check(rows, model, trusted=index(3))
     assert {3, 4} <= set(found.groups.tolist())
     assert set(clear) == {0, 1, 2}
 
@@ -263,17 +266,17 @@ def test_groups_that_are_kept_or_trusted_are_not_checked():
 def test_what_a_group_is_worth_is_what_its_absence_costs(family):
     rows = draw(noise=0.5)
     model = rows.tune(family, index(0, 1, 2))
-    worth = rows.worth(model)
+    worth = worth_of(rows, model)
     for position, group in enumerate(model.groups):
         without = rows.tune(family, *model.without(position), steps=10)
         assert worth[int(group)] == pytest.approx(without.price - model.price)
-    assert 0 not in replace(rows, kept=index(0)).worth(model)
+    assert 0 not in worth_of(replace(rows, kept=index(0)), model)
 
 
 def test_what_a_group_is_worth_where_all_share_a_variance():
     rows = draw(noise=0.5)
     shared = rows.tune(LINEAR, index(0, 2), ties=index(0, 0), paid=2)
-    worth = rows.worth(shared)
+    worth = worth_of(rows, shared)
     v, r = shared.variances, float(np.exp(shared.noise))
     part = rows.evidence(LINEAR).part(shared.groups)
     for position in (0, 1):
@@ -300,13 +303,13 @@ def copied(correlation, seed=0, n=80):
 def test_copies_share_a_variance_and_pay_nothing():
     rows = few_rows(*copied(1.0))
     model = rows.tune(LINEAR, index(0, 2), steps=100, tolerance=1e-10)
-    tied = rows.with_copies(model)
+    tied = with_copies(rows, model)
     assert tied.groups.tolist() == [0, 2, 3]
     assert tied.variances[0] == tied.variances[2]
     assert len(tied.logs) == tied.paid == 2
-    alone = rows.with_copies(rows.tune(LINEAR, index(0)))
+    alone = with_copies(rows, rows.tune(LINEAR, index(0)))
     assert alone.groups.tolist() == [0, 3]
-    worth = rows.worth(alone)  # of leaving out both
+    worth = worth_of(rows, alone)  # of leaving out both
     assert worth[0] == worth[3] == pytest.approx(-alone.price)
     # K = v x x' is that of two copies at v / 2; only the prior of log v tells them apart
     assert tied.price == pytest.approx(model.price, abs=0.2)
@@ -315,22 +318,22 @@ def test_copies_share_a_variance_and_pay_nothing():
 def test_relatives_join_only_where_they_gain():
     rows = few_rows(*copied(0.8, n=150, seed=1))
     model = rows.tune(LINEAR, index(0, 2))
-    assert rows.with_copies(model).groups.tolist() == [0, 2]
+    assert with_copies(rows, model).groups.tolist() == [0, 2]
     rng = np.random.default_rng(1)
     X, _ = copied(0.8, n=150, seed=1)
     both = few_rows(X, X[:, 0] + X[:, 3] + X[:, 2] + 0.3 * rng.normal(size=150))
-    assert both.with_copies(both.tune(LINEAR, index(0, 2))).groups.tolist() == [0, 2, 3]
+    assert with_copies(both, both.tune(LINEAR, index(0, 2))).groups.tolist() == [0, 2, 3]
 
 
 def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
     X, y = copied(0.99)
     rows = few_rows(X, y, most=2)
     model = rows.tune(LINEAR, index(0, 2))
-    assert rows.with_copies(model) is model
+    assert with_copies(rows, model) is model
     kept = few_rows(X, y, kept=[1])
-    tied = kept.with_copies(kept.tune(LINEAR, index(0, 1, 2)))
+    tied = with_copies(kept, kept.tune(LINEAR, index(0, 1, 2)))
     assert tied.groups.tolist() == [0, 1, 2, 3]
-    assert kept.with_copies(kept.smallest(LINEAR)).groups.tolist() == [1]
+    assert with_copies(kept, kept.smallest(LINEAR)).groups.tolist() == [1]
 
 
 def test_one_variance_for_all_is_cheaper():
@@ -338,11 +341,11 @@ def test_one_variance_for_all_is_cheaper():
     X = rng.normal(size=(N, 6))
     rows = few_rows(X, X[:, :4].sum(axis=1) + rng.normal(size=N))
     model = rows.tune(LINEAR, index(0, 1, 2, 3))
-    shared = rows.shared(model, [])
+    shared = one_variance(rows, model, [])
     assert shared.price < model.price
     assert len(shared.logs) == 1
     assert shared.price == pytest.approx(shared.value + rows.cost(4, 1))
-    assert rows.shared(rows.tune(LINEAR, index(0)), []) is None
+    assert one_variance(rows, rows.tune(LINEAR, index(0)), []) is None
 
 
 # -------------------------------------------------------------------------- functions

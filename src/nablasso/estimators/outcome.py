@@ -21,6 +21,7 @@ from nablasso.reading import (
     support_gap,
 )
 from nablasso.regression.paired import paired
+from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import Grown
@@ -43,7 +44,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     residuals = few.solved(model).left_out()[0]
     selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights)
     selector.evidence_, selector.clear_by_ = np.zeros(d), np.full(d, np.nan)
-    worth = few.worth(model)
+    worth = worth_of(few, model)
     for group in model.groups:
         columns = table.columns[few.labels == group]
         selector.evidence_[columns] = worth.get(int(group), 0.0)

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.progress import track
+from nablasso.search.check import check
+from nablasso.search.copies import one_variance, with_copies
 from nablasso.search.few import FewRows, Model
 from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
 
@@ -102,7 +104,7 @@ def checked(best: Decision) -> Decision:
         tried += [m for m in few.families_on(model, tried) if m not in tried]
         other = min([model, *tried], key=lambda m: m.price)
         model = model if other is model else few.forward(few.backward(other))
-    model, clear = few.check(model)
+    model, clear = check(few, model)
     return replace(best, model=model, clear=clear, tried=tuple(tried))
 
 
@@ -141,7 +143,7 @@ def finished(best: Decision) -> Decision:
     few, small = best.rows, best.few
     if len(few.X) > len(small.X) and len(best.model.groups):
         best = on_more_rows(best)
-    model = few.with_copies(best.model)
+    model = with_copies(few, best.model)
     return replace(best, few=few, model=_tuned_to_the_end(few, small, model, best.tried))
 
 
@@ -153,7 +155,7 @@ def on_more_rows(best: Decision) -> Decision:
     rivals = [m for m in rivals if m.price < near][:1]
     tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
     better = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
-    better, joined = few.check(better, trusted=model.groups)
+    better, joined = check(few, better, trusted=model.groups)
     return replace(best, few=few, model=better, clear=best.clear | joined)
 
 
@@ -164,7 +166,7 @@ def _tuned_to_the_end(
     if not len(model.groups):
         return model
     own = model if small is few else small.retune(model, steps=MORE_STEPS)
-    shared = small.shared(own, tried)
+    shared = one_variance(small, own, tried)
     if shared is not None:
         if small is not few:
             shared = few.retune(shared, paid=shared.paid, steps=MORE_STEPS)

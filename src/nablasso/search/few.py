@@ -20,13 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
-from nablasso.preparation import absolute_correlations
 from nablasso.regression.evidence import Evidence, Solved, shaped, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
-from nablasso.regression.paired import paired
 from nablasso.search.assumptions import PLAIN, Assumption
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
@@ -336,14 +333,6 @@ class FewRows:
         position[model.groups] = np.arange(len(model.groups))
         return position
 
-    def _odds_price(self, model: Model) -> float:
-        """Price of the groups of a model as log-odds."""
-        if not len(model.groups):
-            return 0.0
-        tuned = self.log_odds(model)
-        value = np.inf if tuned is None else sum(one.mode.value for one in tuned)
-        return float(value) + self.cost(model.paid, len(model.logs))
-
     # -- propose -----------------------------------------------------------------------------
 
     def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
@@ -374,11 +363,11 @@ class FewRows:
 
     def backward(self, model: Model) -> Model:
         """Drop one group at a time, tuned again without it, as long as the price falls."""
-        while (free := self._free(model)).size:
+        while (free := self.free(model)).size:
             forced = self.most is not None and len(model.groups) > self.most
             part = self.evidence(model.family).part(model.groups)
-            losses = {int(g): self._without(part, model, g) - model.value for g in free}
-            hopeless, trials = self._hopeless, []
+            losses = {int(g): self.without(part, model, g) - model.value for g in free}
+            hopeless, trials = self.hopeless, []
             for g in sorted(losses, key=losses.__getitem__)[:2]:
                 if losses[g] > hopeless and not forced:
                     break
@@ -393,16 +382,17 @@ class FewRows:
         return model
 
     @property
-    def _hopeless(self) -> float:
+    def hopeless(self) -> float:
         """Nats lost by leaving a group out that tuning the rest again does not make up for."""
         return 4 * (self.cost(1) - self.cost(0)) + HOPELESS
 
-    def _free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
+    def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
         return np.flatnonzero(~np.isin(model.groups, np.append(self.kept, trusted)))
 
     @staticmethod
-    def _without(part: Evidence, model: Model, position: int) -> float:
+    def without(part: Evidence, model: Model, position: int) -> float:
+        """Minus the log evidence without the group at a position, nothing tuned again."""
         v = model.variances
         v[position] = 0.0
         return part.value(v, float(np.exp(model.noise)))
@@ -433,176 +423,3 @@ class FewRows:
             tuned[family.name] if family.name in tuned else self.tune(family, model.groups)
             for family in self.families
         ]
-
-    # -- check -------------------------------------------------------------------------------
-
-    def check(self, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
-        """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
-
-        Without a group, tuned again, the left-out absolute errors or log densities must be worse by
-        ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
-        must rise too, since least squares takes the jump of a label for something to explain.
-        Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
-        beyond measure (infinity).
-        """
-        while (free := self._free(model, trusted)).size:
-            own, odds = self._left_out(model), self._odds_price(model) if self.classes else 0.0
-            part, looks = self.evidence(model.family).part(model.groups), []
-            hopeless = 2 * self._hopeless
-            for g in free:
-                measured = self.classes or self.folds is not None
-                if not measured and self._without(part, model, g) - model.value > hopeless:
-                    looks.append((np.inf, model))
-                    continue
-                groups, x = model.without(g)
-                trial = self.tune(model.family, groups, x, steps=FEWER_STEPS)
-                clear = self._clear(self._left_out(trial), own)
-                if self.classes and self._odds_price(trial) <= odds:
-                    clear = min(clear, 0.0)
-                looks.append((clear, trial))
-            worst = int(np.argmin([clear for clear, _ in looks]))
-            if looks[worst][0] >= self.rules.clearly:
-                sure = [look for look, _ in looks]
-                return model, dict(zip(model.groups[free].tolist(), sure, strict=True))
-            model = looks[worst][1]
-        return model, {}
-
-    def _left_out(self, model: Model) -> tuple[Array, Array, Array]:
-        """Losses (smaller is better), log densities, and weights of the rows or folds."""
-        solved = self.solved(model)
-        residuals, densities = solved.left_out(self.folds)
-        if self.folds is None:
-            losses = np.abs(residuals).sum(axis=1)
-            if self.shape is not None:
-                losses /= np.sqrt(self.shape if self.shape.ndim == 1 else np.diag(self.shape))
-            return losses, densities, self.weights
-        sizes = np.array([self.weights[rows].sum() for rows in self.folds])
-        if self.score is not None:
-            scores = [-self.score(residuals[rows], rows) for rows in self.folds]
-            return np.array(scores), np.zeros(len(sizes)), sizes
-        errors = [
-            float(self.weights[rows] @ np.abs(residuals[rows]).sum(axis=1)) / size
-            for rows, size in zip(self.folds, sizes, strict=True)
-        ]
-        return np.array(errors), densities / sizes, sizes
-
-    def _clear(self, new: tuple[Array, Array, Array], own: tuple[Array, Array, Array]) -> float:
-        """Standard errors by which ``new`` is worse."""
-        weights = own[2]
-        worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))
-        if self.score is None and weights @ new[0] > (1 + self.rules.tenth) * (weights @ own[0]):
-            worse = max(worse, self.rules.clearly)
-        return worse
-
-    def worth(self, model: Model) -> dict[int, float]:
-        """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
-        found: dict[int, float] = {}
-        part, n_ties = self.evidence(model.family).part(model.groups), len(model.logs)
-        shared = model.paid > n_ties  # one variance for groups that are no copies
-        r = float(np.exp(model.noise))
-        value = part.value(model.variances, r)
-        ties = self._copies(model) if shared else model.ties
-        for tie in range(int(ties.max(initial=-1)) + 1):
-            inside = ties == tie
-            if np.isin(model.groups[inside], self.kept).any():
-                continue
-            v = np.where(inside, 0.0, model.variances)
-            lost = part.value(v, r) - value
-            fewer = self.cost(model.paid - 1, n_ties if shared else n_ties - 1)
-            saved = self.cost(model.paid, n_ties) - fewer
-            if not shared and len(self.X) <= self.rules.walked_rows:
-                rest, logs = np.flatnonzero(~inside), np.delete(model.logs, tie)
-                again = self.tune(
-                    model.family,
-                    model.groups[rest],
-                    np.append(logs, model.noise),
-                    ties=np.unique(ties[rest], return_inverse=True)[1].astype(np.intp),
-                    steps=FEWER_STEPS,
-                )
-                lost = again.value - model.value
-            found.update(dict.fromkeys(model.groups[inside].tolist(), lost - saved))
-        return found
-
-    # -- copies, and the last tuning -------------------------------------------------------------
-
-    def with_copies(self, model: Model) -> Model:
-        """Relatives of the groups, tied to their variance: the same evidence, no price for copies.
-
-        Near copies join unless the price speaks against it, other relatives if it speaks for it.
-        What is kept by decree says nothing of its relatives.
-        """
-        if not len(model.groups):
-            return model
-        alike = self._likeness(model.groups)
-        kept = np.flatnonzero(np.isin(model.groups, self.kept))
-        alike[kept], alike[:, model.groups[kept]] = 0.0, 0.0
-        alike[kept, model.groups[kept]] = 1.0
-        best = model
-        for least in (self.rules.copy, *self.rules.relatives):
-            tied = _tied(alike, model, least)
-            if tied is None or (self.most is not None and len(tied[0]) > self.most):
-                continue
-            trial = self.tune(model.family, tied[0], tied[2], steps=15, ties=tied[1])
-            near = least == self.rules.copy
-            allowed = self.rules.copy_nats if near else -self.rules.relative_nats
-            if trial.price < best.price + allowed:
-                best = trial
-        return best
-
-    def _copies(self, model: Model) -> Index:
-        """Which groups of a model came as copies of each other, where all share a variance."""
-        alike = self._likeness(model.groups)[:, model.groups]
-        for least in (1.0, self.rules.copy, *self.rules.relatives):
-            n_ties, ties = connected_components(alike >= least, directed=False)
-            if n_ties <= model.paid:
-                break
-        return np.asarray(ties, dtype=np.intp)
-
-    def _likeness(self, groups: Index) -> Array:
-        """Largest correlation between the columns of groups and those of all groups."""
-        columns = np.flatnonzero(np.isin(self.labels, groups))
-        alike = absolute_correlations(self.X, self.weights / self.weights.sum(), columns)
-        own = np.searchsorted(np.sort(groups), self.labels[columns])
-        out = np.zeros((len(groups), self.n_groups))
-        np.maximum.at(out, (own[:, None], self.labels[None, :]), alike)
-        return out[np.argsort(np.argsort(groups))]
-
-    def shared(self, model: Model, others: Sequence[Model]) -> Model | None:
-        """One variance for all groups of a model, if that is worth more than one for each."""
-        paid = int(model.ties.max(initial=-1)) + 1
-        if paid < 2:
-            return None
-        same = sorted((m for m in others if m.same_groups(model)), key=lambda m: m.price)
-        families = {m.family.name: m.family for m in [model, *same]}
-        one = np.zeros(len(model.groups), dtype=np.intp)
-        tuned = [
-            self.tune(family, model.groups, ties=one, paid=paid, steps=FEWER_STEPS)
-            for family in list(families.values())[:3]
-        ]
-        best = min(tuned, key=lambda m: m.price)
-        return best if best.price < model.price else None
-
-
-def _in_errors(change: Array, weights: Array) -> float:
-    """A mean change in standard errors."""
-    mean, error = paired(change, weights)
-    return mean / max(error, 1e-300)
-
-
-def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array] | None:
-    """Groups at least so alike to those of the model, the tie of each, and a start."""
-    groups = model.groups
-    members = np.union1d(np.flatnonzero((alike >= least).any(axis=0)), groups)
-    label = np.arange(len(groups))
-    for i in range(len(groups)):
-        for j in range(i):
-            if alike[i, groups[j]] >= least:
-                label[label == label[i]] = label[j]
-    label = np.unique(label, return_inverse=True)[1]
-    ties = label[np.argmax(alike[:, members], axis=0)]
-    n_ties = int(ties.max()) + 1
-    if len(members) == len(groups) and n_ties == len(groups):
-        return None
-    v = np.exp(model.logs)
-    logs = [np.log(v[label == t].sum() / np.sum(ties == t)) for t in range(n_ties)]
-    return members, ties.astype(np.intp), np.append(logs, model.noise)

@@ -1,0 +1,119 @@
+"""The check: what would be lost on left-out rows, and in nats, without each group."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.regression.paired import paired
+from nablasso.search.copies import copies_of
+from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
+    """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
+
+    Without a group, tuned again, the left-out absolute errors or log densities must be worse by
+    ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
+    must rise too, since least squares takes the jump of a label for something to explain.
+    Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
+    beyond measure (infinity).
+    """
+    while (free := few.free(model, trusted)).size:
+        own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
+        part, looks = few.evidence(model.family).part(model.groups), []
+        hopeless = 2 * few.hopeless
+        for g in free:
+            measured = few.classes or few.folds is not None
+            if not measured and few.without(part, model, g) - model.value > hopeless:
+                looks.append((np.inf, model))
+                continue
+            groups, x = model.without(g)
+            trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
+            clear = _clear(few, _left_out(few, trial), own)
+            if few.classes and _odds_price(few, trial) <= odds:
+                clear = min(clear, 0.0)
+            looks.append((clear, trial))
+        worst = int(np.argmin([clear for clear, _ in looks]))
+        if looks[worst][0] >= few.rules.clearly:
+            sure = [look for look, _ in looks]
+            return model, dict(zip(model.groups[free].tolist(), sure, strict=True))
+        model = looks[worst][1]
+    return model, {}
+
+
+def _left_out(few: FewRows, model: Model) -> tuple[Array, Array, Array]:
+    """Losses (smaller is better), log densities, and weights of the rows or folds."""
+    solved = few.solved(model)
+    residuals, densities = solved.left_out(few.folds)
+    if few.folds is None:
+        losses = np.abs(residuals).sum(axis=1)
+        if few.shape is not None:
+            losses /= np.sqrt(few.shape if few.shape.ndim == 1 else np.diag(few.shape))
+        return losses, densities, few.weights
+    sizes = np.array([few.weights[rows].sum() for rows in few.folds])
+    if few.score is not None:
+        scores = [-few.score(residuals[rows], rows) for rows in few.folds]
+        return np.array(scores), np.zeros(len(sizes)), sizes
+    errors = [
+        float(few.weights[rows] @ np.abs(residuals[rows]).sum(axis=1)) / size
+        for rows, size in zip(few.folds, sizes, strict=True)
+    ]
+    return np.array(errors), densities / sizes, sizes
+
+
+def _clear(few: FewRows, new: tuple[Array, Array, Array], own: tuple[Array, Array, Array]) -> float:
+    """Standard errors by which ``new`` is worse."""
+    weights = own[2]
+    worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))
+    if few.score is None and weights @ new[0] > (1 + few.rules.tenth) * (weights @ own[0]):
+        worse = max(worse, few.rules.clearly)
+    return worse
+
+
+def worth(few: FewRows, model: Model) -> dict[int, float]:
+    """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
+    found: dict[int, float] = {}
+    part, n_ties = few.evidence(model.family).part(model.groups), len(model.logs)
+    shared = model.paid > n_ties  # one variance for groups that are no copies
+    r = float(np.exp(model.noise))
+    value = part.value(model.variances, r)
+    ties = copies_of(few, model) if shared else model.ties
+    for tie in range(int(ties.max(initial=-1)) + 1):
+        inside = ties == tie
+        if np.isin(model.groups[inside], few.kept).any():
+            continue
+        v = np.where(inside, 0.0, model.variances)
+        lost = part.value(v, r) - value
+        fewer = few.cost(model.paid - 1, n_ties if shared else n_ties - 1)
+        saved = few.cost(model.paid, n_ties) - fewer
+        if not shared and len(few.X) <= few.rules.walked_rows:
+            rest, logs = np.flatnonzero(~inside), np.delete(model.logs, tie)
+            again = few.tune(
+                model.family,
+                model.groups[rest],
+                np.append(logs, model.noise),
+                ties=np.unique(ties[rest], return_inverse=True)[1].astype(np.intp),
+                steps=FEWER_STEPS,
+            )
+            lost = again.value - model.value
+        found.update(dict.fromkeys(model.groups[inside].tolist(), lost - saved))
+    return found
+
+
+def _odds_price(few: FewRows, model: Model) -> float:
+    """Price of the groups of a model as log-odds."""
+    if not len(model.groups):
+        return 0.0
+    tuned = few.log_odds(model)
+    value = np.inf if tuned is None else sum(one.mode.value for one in tuned)
+    return float(value) + few.cost(model.paid, len(model.logs))
+
+
+def _in_errors(change: Array, weights: Array) -> float:
+    """A mean change in standard errors."""
+    mean, error = paired(change, weights)
+    return mean / max(error, 1e-300)
