@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from nablasso.regression.evidence import FLOOR
 from nablasso.search.assumptions import Assumption, Warp
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
-from nablasso.search.predictor import ROOM, _predictor, predictor_of, with_more_rows
+from nablasso.search.predictor import ROOM, predictor_of
 from tests.search.rows import draw, few_rows
 
 LINEAR, QUADRATIC, GAUSSIAN = FAMILIES[0], FAMILIES[1], FAMILIES[6]
@@ -95,60 +94,3 @@ def test_columns_of_a_wider_table():
     np.testing.assert_allclose(
         predictor.on_columns(columns).values(wide), predictor.values(wide[:, columns])
     )
-
-
-@pytest.mark.parametrize("family", [QUADRATIC, GAUSSIAN], ids=lambda f: f.name)
-def test_the_same_rows_again_give_the_same_function(family):
-    """All rows as landmarks: ``(K W K + r K) u = K W (y - b)`` is solved by the exact fit."""
-    rows = draw(weights=np.linspace(0.5, 1.5, N))
-    decision = decided(rows, family)
-    predictor = predictor_of(decision)
-    block = (rows.X, rows.targets[:, 0], rows.weights)
-    again = with_more_rows(predictor, iter([block]))
-    Z = np.random.default_rng(1).normal(size=(20, D))
-    size = np.ptp(rows.targets)
-    np.testing.assert_allclose(again.values(Z), predictor.values(Z), atol=1e-3 * size)
-
-
-@pytest.mark.parametrize("warp", [None, Warp(1.0, 0.0, 0.01)])
-def test_further_rows_enter_by_landmarks(warp):
-    """``min sum_i w_i (t_i - b - f(x_i))^2 + r |f|^2`` over functions of the first fifty rows."""
-    rows = skewed(150).under(Assumption(warp=warp))
-    few = rows.first(50)
-    model = few.tune(LINEAR if warp else GAUSSIAN, COLUMNS[:2])
-    predictor = _predictor(few, model)
-    assert predictor.noise == pytest.approx(np.exp(model.noise))
-    weights = np.linspace(0.5, 1.5, 150)
-    y = rows.targets[:, 0]
-    parts = [slice(0, 70), slice(70, 71), slice(71, 150)]
-    more = with_more_rows(predictor, ((rows.X[p], y[p], weights[p]) for p in parts))
-
-    t = y if warp is None else warp(y)
-    t = (t - predictor.mean) / predictor.deviation
-    space, columns = predictor.function.space, predictor.function.columns
-    centres = space.X * space.scales
-    gram = space.kernel(centres, centres)
-    S, V = np.linalg.eigh(gram + FLOOR * np.trace(gram) / 50 * np.eye(50))
-    features = space.kernel(rows.X[:, columns] * space.scales, centres) @ V / np.sqrt(S)
-    left = np.vstack(
-        [
-            np.column_stack([features, np.ones(150)]) * np.sqrt(weights)[:, None],
-            np.eye(51)[:50] * np.sqrt(predictor.noise),
-        ]
-    )
-    right = np.concatenate([t * np.sqrt(weights), np.zeros(50)])
-    solution = np.linalg.lstsq(left, right, rcond=None)[0]
-    fitted = features @ solution[:-1] + solution[-1]
-    np.testing.assert_allclose(more.function.values(rows.X), fitted, rtol=1e-5, atol=1e-5)
-    assert more.high == max(predictor.high, y.max())
-    assert np.abs(fitted - predictor.function.values(rows.X)).max() > 1e-2  # rows did something
-
-
-def test_further_rows_move_the_mean_where_nothing_is_selected():
-    rows = draw()
-    decision = decided(rows, groups=COLUMNS[:0])
-    predictor = predictor_of(decision)
-    y = np.array([1.0, 2.0, 6.0])
-    block = (np.zeros((3, D)), y, np.array([2.0, 1.0, 1.0]))
-    more = with_more_rows(predictor, iter([block]))
-    np.testing.assert_allclose(more.values(np.zeros((2, D))), 2.5, rtol=1e-6)

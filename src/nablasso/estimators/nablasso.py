@@ -139,7 +139,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if given.rows is None:
             return
         grown = self._grown(given.X, np.asarray(given.y), given.weights, "auto")
-        self._predictor, joined = predictor_of_all(decision, grown, sample, given.rows)
+        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, self._predictor, given.rows)

@@ -31,7 +31,8 @@ class Predictor:
     """Values, gradients and errors of a fitted function of standardised inputs.
 
     ``residuals`` (n,) are left-out ones in the units of ``function``, ``left_out`` the predictions
-    in those of the target, ``observed``; ``low`` and ``high`` bound the targets seen.
+    in those of the target, ``observed``; ``low`` and ``high`` bound the targets seen, ``noise`` is
+    that of the model, over the variance of its kernel.
     """
 
     function: Function
@@ -43,6 +44,7 @@ class Predictor:
     observed: Array
     low: float
     high: float
+    noise: float
     warp: Warp | None = None
 
     def values(self, Z: Array) -> Array:
@@ -112,6 +114,7 @@ def _predictor(few: FewRows, model: Model) -> Predictor:
         y,
         float(y.min()),
         float(y.max()),
+        float(np.exp(model.noise)),
         few.assumption.warp,
     )
     left_out = made._back(mean + deviation * (few.Y[:, 0] - residuals))

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.paired import paired
-from nablasso.search.decide import Decision
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import Predictor
 from nablasso.search.rules import Rules
@@ -34,6 +33,7 @@ Index = NDArray[np.intp]
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)
 BLOCK = 4096
+FLOOR = 1e-9  # of the mean diagonal, added to it
 
 
 @dataclass(frozen=True)
@@ -135,28 +135,28 @@ class Odds:
 
 
 def predictor_of_all(
-    decision: Decision, terms: Grown | None, sample: Predictor, rows: AllRows
+    rules: Rules, terms: Grown | None, sample: Predictor, rows: AllRows
 ) -> tuple[TermsAndLandmarks, Index]:
     """What predicts from all rows, and the columns that only the sample found and that join.
 
-    ``sample`` predicts from the decision's rows alone, as a function of all columns.
+    ``sample`` predicts from the rows searched alone, as a function of all columns.
     """
     base = float(rows.weights @ rows.y / rows.weights.sum()) if terms is None else terms
     function = sample.function
     extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
-    fresh, clearly = rows.fresh, decision.few.rules.clearly
+    fresh, clearly = rows.fresh, rules.clearly
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
     plain = _predicted(base, rows.raw(Z))
     other = sample.values(Z) + rows.shift
     joins = terms is None or _explains(y - plain, other - plain, weights, clearly)
     landmarks = None
     if len(function.columns) and (joins or not len(extra)):
-        tried = _landmarks(decision, base, function, rows, rows.others)
+        tried = _landmarks(sample, base, rows, rows.others)
         gain = paired((y - plain) ** 2 - (y - plain - tried.values(Z)) ** 2, weights)
         landmarks = tried if terms is None or gain.mean > clearly * gain.error else None
     left_out = plain if landmarks is None else plain + landmarks.values(Z)
     if landmarks is not None:  # what fresh rows agreed to is fitted on them too
-        landmarks = _landmarks(decision, base, function, rows, np.arange(len(rows.y)))
+        landmarks = _landmarks(sample, base, rows, np.arange(len(rows.y)))
     p = weights / weights.sum()
     made = TermsAndLandmarks(base, landmarks, rows.centre, rows.scale, y - left_out, p, left_out, y)
     return made, extra if joins else extra[:0]
@@ -193,27 +193,30 @@ def _explains(e: Array, g: Array, weights: Array, clearly: float) -> bool:
     return a > 0 and gain.mean > clearly * gain.error
 
 
-def _landmarks(
-    decision: Decision, terms: Grown | float, function: Function, rows: AllRows, used: Index
-) -> Function:
-    """The sample's kernel on what the terms leave over at some rows."""
-    space, columns = function.space, function.columns
+def _landmarks(sample: Predictor, terms: Grown | float, rows: AllRows, used: Index) -> Function:
+    """The sample's kernel on what the terms leave over at some rows.
+
+    Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
+    """
+    space, columns = sample.function.space, sample.function.columns
     assert isinstance(space, RepresenterSpace)
     wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
     more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
     X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
     centres = RepresenterSpace(space.kernel, X, space.scales)
     m = len(X)
+    gram = centres.gram.copy()
+    gram.flat[:: m + 1] += FLOOR * float(np.trace(gram)) / m
+    L = cholesky(gram, lower=True)
     G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
     for start in range(0, len(used), BLOCK):
         part = used[start : start + BLOCK]
         Z, w = rows.standardised(part), rows.weights[part]
-        K = space.kernel(Z[:, columns] * space.scales, X * space.scales)
-        K = np.column_stack([K, np.ones(len(K))])
-        G += K.T @ (w[:, None] * K)
-        c += K.T @ (w * (rows.y[part] - _predicted(terms, rows.raw(Z))))
-    ridge = np.zeros_like(G)
-    ridge[:m, :m] = float(np.exp(decision.model.noise)) * centres.gram
-    ridge.flat[:: m + 2] += 1e-9 * float(np.trace(G)) / (m + 1)
-    u = cho_solve(cho_factor(G + ridge), c)
-    return Function(float(u[m]), columns, centres, u[:m])
+        K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
+        features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
+        G += (features * w) @ features.T
+        c += features @ (w * (rows.y[part] - _predicted(terms, rows.raw(Z))))
+    G.flat[: m * (m + 1) : m + 2] += sample.noise
+    solution = solve(G, c, assume_a="pos")
+    u = solve_triangular(L, solution[:m], lower=True, trans="T")
+    return Function(float(solution[m]), columns, centres, u)

@@ -1,0 +1,125 @@
+"""Terms on all rows and a sample's kernel as one predictor."""
+
+import numpy as np
+import pytest
+
+from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.regression.evidence import FLOOR
+from nablasso.search.families import FAMILIES
+from nablasso.search.grown import grow
+from nablasso.search.predictor import _predictor
+from nablasso.search.rules import Rules
+from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
+from nablasso.streaming.sources import Arrays
+from tests.search.rows import few_rows
+
+GAUSSIAN = FAMILIES[6]
+N, N_SEARCHED, N_FRESH, D = 200, 60, 50, 4
+
+
+def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    y = f(X) + 0.1 * rng.normal(size=N)
+    rows = AllRows(
+        Z=X,
+        y=y,
+        weights=np.linspace(0.5, 1.5, N),
+        columns=np.arange(D),
+        centre=np.zeros(D),
+        scale=np.ones(D),
+        n_searched=N_SEARCHED,
+        n_fresh=N_FRESH,
+    )
+    few = few_rows(X[:N_SEARCHED], y[:N_SEARCHED])
+    return rows, _predictor(few, few.tune(GAUSSIAN, np.array([0, 1])))
+
+
+def test_without_terms_it_is_ridge_regression_on_landmarks():
+    """``min sum_i w_i (y_i - b - f(x_i))^2 + r |f|^2`` over functions of the landmarks."""
+    rows, sample = drawn()
+    made, joined = predictor_of_all(Rules(), None, sample, rows)
+    assert joined.tolist() == [0, 1]
+    space = made.landmarks.space
+    Z = rows.Z[:, [0, 1]] * space.scales
+    centres = space.X * space.scales
+    gram = space.kernel(centres, centres)
+    m = len(centres)
+    S, V = np.linalg.eigh(gram + FLOOR * np.trace(gram) / m * np.eye(m))
+    features = space.kernel(Z, centres) @ V / np.sqrt(S)
+    root = np.sqrt(rows.weights)[:, None]
+    left = np.vstack(
+        [np.column_stack([features, np.ones(N)]) * root, np.eye(m + 1)[:m] * np.sqrt(sample.noise)]
+    )
+    mean = np.average(rows.y, weights=rows.weights)
+    right = np.concatenate([(rows.y - mean) * root[:, 0], np.zeros(m)])
+    solution = np.linalg.lstsq(left, right, rcond=None)[0]
+    fitted = mean + features @ solution[:-1] + solution[-1]
+    np.testing.assert_allclose(made.values(rows.Z), fitted, atol=1e-5)
+
+
+def test_left_out_rows_are_fresh_ones():
+    rows, sample = drawn()
+    made, _ = predictor_of_all(Rules(), None, sample, rows)
+    np.testing.assert_array_equal(made.observed, rows.y[rows.fresh])
+    np.testing.assert_allclose(made.residuals, made.observed - made.left_out)
+    assert np.abs(made.left_out - made.values(rows.Z[rows.fresh])).max() > 1e-4  # not fitted on
+
+
+def test_gradients_of_terms_and_landmarks():
+    rows, sample = drawn(f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2])
+    grown = grow(Arrays(rows.Z, rows.y, rows.weights))
+    made, _ = predictor_of_all(Rules(), grown, sample, rows)
+    Z, step = rows.Z[:20], 1e-4
+    moved = step * np.eye(D)
+    quotients = [(made.values(Z + h) - made.values(Z - h)) / (2 * step) for h in moved]
+    np.testing.assert_allclose(
+        np.median(np.abs(made.gradients(Z) - np.column_stack(quotients))), 0.0, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(("signal", "expected"), [(1.0, [0, 1]), (0.0, [])])
+def test_columns_of_the_sample_join_where_fresh_rows_agree(signal, expected):
+    rows, sample = drawn(f=lambda X: signal * np.sin(2 * X[:, 0]) * X[:, 1])
+    nothing = grow(Arrays(rows.Z, np.random.default_rng(1).permutation(rows.y)))
+    assert nothing.columns == ()
+    _, joined = predictor_of_all(Rules(), nothing, sample, rows)
+    assert joined.tolist() == expected
+
+
+def test_odds_are_those_that_fresh_rows_prefer():
+    rows, sample = drawn()
+    labels = np.where(rows.y > 0, 1.0, -1.0)
+    nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), "label")
+    odds, joined = odds_of_all(Rules(), nothing, sample.function, rows, labels)
+    assert odds.sample is not None
+    assert joined.tolist() == [0, 1]
+    turned, joined = odds_of_all(Rules(), nothing, sample.function, rows, -labels)
+    assert turned.sample is None
+    assert joined.tolist() == []
+
+
+def four_way(n, seed=0):
+    """A ridge of four columns, of which terms of three see little, and a weak column."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    f = np.sin(1.2 * X[:, :4].sum(axis=1)) + 0.15 * X[:, 5]
+    return X, f + 0.3 * rng.normal(size=n), f
+
+
+@pytest.mark.slow
+def test_high_orders_come_from_the_sample_and_weak_columns_from_all_rows():
+    X, y, f = four_way(4000)
+    model = NablassoRegressor().fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1, 2, 3, 5]
+    assert np.corrcoef(model.predict(X), f)[0, 1] > 0.95
+
+
+def test_classes_with_more_rows_than_a_factor_holds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400) > 0).astype(int)
+    model = NablassoClassifier(rules=Rules(few_rows=120)).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1]
+    assert model.score(X, y) > 0.78
+    assert model.n_rows_searched_ == 400
