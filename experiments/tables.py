@@ -362,7 +362,9 @@ def psd_densities(printed: Mapping[str, str]) -> Callable[[Rows], list[Line]]:
         found = []
         for model in distinct(rows, "model"):
             part = where(rows, model=model)
-            words = f"{mean(part, 'held_out', 4)} ({np.std(column(part, 'held_out'), ddof=1):.2g})"
+            words = mean(part, "held_out", 4)
+            if len(part) > 1:
+                words += f" ({np.std(column(part, 'held_out'), ddof=1):.2g})"
             mass = float(np.mean(column(part, "mass")))
             if abs(mass - 1) > IMPROPER:
                 words += f"; integral of abs(f) {mass:.3g}, with that {mean(part, 'proper', 4)}"
@@ -383,7 +385,7 @@ def psd_solvers(rows: Rows) -> list[Line]:
         words = {}
         for method in distinct(where(rows, task=task, model=model), "method"):
             part = where(rows, task=task, model=model, method=method)
-            far = max(float(row["objective"]) - float(row["optimum"]) for row in part)
+            far = max(abs(float(row["objective"]) - float(row["optimum"])) for row in part)
             steps, seconds = mean(part, "iterations"), mean(part, "seconds", 2)
             words[method] = cell(f"{steps} steps, {seconds} s, within {far:.0e}", part)
         paper = next(name for name in words if name != "auto")
