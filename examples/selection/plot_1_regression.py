@@ -27,12 +27,12 @@ print(model.summary())
 # %%
 # The strength of a variable is the norm of the partial derivative of the fitted function: how
 # many deviations the target moves per deviation of the column, on average. It is exactly zero
-# for what is left out. The second column is the share of the folds that rank the variable among
-# the first.
+# for what is left out. The second column is the evidence: what leaving the variable out would cost,
+# in nats (3 are odds of about 20 to 1).
 strengths = pd.DataFrame(
     {
         "strength": model.feature_importances_,
-        "share of folds": model.selection_frequencies_,
+        "evidence": model.evidence_,
         "matters": data.support,
     },
     index=data.feature_names,

@@ -205,9 +205,10 @@ _SECTIONS = {
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
             (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
         n_rows_searched_ : int
-            Rows that the search was tuned on, at most 1000.
+            Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of one's own or
+            a wide table leave the decision to the first 600.
         family_ : str
-            The family of functions that won.
+            The family of functions that won; ``"terms"`` where more rows than 650 were searched.
         assumptions_ : list of str
             What was found about noise and target and taken into account: heavy tails, uneven or
             serial noise, a skewed target.
@@ -297,7 +298,7 @@ _SECTIONS = {
     "psd_metric": """
         metric : None, "adaptive" or "evidence", default=None (MultiQuantileRegressorCV: "evidence")
             ``"adaptive"`` first finds out which columns matter and how much
-            (:mod:`nablasso.metric`), and the kernel sees them in that metric. ``"evidence"`` drops
+            (:mod:`nablasso.search.decide`), and the kernel sees them in that metric. ``"evidence"`` drops
             no column: it gives each the scale of largest evidence of a Gaussian process.
         feature_groups : lists of columns, mapping or labels, optional
             With a metric: columns that are selected, or scaled, together.

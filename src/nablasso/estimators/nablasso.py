@@ -1,4 +1,4 @@
-"""One call that finds the variables: adaptive metric, automatic tuning, error control."""
+"""One call that finds the variables: propose, price, check; then predict and certify."""
 
 from __future__ import annotations
 
