@@ -301,7 +301,7 @@ def hkl_figure_8(rows: Rows) -> list[Line]:
                 own = where(part, method=method)
                 value = median(own, "relative_error")
                 if method.startswith(("HKL", DEFAULT)):
-                    value = f"exact {_share(own, 'exact')}; {value}"
+                    value = f"exact {sum(row['exact'] == 'True' for row in own)} of {len(own)}; error {value}"
                 low = method.startswith("HKL") and "+" not in method
                 rivals = ("L2", "greedy", "MKL", "generalised lasso")
                 high = method.startswith(rivals)
@@ -388,8 +388,10 @@ def psd_solvers(rows: Rows) -> list[Line]:
             far = max(abs(float(row["objective"]) - float(row["optimum"])) for row in part)
             steps, seconds = mean(part, "iterations"), mean(part, "seconds", 2)
             words[method] = cell(f"{steps} steps, {seconds} s, within {far:.0e}", part)
-        paper = next(name for name in words if name != "auto")
-        found.append(Line(f"{task}, {model}: {paper}", "", words[paper], words["auto"]))
+        paper = next((name for name in words if name != "auto"), "")
+        found.append(
+            Line(f"{task}, {model}: {paper}", "", words.get(paper, ""), words.get("auto", ""))
+        )
     return found
 
 

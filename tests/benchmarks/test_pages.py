@@ -88,6 +88,6 @@ def test_the_pages_are_written_from_the_stored_rows(tmp_path):
     for reader in ("Statistician", "engineer", "Symbolic", "Geneticist", "Simulation"):
         assert reader in text
     assert "| nablasso |" in text
-    assert "[sgl_table_1](../experiments/results/sgl_table_1.md)" in text
+    assert "[sgl_figure_2](../experiments/results/sgl_figure_2.md)" in text
     assert "results/selection.runs.jsonl" in text
     assert (tmp_path / "results" / "statistician.png").stat().st_size > 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -21,29 +22,28 @@ def test_the_stored_pages_are_made_from_the_stored_rows():
 
 
 def test_a_changed_row_changes_the_pages(tmp_path):
-    names = ("sgl_table_1.csv", "psd_crossings.csv")
-    for name in names:
-        shutil.copy(RESULTS / name, tmp_path)
+    path = tmp_path / "denovas_safe_filter.csv"
+    shutil.copy(RESULTS / path.name, path)
+    shutil.copy(RESULTS / "sgl_figure_2.csv", tmp_path)
     before = pages(tmp_path)
-    path = tmp_path / "psd_crossings.csv"
-    lines = path.read_text("utf-8").split("\n")
-    lines[1] = lines[1].replace("joint,0.0,", "joint,0.5,")
-    path.write_text("\n".join(lines), "utf-8")
+    text = path.read_text("utf-8")
+    changed, count = re.subn(r'^(200,\d+,"[^"]*Theorem 11",[^,]*),1,', r"\1,0,", text, flags=re.M)
+    assert count == 20
+    path.write_text(changed, "utf-8")
     after = pages(tmp_path)
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {"README.md", "psd.md"}
-    assert "Crossings in 0 of 50 draws" in before["README.md"]
-    assert "Crossings in 1 of 50 draws" in after["README.md"]
-    assert "**not reproduced**: Crossings" in after["README.md"]
+    assert {name for name in before if before[name] != after[name]} == {"README.md", "denovas.md"}
+    assert "are in 100 % of 20 draws" in before["README.md"]
+    assert "are in 0 % of 20 draws" in after["README.md"]
     write_pages(tmp_path)
     assert (tmp_path / "README.md").read_text("utf-8") == after["README.md"]
 
 
 def test_pages_refuse_stale_rows(tmp_path):
-    text = (RESULTS / "psd_crossings.csv").read_text("utf-8")
-    settings = text.split("\n")[1].rsplit(",", 1)[1]
-    (tmp_path / "psd_crossings.csv").write_text(text.replace(settings, "0123456789", 1), "utf-8")
-    with pytest.raises(InvalidDataError, match=r"1 of 100 rows .* 0 joint"):
+    text = (RESULTS / "denovas_safe_filter.csv").read_text("utf-8")
+    settings = text.split("\n")[1].rsplit(",", 1)[1].strip()
+    stale = tmp_path / "denovas_safe_filter.csv"
+    stale.write_text(text.replace(settings, "0123456789", 1), "utf-8")
+    with pytest.raises(InvalidDataError, match=r"1 of 160 rows"):
         pages(tmp_path)
 
 
