@@ -19,6 +19,8 @@ from nablasso.kernels import Polynomial
 QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "3", "--cv", "2")
 FITTED = []
 
+VERSION = nablasso.__version__
+
 
 @pytest.fixture
 def mixed(table):
@@ -202,7 +204,7 @@ def test_a_model_of_another_version_is_said_to_be_one(run, saved, mixed, write, 
     monkeypatch.setattr(nablasso, "__version__", "9.9.9")
     outcome = run("predict", saved, write(mixed.to_csv(index=False), "new.csv"))
     assert outcome.code == 0
-    assert "was saved by nablasso 0.1.0; this is 9.9.9" in outcome.message
+    assert f"was saved by nablasso {VERSION}; this is 9.9.9" in outcome.message
 
 
 @pytest.mark.parametrize("option", ["--save", "--report"])

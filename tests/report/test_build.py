@@ -87,7 +87,7 @@ def test_the_path_and_the_certificate_are_told(report, model):
     facts = dict(report.certificate.facts)
     assert facts["kernel"] == repr(model.kernel_)
     assert facts["duality gap"] == f"{model.dual_gap_:.1e}"
-    assert report.trials.rows[0][0] == "best"
+    assert report.trials.rows[0][0] == "chosen"
     assert len(report.trials.rows) == len(model.tried_)
 
 

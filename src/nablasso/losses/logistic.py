@@ -39,14 +39,20 @@ class Logistic(Loss):
         return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)
 
     def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y."""
+        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y.
+
+        Newton's steps as long as they halve, for they may jump to and fro; else bisection.
+        """
         low, high = np.minimum(z, z + step * y), np.maximum(z, z + step * y)
         x = (low + high) / 2
+        moved = high - low
         for _ in range(STEPS):
             here = x - z + step * self.gradient(y, x)
             low, high = np.where(here < 0, x, low), np.where(here < 0, high, x)
             new = x - here / (1 + step * self.curvature(y, x))
-            new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
+            good = (new >= low) & (new <= high) & (np.abs(new - x) <= moved / 2)
+            new = np.where(good, new, (low + high) / 2)
+            moved = np.abs(new - x)
             done = np.abs(new - x) <= 2 * np.finfo(float).eps * np.abs(x)
             x = new
             if done.all():
