@@ -299,7 +299,8 @@ _SECTIONS = {
         metric : None, "adaptive" or "evidence", default=None (MultiQuantileRegressorCV: "evidence")
             ``"adaptive"`` first finds out which columns matter and how much
             (:mod:`nablasso.search.decide`), and the kernel sees them in that metric.
-            ``"evidence"`` drops no column: it gives each the scale of largest evidence of a Gaussian process.
+            ``"evidence"`` drops no column: it gives each the scale of largest evidence of a
+            Gaussian process.
         feature_groups : lists of columns, mapping or labels, optional
             With a metric: columns that are selected, or scaled, together.
         always_keep : columns, optional

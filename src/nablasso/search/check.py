@@ -18,7 +18,7 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
 
     Without a group, tuned again, the left-out absolute errors or log densities must be worse by
     ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
-    must rise too, since least squares takes the jump of a label for something to explain.
+    must not clearly fall, since least squares takes the jump of a label for something to explain.
     Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
     beyond measure (infinity).
     """
@@ -34,7 +34,7 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
             groups, x = model.without(g)
             trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
             clear = _clear(few, _left_out(few, trial), own)
-            if few.classes and _odds_price(few, trial) <= odds:
+            if few.classes and _odds_price(few, trial) < odds - few.rules.copy_nats:
                 clear = min(clear, 0.0)
             looks.append((clear, trial))
         worst = int(np.argmin([clear for clear, _ in looks]))
