@@ -57,6 +57,8 @@ PRODUCTS = 4000  # functions that products are screened of at most
 WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
 RISEN = 1.0  # nats by which the screen must think better of a term that was refused
 SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
+CALM = 1e-2  # change of the loss a row below which a term on trial is judged
+STRIDE = 1.0  # change of a curved loss's predictor in one step at most: a factor of e of a mean
 CLUSTERS = 4096  # of consecutive rows at most
 
 
@@ -292,10 +294,32 @@ class Growth:
         """The model of the sums becomes the state; which bases are to grow."""
         self.variance = dict(model.variance)
         self.effective = model.effective
-        old = {t: model.design.degrees[model.design.terms.index(t)] for t in self.variance}
-        design = Design(tuple(old), tuple(old.values()))
-        self.state = replace(self.state, design=design, coefficients=model.w.copy())
+        degrees = {t: model.design.degrees[model.design.terms.index(t)] for t in self.variance}
+        design = Design(tuple(degrees), tuple(degrees.values()))
+        old, self.state = (
+            self.state,
+            replace(self.state, design=design, coefficients=model.w.copy()),
+        )
+        if self.state.response.name in ("counts", "labels"):
+            self.shorten(old)
         return self.grown(model)
+
+    def shorten(self, old: State) -> None:
+        """Newton's step on a curved loss, no longer than its quadratic model is to be trusted."""
+        common = {
+            t: d
+            for t, d in zip(old.design.terms, old.design.degrees, strict=True)
+            if t in self.state.design.at
+        }
+        at = np.concatenate([[0], *(old.design.at[t] for t in common)]).astype(int)
+        design = Design(tuple(common), tuple(common.values()))
+        kept = replace(old, design=design, coefficients=old.coefficients[at])
+        full = self.state.coefficients
+        step = full - kept.refined(self.state.design).coefficients
+        self.state = replace(self.state, coefficients=step)
+        far = float(np.abs(self.sample_predictor()).max())
+        share = min(1.0, STRIDE / max(far, 1e-300))
+        self.state = replace(self.state, coefficients=full - (1 - share) * step)
 
     def run(self) -> Posterior:
         """The search."""
@@ -310,7 +334,8 @@ class Growth:
             ranked, residual = self.screened()
             again = self.judge(residual, silent)
             loss = float(residual["loss"] / residual["rows"])
-            settled = self.state.response.least_squares or abs(loss - before) < SETTLED
+            moved = 0.0 if self.state.response.least_squares else abs(loss - before)
+            settled = moved < SETTLED
             before = loss
             shortlist = self.shortlist(ranked)
             if not shortlist and not again and self.look_at_triples:
@@ -320,19 +345,23 @@ class Growth:
             if idle and (silent or not self.variance) and settled:
                 break
             model = self.sums(shortlist)
-            silent = not self.round(model, shortlist) and not again
+            silent = not self.round(model, shortlist, moved < CALM) and not again
             for t in shortlist:
                 self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
             if self.progress is not None:
                 self.progress(f"round {number + 1}: {len(self.variance)} terms")
         return model or self.sums(())
 
-    def round(self, model: Posterior, shortlist: Sequence[Term]) -> bool:
-        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed."""
+    def round(self, model: Posterior, shortlist: Sequence[Term], calm: bool) -> bool:
+        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed.
+
+        A term on trial is judged when the predictor is calm: on a curved loss that takes steps.
+        """
         model.tune(4)
         came, plain = self.entered(model, shortlist)
-        last, self.trial = self.trial, None
-        if not came and self.misses < self.rules.trials:
+        last = self.trial if calm else None
+        self.trial = None if calm else self.trial
+        if not came and self.trial is None and self.misses < self.rules.trials:
             doubtful = {
                 t: x
                 for t, x in plain.items()

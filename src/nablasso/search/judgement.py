@@ -119,7 +119,11 @@ def student_gain(sizes: Array) -> float:
 def judged(before: Judgement, residual: Sums, rules: Rules) -> tuple[Judgement, bool]:
     """The judgement after a look at residuals, and whether the loss changed."""
     response = before.response
-    if response.name in ("counts", "labels"):
+    if response.name == "counts":
+        above, scale = residual["excess"]
+        excess = max(float(above / max(scale, 1e-300)), 0.0)
+        return replace(before, response=replace(response, excess=excess)), False
+    if response.name == "labels":
         return before, False
     heavy = student_gain(residual["sizes"])
     if heavy < rules.tails + np.log(float(residual["rows"])) / float(residual["rows"]):

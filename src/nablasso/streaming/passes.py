@@ -305,6 +305,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
         "weight": np.array(a @ work.weight[own]),
         "loss": np.array(a @ work.loss[own]),
         "rows": np.array(a.sum()),
+        "excess": state.response.moments(target[own], eta[own]) @ a,
         "lagged": np.array(lagged),
         "sizes": np.bincount(cell, weights=a, minlength=2 * SIZES * CELLS + 1),
         "smear": np.array(a @ np.exp(np.clip(state.response.scale * r[own], -30, 30)))

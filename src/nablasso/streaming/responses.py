@@ -8,7 +8,7 @@ solves ``sum v (g / v - delta)^2``. Targets and predictors are in units of the r
 |---|---|---|---|
 | squares | r^2 / 2 | r | 1 |
 | bounded | Huber's, then Tukey's | w(r) r | w(r) |
-| counts | m - y eta, m = exp(eta) | y - m | m |
+| counts | negative binomial, m = exp(eta) | (y - m) / (1 + k m) | m / (1 + k m) |
 | labels | log(1 + exp(eta)) - y eta | y - m | m (1 - m) |
 
 ``squares`` and ``bounded`` may look at ``log y`` (``log=True``) where y is positive and skewed.
@@ -43,7 +43,9 @@ class Response:
     """A loss, and the units of its target.
 
     ``centre`` and ``scale`` are those of y (of log y with ``log``); ``deviation`` is the noise's in
-    these units, for the bounded losses; ``positive`` is the class that a label counts as one.
+    these units, for the bounded losses; ``positive`` is the class that a label counts as one;
+    ``excess`` is ``k`` of counts: their variance is ``m + k m^2``, and what no term explains yet is
+    no outlier.
     """
 
     name: Literal["squares", "huber", "tukey", "counts", "labels"]
@@ -52,6 +54,7 @@ class Response:
     log: bool = False
     deviation: float = 1.0
     positive: float = 1.0
+    excess: float = 0.0
 
     @property
     def least_squares(self) -> bool:
@@ -76,7 +79,9 @@ class Response:
         if self.name == "counts":
             eta = np.minimum(eta, STEEP)
             mean = np.exp(eta)
-            return Work(t - mean, mean, mean - t * eta)
+            spread = 1 + self.excess * mean
+            loss = np.log(spread) / self.excess if self.excess > 0 else mean
+            return Work((t - mean) / spread, mean / spread, loss + t * np.log(spread) - t * eta)
         if self.name == "labels":
             mean = 1 / (1 + np.exp(-np.clip(eta, -STEEP, STEEP)))
             loss = np.logaddexp(0.0, eta) - t * eta
@@ -92,6 +97,14 @@ class Response:
             inside = np.maximum(1 - (size / TUKEY) ** 2, 0.0)
             w, loss = inside**2, TUKEY**2 / 6 * (1 - inside**3)
         return Work(w * r, w, loss * self.deviation**2)
+
+    def moments(self, t: Array, eta: Array) -> Array:
+        """Rows' parts of the excess of counts: what it explains of their variance, over m^2."""
+        if self.name != "counts":
+            return np.zeros((2, len(t)))
+        mean = np.exp(np.minimum(eta, STEEP))
+        weight = 1 / (1 + self.excess * mean) ** 2
+        return np.stack([weight * ((t - mean) ** 2 - mean), weight * mean**2])
 
     def log_volume(self, y: Array) -> float:
         """Log of how much the units stretch y: what compares densities of different targets."""
