@@ -206,6 +206,30 @@ def test_the_order_of_rows_and_columns_does_not_matter():
     np.testing.assert_array_equal(model.predict(X[:, columns]), fitted().predict(X))
 
 
+@pytest.mark.parametrize("key", ["target", "column"])
+def test_sorted_rows_give_the_answer_of_shuffled_ones(key):
+    X, y = problem()
+    order = np.argsort(y if key == "target" else X[:, 0])
+    model = regressor().fit(X[order], y[order])
+    np.testing.assert_array_equal(model.support_, fitted().support_)
+    np.testing.assert_array_equal(model.predict(X), fitted().predict(X))
+    assert model.assumptions_ == []
+
+
+def test_rows_in_time_are_noticed_unless_their_order_is_said_to_mean_nothing():
+    rng = np.random.default_rng(1)
+    drawn = rng.normal(size=(150, 5))
+    for i in range(1, 150):
+        drawn[i] = 0.9 * drawn[i - 1] + np.sqrt(1 - 0.81) * drawn[i]
+    X, noise = drawn[:, :4], drawn[:, 4]
+    y = X[:, 0] + noise
+    model = regressor("linear").fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0]
+    assert any("serially correlated" in sentence for sentence in model.assumptions_)
+    assert "serially correlated" in model.summary()
+    assert regressor("linear", time=False).fit(X, y).assumptions_ == []
+
+
 def test_weights_are_copies():
     X, y = problem()
     weights = np.ones(N)
