@@ -205,8 +205,8 @@ _SECTIONS = {
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
             (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
         n_rows_searched_ : int
-            Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of one's
-            own or a wide table leave the decision to the first 600.
+            Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
+            one's own or a wide table leave the decision to the first 600.
         family_ : str
             The family of functions that won; ``"terms"`` where more rows than 650 were searched.
         assumptions_ : list of str
