@@ -54,7 +54,7 @@ _DERIVATIVES = (
         figures.strip("tau", "nu", "choice", "selected"),
         settings={
             **two_steps.SETTINGS,
-            **named(denovas, "TAUS_3", "MATCHED_TAU", "NOISE_3", "KERNEL_3"),
+            **named(denovas, "TAUS_3", "MATCHED_TAU", "NOISE_3", "KERNEL_3", "TOL_3"),
         },
     ),
     Experiment(

@@ -45,6 +45,7 @@ def test_twins_are_correlated():
     assert abs(correlation[0, 2]) < 0.03
 
 
+@pytest.mark.slow
 def test_protocol_has_a_row_per_way_and_beats_the_mean():
     no_default = {("E1", "30", "0", DEFAULT)}
     tasks = protocol(repeats=1, problems=("E1",), n_train=(30,), done=no_default)
