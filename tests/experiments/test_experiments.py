@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from experiments.denovas import MATCHED_TAU, RATES, figure_3, safe_filter
 from experiments.nvsd import (
