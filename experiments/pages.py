@@ -50,8 +50,8 @@ default call. Every number on these pages is made from the stored rows by `pytho
 --pages`; a row says its seconds, solver, iterations, largest relative gap, status, version and a
 hash of its settings, and rows of other settings than today's are refused.
 
-* *the paper's method*: its objective and its protocol, solved to a relative gap of 1e-5 by our
-  solver unless the line names another;
+* *the paper's method*: its objective and its protocol, solved by our solver unless the line names
+  another (the derivative penalties to a gap of 1e-7 of what there is to gain);
 * *the library's default*: the default call and nothing else;
 * *draws*: the paper's / ours; ours is the range over the cells of the table;
 * *converged*: the share of rows that reached their tolerance;

@@ -329,16 +329,16 @@ def nvsd_tolerance(rows: Rows) -> str:
     """How much the columns that validation chooses depend on the gap."""
     selected: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
-        share, gap = row["method"].split(", ")
+        share, unit = row["method"].split(", ")
         place = (row["problem"], row["n"], row["draw"], share)
-        selected.setdefault(place, {})[gap] = f"{row['n_selected']} {row['rmse']}"
+        selected.setdefault(place, {})[unit] = f"{row['n_selected']} {row['rmse']}"
     pairs = [found for found in selected.values() if len(found) > 1]
     moved = sum(len(set(found.values())) > 1 for found in pairs)
     errors = medians(rows, "method", "tanimoto")
     words = ", ".join(f"{method}: {error:.2f}" for method, error in errors.items())
     return (
-        f"Between a gap of 1e-5 and one of 1e-9 the choice changes in {moved} of {len(pairs)} "
-        f"problems; median Tanimoto distance {words}."
+        f"Between a gap of 1e-5 of zero's objective and 1e-7 of the gain the choice changes in "
+        f"{moved} of {len(pairs)} problems; median Tanimoto distance {words}."
     )
 
 

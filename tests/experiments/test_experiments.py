@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from experiments.denovas import MATCHED_TAU, RATES, figure_3, safe_filter
 from experiments.nvsd import (
@@ -45,6 +46,7 @@ def test_twins_are_correlated():
     assert abs(correlation[0, 2]) < 0.03
 
 
+@pytest.mark.slow
 def test_protocol_has_a_row_per_way_and_beats_the_mean():
     no_default = {("E1", "30", "0", DEFAULT)}
     tasks = protocol(repeats=1, problems=("E1",), n_train=(30,), done=no_default)
