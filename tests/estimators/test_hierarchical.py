@@ -21,7 +21,7 @@ from nablasso import (
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline
 from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
-from nablasso.hierarchy.newton import Solved
+from nablasso.hierarchy.solvers import Solved
 from nablasso.losses import Huber
 from nablasso.progress import reporting
 
@@ -281,7 +281,7 @@ def test_a_column_always_kept_is_in_the_function(kind):
 
 
 def test_a_solver_out_of_digits_is_not_told_to_take_more_steps(monkeypatch):
-    monkeypatch.setattr("nablasso.hierarchy.newton._line_search", lambda *_: None)
+    monkeypatch.setattr("nablasso.hierarchy.solvers._line_search", lambda *_: None)
     monkeypatch.setattr(
         "nablasso.hierarchy.solvers.alternating",
         lambda problem, x, *_: Solved(problem.evaluate(x), 1, False, stalled=True),

@@ -5,10 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import Grid, Hermite, Polynomial, Spline, Whitened, hull_of, largest
-from nablasso.hierarchy.largest import largest_outside
-from nablasso.hierarchy.missing import missing_nodes
-from nablasso.hierarchy.sums import Scaled, summed_sources
+from nablasso.hierarchy import Grid, Hermite, Polynomial, Spline, Whitened, bounds, hull_of
+from nablasso.hierarchy.bounds import Scaled, largest_outside, missing_nodes, summed_sources
 
 HULL = {(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2),)}
 
@@ -153,12 +151,12 @@ def test_violators_are_kept_where_the_sum_is_the_smaller_bound(monkeypatch):
 def test_the_limit_limits_the_work_and_only_reported_nodes_are_built(monkeypatch):
     grid, dual = setting(Hermite(3), p=40, beta=1.1)
     built = []
-    node = largest._Search.node
+    node = bounds._Search.node
     monkeypatch.setattr(
-        largest._Search, "node", lambda self, row: built.append(len(row)) or node(self, row)
+        bounds._Search, "node", lambda self, row: built.append(len(row)) or node(self, row)
     )
     found = largest_outside(grid, {()}, dual, 1e-12, 1e8)
-    assert len(found.violators) == largest.KEPT
+    assert len(found.violators) == bounds.KEPT
     assert len(built) < 3000
     values = [grid.size(v, dual) / grid.weight(v) ** 2 for v in found.violators]
     assert values == sorted(values, reverse=True)

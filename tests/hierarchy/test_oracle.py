@@ -8,14 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from nablasso.hierarchy.bounds import missing_nodes, summed_sources
 from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Polynomial, Spline
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.missing import missing_nodes
-from nablasso.hierarchy.reduced import Sample
+from nablasso.hierarchy.problem import Sample
 from nablasso.hierarchy.search import Search, Settings
 from nablasso.hierarchy.solvers import ReducedSolver
-from nablasso.hierarchy.sums import summed_sources
 from nablasso.losses import Logistic, Squared
 from tests.hierarchy import full_problem as full
 

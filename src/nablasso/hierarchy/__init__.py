@@ -1,6 +1,15 @@
 """Hierarchical kernel learning: kernels on a DAG, selected by a norm whose patterns are hulls."""
 
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside, hull_of, sinks_of
+from nablasso.hierarchy.dag import (
+    DagHierarchy,
+    ExplicitDag,
+    Hierarchy,
+    KernelDag,
+    Node,
+    Outside,
+    hull_of,
+    sinks_of,
+)
 from nablasso.hierarchy.decompositions import (
     AllSubsetsGaussian,
     Decomposition,
@@ -11,17 +20,12 @@ from nablasso.hierarchy.decompositions import (
     Spline,
     as_decomposition,
 )
-from nablasso.hierarchy.explicit import DagHierarchy, ExplicitDag, KernelDag
-from nablasso.hierarchy.flat import Flat
-from nablasso.hierarchy.function import HullFunction, function_of
-from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.path import largest_alpha, walk
+from nablasso.hierarchy.grid import Flat, Grid, Whitened
+from nablasso.hierarchy.problem import ReducedProblem, Sample
 from nablasso.hierarchy.pruning import Pruned, Pruner, has_likelihood
-from nablasso.hierarchy.reduced import ReducedProblem, Sample
-from nablasso.hierarchy.refit import HullRefit, Refitter, penalised
-from nablasso.hierarchy.search import Found, Search, Settings
+from nablasso.hierarchy.refit import HullFunction, HullRefit, Refitter, function_of, penalised
+from nablasso.hierarchy.search import Found, Search, Settings, largest_alpha, walk
 from nablasso.hierarchy.solvers import SOLVERS, ReducedSolver, as_reduced_solver
-from nablasso.hierarchy.whitened import Whitened
 
 __all__ = [
     "SOLVERS",

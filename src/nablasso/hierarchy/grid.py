@@ -1,4 +1,4 @@
-r"""The directed grid ``{0..q}^p``: products of one level per variable.
+r"""The directed grid ``{0..q}^p``, products of one level per variable, and its two variants.
 
 A node is the sorted tuple of its ``(variable, level)`` pairs with levels of at least 1; ``()`` is
 the root. A child raises one level by one, depth is the sum of the levels, and the ancestors of a
@@ -8,6 +8,8 @@ of a group at a level is the mean of its columns' kernels.
 Level 0 is divided out. Where it is not constant (Gauss-Hermite) every node carries the product of
 all variables' level-0 functions as a common factor, so that a node costs what its own few variables
 cost, however many others there are.
+
+:class:`Flat` has no products, :class:`Whitened` projects every node off its ancestors.
 """
 
 from __future__ import annotations
@@ -21,18 +23,34 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from nablasso.exceptions import InvalidParameterError
-from nablasso.hierarchy.blocks import Block, FeatureBlock, KernelBlock, ProductBlock
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside
+from nablasso.hierarchy.bounds import (
+    WORK,
+    Tables,
+    factor,
+    largest_outside,
+    missing_nodes,
+    summed_sources,
+    tables,
+)
+from nablasso.hierarchy.dag import (
+    Block,
+    DagHierarchy,
+    FeatureBlock,
+    Hierarchy,
+    KernelBlock,
+    Node,
+    Outside,
+    ProductBlock,
+    hull_of,
+)
 from nablasso.hierarchy.decompositions import Decomposition
-from nablasso.hierarchy.largest import WORK, Tables, largest_outside, tables
-from nablasso.hierarchy.missing import missing_nodes
-from nablasso.hierarchy.sums import factor, summed_sources
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Pairs = tuple[tuple[int, int], ...]
 
 CACHE_BYTES = 2**28  # of product nodes' features
+DEPENDENT = 1e-8  # relative size below which a direction is in the ancestors' span
 
 
 @dataclass(frozen=True)
@@ -154,12 +172,12 @@ class Grid(Hierarchy):
 
     @cached_property
     def tables(self) -> Tables:
-        """What the bound of :mod:`nablasso.hierarchy.largest` needs."""
+        """What the bound of :mod:`nablasso.hierarchy.bounds` needs."""
         return tables(self)
 
     @cached_property
     def whole_factors(self) -> list[Array]:
-        """``S_{i,0}`` of every variable (:mod:`nablasso.hierarchy.sums`)."""
+        """``S_{i,0}`` of every variable (:mod:`nablasso.hierarchy.bounds`)."""
         return [factor(self, g, 0) for g in range(self.n_variables)]
 
     @property
@@ -253,3 +271,205 @@ class Grid(Hierarchy):
         if total >= found.bound:
             return found
         return Outside(total, found.violators if total > enough else [], "sum")
+
+
+class Joined(Block):
+    """Features of several blocks next to each other: the sum of their kernels."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+        self.train = np.column_stack([block.train for block in blocks])
+
+    def evaluate(self, Z: Array) -> Array:
+        """All parts' features."""
+        return np.column_stack([block.evaluate(Z) for block in self.blocks])
+
+    def without_data(self) -> Joined:
+        """Without the features at the data, its own and its parts'."""
+        slim = super().without_data()
+        slim.blocks = [block.without_data() for block in self.blocks]
+        return slim
+
+
+class Null:
+    """No features."""
+
+    def features(self, Z: Array) -> Array:
+        """A matrix without columns."""
+        return np.zeros((len(Z), 0))
+
+
+class Flat(Hierarchy):
+    r"""Multiple kernel learning: the levels of a grid without products, the sparse additive model.
+
+    Nodes are ``((variable, level),)``: the levels of a decomposition one by one, or all of a
+    variable's levels as one kernel, ``((variable, 1),)``. Weights are one, and the norm is ``sum_v
+    ||f_v||``.
+
+    The elastic-net form hangs all kernels under a root ``()`` whose kernel is null (section 5.2):
+
+    .. math:: \Omega(f) = \mu \sum_v \|f_v\| + (1 - \mu) \Big(\sum_v \|f_v\|^2\Big)^{1/2} .
+
+    Every node outside a hull has no ancestor outside but itself, so the largest kernel outside is
+    the dual norm itself: conditions (20) and (21) are one and the certificate is exact.
+
+    Parameters
+    ----------
+    grid : Grid
+    join : bool
+        One kernel per variable instead of one per level.
+    l1_ratio : float
+        ``mu``, in (0, 1]; below one the elastic-net form.
+    """
+
+    def __init__(self, grid: Grid, *, join: bool = True, l1_ratio: float = 1.0) -> None:
+        self.grid, self.join, self.l1_ratio = grid, join, float(l1_ratio)
+        self.X, self.weights, self.members = grid.X, grid.weights, grid.members
+        levels = range(1, 2 if join else grid.q + 1)
+        self.nodes: list[Node] = [((g, j),) for g in range(grid.n_variables) for j in levels]
+        self.blocks: dict[Node, Block] = {
+            ((g, j),): Joined(grid.levels[g]) if join else grid.levels[g][j - 1]
+            for g in range(grid.n_variables)
+            for j in levels
+        }
+        self.rooted = self.l1_ratio < 1
+        self.blocks[()] = FeatureBlock(Null().features, grid.X)
+
+    def sources(self) -> list[Node]:
+        """The null root, or all nodes."""
+        return [()] if self.rooted or not self.nodes else list(self.nodes)
+
+    def children(self, node: Node) -> list[Node]:
+        """All nodes for the root, none for the others."""
+        return list(self.nodes) if node == () else []
+
+    def parents(self, node: Node) -> list[Node]:
+        """The root, if there is one."""
+        return [()] if self.rooted and node != () else []
+
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """All nodes outside."""
+        if self.rooted and () not in hull:
+            return [()]
+        return [node for node in self.nodes if node not in hull]
+
+    def weight(self, node: Node) -> float:
+        """One; with a root ``mu``, and ``1 - mu`` for the root."""
+        if not self.rooted:
+            return 1.0
+        return self.l1_ratio if node != () else 1 - self.l1_ratio
+
+    def columns(self, node: Node) -> tuple[int, ...]:
+        """Columns of the node's variable."""
+        return self.grid.columns(node)
+
+    def block(self, node: Node) -> Block:
+        """Features of a node."""
+        return self.blocks[node]
+
+    def outside(
+        self,
+        hull: set[Node],
+        dual: Array,
+        enough: float,
+        work: float = 0.0,  # noqa: ARG002
+    ) -> Outside:
+        """The largest kernel outside: exact."""
+        values = {v: self.size(v, dual) / self.weight(v) ** 2 for v in self.nodes if v not in hull}
+        found = sorted((v for v in values if values[v] > enough), key=lambda v: -values[v])
+        return Outside(max(values.values(), default=0.0), found, "exact")
+
+
+class WhiteBlock(Block):
+    """Features of a node minus their projection on those of its ancestors."""
+
+    def __init__(self, block: Block, ancestors: list[Block], weights: Array) -> None:
+        self.block, self.ancestors = block, ancestors
+        root = np.sqrt(weights)[:, None]
+        A = self._stacked([part.train for part in ancestors], len(weights))
+        self.mix = np.linalg.lstsq(root * A, root * block.train, rcond=DEPENDENT)[0]
+        rest = block.train - A @ self.mix
+        largest = np.sqrt(np.max(weights @ block.train**2, initial=0.0))
+        kept = np.sqrt(weights @ rest**2) > DEPENDENT * largest
+        self.kept = np.flatnonzero(kept)
+        self.train = rest[:, self.kept]
+
+    def evaluate(self, Z: Array) -> Array:
+        """Features of new points with the same combination subtracted."""
+        A = self._stacked([part.evaluate(Z) for part in self.ancestors], len(Z))
+        return np.asarray((self.block.evaluate(Z) - A @ self.mix)[:, self.kept])
+
+    def without_data(self) -> WhiteBlock:
+        """Without the features at the data, its own and its parts'."""
+        slim = super().without_data()
+        slim.block = self.block.without_data()
+        slim.ancestors = [part.without_data() for part in self.ancestors]
+        return slim
+
+    def _stacked(self, parts: list[Array], n: int) -> Array:
+        return np.column_stack([np.ones((n, 1)), *parts])
+
+
+class Whitened(Hierarchy):
+    r"""A hierarchy with whitened kernels (section 5.2 of Bach, 2009).
+
+    The features of a node are projected at the data onto the orthogonal complement of the span of
+    all its ancestors' features, in the weighted inner product and with the constant among the
+    ancestors. This lowers the correlation between relevant and irrelevant nodes and changes nothing
+    in what can be represented. Features of new points subtract the same combination of the
+    ancestors' features.
+
+    Projected kernels have no product formula. Outside a hull their sizes are bounded, in the
+    weighted metric, by ``||Phi_w' (I - P_w) alpha||^2 <= ||Phi_w||_F^2 sum_k alpha_k^2 / p_k`` with
+    ``||Phi_w||_F^2 = sum_k p_k prod_i K_{i,w_i}(x_k, x_k)``: the enumeration of
+    :mod:`nablasso.hierarchy.bounds` bounds all of them, if less sharply than without whitening.
+    """
+
+    def __init__(self, inner: Grid | DagHierarchy) -> None:
+        self.inner = inner
+        self.X, self.weights = inner.X, inner.weights
+        self.members = getattr(inner, "members", None)
+        self._blocks: dict[Node, Block] = {}
+
+    def sources(self) -> list[Node]:
+        """Nodes without parents."""
+        return self.inner.sources()
+
+    def children(self, node: Node) -> list[Node]:
+        """Nodes one step down."""
+        return self.inner.children(node)
+
+    def parents(self, node: Node) -> list[Node]:
+        """Nodes one step up."""
+        return self.inner.parents(node)
+
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """Sources of the complement of a hull."""
+        return self.inner.frontier(hull)
+
+    def weight(self, node: Node) -> float:
+        """``d_v``."""
+        return self.inner.weight(node)
+
+    def columns(self, node: Node) -> tuple[int, ...]:
+        """Columns of a node and, through whitening, of its ancestors: the same."""
+        return self.inner.columns(node)
+
+    def block(self, node: Node) -> Block:
+        """Whitened features."""
+        if node not in self._blocks:
+            above = sorted(hull_of(self.inner, [node]) - {node}, key=repr)
+            ancestors = [self.inner.block(v) for v in above]
+            self._blocks[node] = WhiteBlock(self.inner.block(node), ancestors, self.weights)
+        return self._blocks[node]
+
+    def outside(self, hull: set[Node], dual: Array, enough: float, work: float = WORK) -> Outside:
+        """Bound by Frobenius norms on grids, exact on listed graphs."""
+        if isinstance(self.inner, Grid):
+            return largest_outside(self.inner, hull, dual, enough, work, whitened=self)
+        nodes = self.inner.dag.all_nodes()
+        if nodes is None:
+            return Outside(np.inf, [], "none")
+        values = {v: self.size(v, dual) / self.weight(v) ** 2 for v in nodes if v not in hull}
+        found = sorted((v for v in values if values[v] > enough), key=lambda v: -values[v])
+        return Outside(max(values.values(), default=0.0), found, "largest")

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from nablasso.hierarchy.moments import centred_moments
 from nablasso.losses import Loss, Squared
 from nablasso.spaces.kernel_machine import quadratic_model
 
@@ -23,6 +22,20 @@ Array = NDArray[np.float64]
 MAX_STEPS = 100
 HALVINGS = 40
 PRECISION = 1e-14
+
+
+def centred_moments(
+    Phi: Array, target: Array, weights: Array, *, centre: bool
+) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``, or ``diag(q)``."""
+    weighted = Phi * weights[:, None]
+    C, c = weighted.T @ Phi, weighted.T @ target
+    if centre:
+        total = float(weights.sum())
+        mean = weighted.sum(axis=0)
+        C -= np.outer(mean, mean / total)
+        c -= mean * (float(weights @ target) / total)
+    return np.asarray(C), np.asarray(c)
 
 
 def feature_machine(

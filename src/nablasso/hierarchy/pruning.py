@@ -36,9 +36,8 @@ from scipy.linalg import cho_factor, cho_solve, svd
 
 from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, hull_of, ordered, sinks_of
-from nablasso.hierarchy.machine import feature_machine
-from nablasso.hierarchy.moments import centred_moments
-from nablasso.hierarchy.reduced import Sample
+from nablasso.hierarchy.machine import centred_moments, feature_machine
+from nablasso.hierarchy.problem import Sample
 from nablasso.losses import Logistic, Loss, Poisson, Squared
 from nablasso.spaces.kernel_machine import quadratic_model
 

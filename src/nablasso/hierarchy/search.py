@@ -3,9 +3,9 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
 1. Solve the reduced problem (19) on the hull.
 2. While a source ``t`` of the complement violates the necessary condition (20),
    ``a_t / d_t^2 <= Omega(f)^2``, or a node beyond its stronger form (27)
-   (:mod:`nablasso.hierarchy.missing`), add the worst ones with their ancestors and solve again.
+   (:mod:`nablasso.hierarchy.bounds`), add the worst ones with their ancestors and solve again.
 3. Bound the dual norm of everything outside: by (21), and by the largest kernel
-   (:mod:`nablasso.hierarchy.largest`). If the gap of the full problem is within the tolerance, it
+   (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
    is certified; otherwise add the violators that were found, with their ancestors, and go on.
 
 It ends certified, with ``max_kernels`` nodes, or where the bound cannot be made sharper. In each
@@ -18,17 +18,16 @@ exactly a hull. They stay in the certificate.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.hierarchy.bounds import WORK
 from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, ordered
-from nablasso.hierarchy.largest import WORK
-from nablasso.hierarchy.newton import Solved
-from nablasso.hierarchy.norm import dual_bound
-from nablasso.hierarchy.reduced import Point, ReducedProblem, Sample
-from nablasso.hierarchy.solvers import ReducedSolver
+from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, dual_bound
+from nablasso.hierarchy.solvers import ReducedSolver, Solved
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -40,6 +39,8 @@ NEW = 1e-2  # share of the weights that new nodes start with
 ROUNDS = 200
 LEAST_WORK = 1e8
 SHARPER = 4  # attempts to tell zero from small
+LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
+HALVINGS = 8
 
 
 @dataclass(frozen=True)
@@ -324,3 +325,71 @@ def _reason(certified: bool, full: bool, missing: bool, solved: Solved, outside:
     if not solved.converged:
         return "stalled" if solved.stalled else "max_iter"
     return "violators" if missing or outside.violators else "bound"
+
+
+def largest_alpha(search: Search) -> float:
+    r"""``alpha_max``, where a path begins.
+
+    With the square of the norm no finite ``alpha`` gives ``f = 0``: as ``alpha`` grows the function
+    shrinks, on the hull of one source. ``alpha_max`` is the value above which that hull alone is
+    selected, between a thousandth and ten times the ``alpha`` at which that source alone is shrunk
+    by half.
+    """
+    hierarchy = search.hierarchy
+    null = search.null_dual()
+    root = hull_of(hierarchy, [search.best_source()])
+    frontier = hierarchy.frontier(root)
+    size = max((hierarchy.size(v, null) for v in root), default=0.0)
+    nodes = list(root)
+    if frontier and size <= 1e-20 * float(null @ null):  # the sources' kernels are null or constant
+        best = search.ranked(frontier, null)[0]
+        nodes = [*nodes, best]
+    scale = _scale(search, nodes)
+    if not scale > 0:
+        return 1.0
+    low, high = np.log(LOWEST * scale), np.log(HIGHEST * scale)
+    others = hierarchy.frontier(set(nodes))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _more_enter(search, nodes, others, float(np.exp(middle))):
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
+
+
+def _scale(search: Search, nodes: list[Node]) -> float:
+    """``alpha`` at which the function on these nodes is shrunk by half (squared loss)."""
+    p = search.sample.weights
+    d = sum(search.hierarchy.weight(node) for node in nodes)
+    total = 0.0
+    for node in nodes:
+        F = search.hierarchy.block(node).train
+        F = F - p @ F if search.sample.fit_intercept else F
+        total = max(total, float(np.einsum("i,ij,ij->", p, F, F)))
+    return 2 * total / d**2
+
+
+def _more_enter(search: Search, nodes: list[Node], others: list[Node], alpha: float) -> bool:
+    """Whether a source outside violates (20) at ``alpha``.
+
+    All nodes but one are its ancestors with null functions, so the best weights are ``d / sum d``.
+    """
+    problem = search.problem(nodes, alpha)
+    point = problem.evaluate(problem.d / problem.d.sum())
+    bound = dual_bound(point.weights, point.sizes)[0]
+    hierarchy = search.hierarchy
+    return any(
+        hierarchy.size(v, point.dual) > bound * hierarchy.weight(v) ** 2 * (1 + 1e-6)
+        for v in others
+    )
+
+
+def walk(
+    search: Search, alphas: Iterable[float], keep: list[Node] | None = None
+) -> Iterator[Found]:
+    """Solutions at decreasing ``alphas``, each started from the one before."""
+    start: Found | None = None
+    for alpha in alphas:
+        start = search.run(float(alpha), start, keep)
+        yield start

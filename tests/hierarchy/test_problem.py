@@ -1,11 +1,10 @@
-"""The reduced problem: derivatives, gaps and solvers."""
+"""The problem on a hull: derivatives, gaps, its norm."""
 
 import numpy as np
 import pytest
 
 from nablasso.hierarchy import ReducedProblem, ReducedSolver, Sample
-from nablasso.hierarchy.norm import best_x, dual_bound, norm, weights_of
-from nablasso.hierarchy.projected_gradient import project
+from nablasso.hierarchy.problem import best_x, dual_bound, norm, weights_of
 from nablasso.losses import (
     Huber,
     Logistic,
@@ -16,7 +15,11 @@ from nablasso.losses import (
 )
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
+
+
 ANCESTORS = np.array([[set(v) <= set(w) for w in NODES] for v in NODES])
+
+
 D = np.array([2.0 ** len(v) for v in NODES])
 
 
@@ -36,6 +39,8 @@ def make(loss, rank=1, n=40, alpha=0.05, fit_intercept=True, seed=0):
 
 
 SMOOTH = [Squared(), Logistic()]
+
+
 LOSSES = [
     *SMOOTH,
     Huber(0.5),
@@ -76,27 +81,6 @@ def test_features_and_kernels_give_the_same(loss):
     np.testing.assert_allclose(one.predictions, two.predictions, atol=1e-5)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_newton_closes_the_gap(loss):
-    problem = make(loss)
-    solved = ReducedSolver().solve(problem, np.full(len(NODES), 1 / 6), 1e-9)
-    assert solved.converged
-    assert 0 <= problem.gap(solved.point) <= 1e-7
-    assert sum(problem.gap_parts(solved.point)) >= problem.gap(solved.point) - 1e-12
-    assert solved.point.dual.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_all_solvers_reach_the_same_objective():
-    problem = make(Squared())
-    x = np.full(len(NODES), 1 / 6)
-    exact = problem.primal(ReducedSolver("newton").solve(problem, x, 1e-10).point)
-    slow = ReducedSolver("alternating", 5000).solve(problem, x, 1e-7).point
-    assert problem.primal(slow) == pytest.approx(exact, abs=1e-6)
-    paper = ReducedSolver("projected_gradient").solve(problem, x, 1e-6).point
-    assert problem.primal(paper) == pytest.approx(exact, rel=2e-3)
-    assert problem.primal(paper) >= exact - 1e-9
-
-
 def test_the_gap_of_any_point_bounds_its_suboptimality():
     problem = make(Squared())
     best = problem.primal(ReducedSolver().solve(problem, np.full(6, 1 / 6), 1e-11).point)
@@ -124,13 +108,3 @@ def test_kappa_bounds_the_dual_norm():
         dual_bound(weights_of(rng.dirichlet(np.ones(6)), ANCESTORS, D), sizes) for _ in range(200)
     ]
     assert max(value for _, value, _ in values) <= min(bound for bound, _, _ in values)
-
-
-def test_projection_on_the_simplex():
-    rng = np.random.default_rng(1)
-    point = rng.normal(size=5)
-    found = project(point)
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(1)
-    for other in rng.dirichlet(np.ones(5), size=100):
-        assert (point - found) @ (other - found) <= 1e-12

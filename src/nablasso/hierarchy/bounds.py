@@ -1,7 +1,23 @@
-r"""The largest kernel outside a hull: a certificate for exponentially many nodes.
+r"""What lies outside a hull of a grid: two bounds of it, and nodes that are certainly missing.
 
-The dual norm of what lies outside a hull ``W`` is bounded by letting every kernel pay for itself
-(``kappa_ww = 1``; the bound of section 5.2 of Bach, 2009),
+*Condition (21)*, all descendants of a source by one elementwise product per variable:
+
+.. math::
+    \sum_{w \in D(t)} \frac{\alpha^\top K_w \alpha}{\big(\sum_{v \in A(w) \cap D(t)} d_v\big)^2}
+    = \alpha^\top \Big[\bigodot_i S_{i, t_i}\Big] \alpha, \qquad
+    S_{i,l} = \sum_{j=l}^{q} \Big(\sum_{m=l}^{j} \beta^m\Big)^{-2} K_{i,j} .
+
+Sources of a hull's complement that differ in one variable share all other factors. Products with
+one factor left out are made by halving the set of variables: O(n^2 p log p) for all p first-level
+sources, O(n^2 log p) memory besides the factors, and no division. Every partial product is kept
+with its largest entry as a separate logarithm, so nothing overflows on the way.
+
+The sum over all descendants grows like ``(1 + mean(K_1) / (1 + beta)^2)^p``: with many variables it
+certifies only for ``beta`` of the order of ``sqrt(p)``.
+
+*The largest kernel outside*, a certificate for exponentially many nodes: the dual norm of what lies
+outside a hull ``W`` is bounded by letting every kernel pay for itself (``kappa_ww = 1``; the bound
+of section 5.2 of Bach, 2009),
 
 .. math:: \Omega^*_{W^c}(g)^2 \le \max_{w \notin W} \frac{\alpha^\top K_w \alpha}{d_w^2} ,
 
@@ -21,6 +37,16 @@ which is one matrix product for all nodes with one variable more. What is below 
 dropped with all that follows; the rest is looked at exactly and expanded. The result is a valid
 bound whenever the work ends: what is not expanded keeps the bound of all that follows it. Products
 that overflow are infinite, and so is what zero times them may be.
+
+*Missing nodes*, condition (27) beyond the sources: for every node outside the dual norm is at least
+``a_w / (sum_{v in A(w), v outside} d_v)^2`` (appendix A.5 of Bach, 2009), so
+
+.. math:: \alpha^\top K_w \alpha \le \Omega(f)^2 \Big(\sum_{v \in A(w) \setminus W} d_v\Big)^2
+
+is necessary for all of them. At the sources of the complement it is (20). Beyond, it finds products
+whose parts have no effect of their own. It is evaluated for all nodes of one and two variables
+whose levels have rank one, by one matrix product: O(n (p q)^2). The sum over the ancestors outside
+is the product ``prod_i sum_{j <= w_i} beta^j`` minus the weights of those inside.
 """
 
 from __future__ import annotations
@@ -33,11 +59,15 @@ from numpy.typing import NDArray
 from nablasso.hierarchy.dag import Hierarchy, Node, Outside
 
 if TYPE_CHECKING:
+    from nablasso.hierarchy.dag import Node
     from nablasso.hierarchy.grid import Grid
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Pairs = tuple[tuple[int, int], ...]
 
+ROUNDING = 1e-14  # of the sum of absolute values
+MAX_BYTES = 2**28  # of the factors S; larger grids go without this bound
 WORK = 2e9  # multiplications after which the bound is taken as it is
 ENOUGH_KNOWN = 0.05  # of the work, where as many violators are known as are reported
 PER_NODE = 50.0  # multiplications that sorting a node in costs
@@ -48,6 +78,110 @@ MAX_EXACT = 5_000  # nodes looked at one by one
 MAX_WHITENED = 50  # where each costs a projection
 MAX_ROWS = 2**20  # waiting to be expanded
 KEPT = 64  # violators reported
+MOST = 4000  # (variable, level) pairs up to which all products of two are looked at
+KEPT = 64
+
+
+class Scaled(NamedTuple):
+    """``matrix * exp(log)``."""
+
+    matrix: Array
+    log: float
+
+    def times(self, factor: Array) -> Scaled:
+        """Elementwise product, scaled back to a largest entry of one."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = self.matrix * factor
+        size = float(np.abs(matrix).max())
+        if not np.isfinite(size):
+            return Scaled(np.full_like(matrix, np.inf), 0.0)
+        if size == 0:
+            return Scaled(np.zeros_like(matrix), 0.0)
+        return Scaled(matrix / size, self.log + float(np.log(size)))
+
+    def total(self) -> float:
+        """Sum of the entries, with what rounding may have taken; infinite where it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = ROUNDING * np.abs(self.matrix).sum()
+            total = float((self.matrix.sum() + rounding) * np.exp(self.log))
+        return total if np.isfinite(total) else np.inf
+
+
+def factor(grid: Grid, g: int, level: int) -> Array:
+    """``S_{g, level}`` relative to level 0, (n, n)."""
+    n = len(grid.X)
+    out = np.zeros((n, n))
+    weight = 0.0
+    for j in range(level, grid.q + 1):
+        weight += grid.beta**j
+        if j == 0:
+            out += 1 / weight**2
+        else:
+            F = grid.levels[g][j - 1].train
+            out += (F / weight**2) @ F.T
+    return out
+
+
+def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.inf) -> float:
+    """Largest value of (21) over the sources of the complement.
+
+    Infinite where it exceeds ``limit``, or where the factors need too much memory.
+    """
+    n, p = len(grid.X), grid.n_variables
+    if 8.0 * n * n * p > MAX_BYTES or () not in hull:
+        return np.inf
+    moved = dual * grid.base.train[:, 0]
+    start = Scaled(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
+    used = sorted({g for node in hull for g, _ in node})  # type: ignore[attr-defined]
+    unused = [g for g in range(p) if g not in set(used)]
+    whole = grid.whole_factors
+    inside = start
+    for g in used:
+        inside = inside.times(whole[g])
+    rest, best = start, 0.0
+    for g in unused:
+        rest = rest.times(whole[g])
+    for node in grid.frontier(hull):
+        levels: dict[int, int] = dict(node)  # type: ignore[call-overload]
+        if len(levels) == 1 and next(iter(levels)) in unused:
+            continue  # all of these together below
+        product = rest
+        for g in used:
+            level = levels.get(g, 0)
+            product = product.times(factor(grid, g, level) if level else whole[g])
+        best = max(best, product.total())
+        if best > limit:
+            return np.inf
+    if unused and _first(inside, unused, whole).times(factor(grid, unused[0], 1)).total() > limit:
+        return np.inf
+    for g, without in _all_but_one(inside, unused, whole):
+        best = max(best, without.times(factor(grid, g, 1)).total())
+    return best if best <= limit else np.inf
+
+
+def _first(product: Scaled, members: list[int], factors: list[Array]) -> Scaled:
+    """The product with the factors of all members but the first."""
+    for g in members[1:]:
+        product = product.times(factors[g])
+    return product
+
+
+def _all_but_one(
+    product: Scaled, members: list[int], factors: list[Array]
+) -> list[tuple[int, Scaled]]:
+    """For each member the product with all the others' factors."""
+    if len(members) == 1:
+        return [(members[0], product)]
+    if not members:
+        return []
+    half = len(members) // 2
+    out = []
+    for mine, others in ((members[:half], members[half:]), (members[half:], members[:half])):
+        part = product
+        for g in others:
+            part = part.times(factors[g])
+        out += _all_but_one(part, mine, factors)
+    return out
 
 
 class Tables(NamedTuple):
@@ -98,7 +232,7 @@ def largest_outside(
 ) -> Outside:
     """Bound ``max_{w outside} a_w / d_w^2``; violators exceed ``enough``.
 
-    For a ``whitened`` grid bounds are those of :mod:`nablasso.hierarchy.whitened`.
+    For a ``whitened`` grid bounds are those of :class:`nablasso.hierarchy.Whitened`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         search = _Search(grid, hull, dual, enough, work, whitened)
@@ -281,3 +415,65 @@ class _Open:
 def _safe(bounds: Array) -> Array:
     """Upper bounds in which an unknown sum is infinite."""
     return np.nan_to_num(bounds, nan=np.inf, posinf=np.inf)
+
+
+def missing_nodes(grid: Grid, hull: set[Node], dual: Array, limit: float) -> list[Node]:
+    """Nodes of at most two variables that violate (27), worst first."""
+    t = grid.tables
+    flat = np.flatnonzero(np.isfinite(t.signed).all(axis=0))
+    if not len(flat) or len(flat) > MOST:
+        return []
+    signed, variable, level = t.signed[:, flat], t.variable[flat], t.level[flat]
+    moved = dual * grid.base.train[:, 0]
+    d = np.asarray(grid.beta ** level.astype(float))
+    total = np.array([sum(grid.beta**j for j in range(k + 1)) for k in level])
+    inside = _inside(grid, hull, variable, level)
+    alone = total - 1 - inside
+    found = _exceeding((moved @ signed) ** 2, d, alone, limit)
+    ranked: list[tuple[float, Node]] = [
+        (value, ((int(variable[c]), int(level[c])),)) for c, value in found.items()
+    ]
+    pairs = ((signed * moved[:, None]).T @ signed) ** 2
+    outside = np.outer(total, total) - 1 - inside[:, None] - inside
+    _subtract_pairs(grid, hull, variable, level, outside)
+    own = np.outer(d, d)
+    kept = (variable[:, None] < variable) & (outside > 0.5 * own)  # the node itself is outside
+    ratio = np.where(kept, pairs * (own / np.where(kept, outside, 1.0)) ** 2, 0.0)
+    for a, b in zip(*np.nonzero(ratio > limit), strict=True):
+        node = ((int(variable[a]), int(level[a])), (int(variable[b]), int(level[b])))
+        if node not in hull:
+            ranked.append((float(ratio[a, b]), node))
+    ranked.sort(key=lambda pair: -pair[0])
+    return [node for _, node in ranked[:KEPT]]
+
+
+def _inside(grid: Grid, hull: set[Node], variable: Index, level: Index) -> Array:
+    """Weight of the ancestors of one variable that are in the hull, the root excepted."""
+    out = np.zeros(len(variable))
+    for pairs in _of_length(hull, 1):
+        for g, j in pairs:
+            out[(variable == g) & (level >= j)] += grid.beta**j
+    return out
+
+
+def _subtract_pairs(
+    grid: Grid, hull: set[Node], variable: Index, level: Index, outside: Array
+) -> None:
+    """Take the weights of ancestors of two variables that are in the hull away, in place."""
+    for (g, j), (k, m) in _of_length(hull, 2):
+        left = np.flatnonzero((variable == g) & (level >= j))
+        right = np.flatnonzero((variable == k) & (level >= m))
+        outside[np.ix_(left, right)] -= grid.beta ** (j + m)
+
+
+def _of_length(hull: set[Node], length: int) -> list[Pairs]:
+    """Nodes of so many variables."""
+    pairs: list[Pairs] = list(hull)  # type: ignore[arg-type]
+    return [node for node in pairs if len(node) == length]
+
+
+def _exceeding(values: Array, d: Array, outside: Array, limit: float) -> dict[int, float]:
+    """Columns whose value relative to the weight of their ancestors outside is too large."""
+    kept = outside > 0.5 * d  # the node itself is outside
+    ratio = np.where(kept, values * (d / np.where(kept, outside, 1.0)) ** 2, 0.0)
+    return {int(c): float(ratio[c]) for c in np.flatnonzero(ratio > limit)}

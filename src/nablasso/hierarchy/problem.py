@@ -1,10 +1,30 @@
-r"""The problem on a hull of listed nodes: primal, dual, gap and derivatives in the weights.
+r"""The problem on a hull of listed nodes: its norm, primal, dual, gap and derivatives.
+
+The norm and its variational weights:
+
+.. math::
+    \Omega(f) = \sum_v d_v \|f_{D(v)}\|, \qquad
+    \Omega(f)^2 = \min_{\eta \ge 0,\ \sum_v d_v^2 \eta_v \le 1}\ \sum_w \zeta_w^{-1} \|f_w\|^2,
+    \qquad \zeta_w^{-1} = \sum_{v \in A(w)} \eta_v^{-1},
+
+the minimum at ``eta_v = ||f_{D(v)}|| / (d_v Omega)``. We work with ``x_v = d_v^2 eta_v``, which add
+up to one.
+
+For numbers ``a_w = alpha' K_w alpha`` the dual norm's square is ``max_eta sum_w zeta_w a_w``. Any
+``kappa >= 0`` with ``sum_{v in A(w)} kappa_vw = 1`` bounds it from above by
+
+.. math:: \max_v\ d_v^{-2} \sum_{w \in D(v)} \kappa_{vw}^2 a_w .
+
+``kappa_vw = zeta_w / eta_v`` gives ``max_v t_v / x_v`` with ``t = kappa (zeta a)`` and is exact at
+the optimum. Everything is a matrix of the size of the hull.
+
+The problem:
 
 .. math::
     \min_{f, b}\ \sum_i p_i\, l\big(y_i, b + \textstyle\sum_{w \in W} f_w(x_i)\big)
     + \frac{\lambda}{2}\, \Omega(f)^2 \qquad (19)
 
-For fixed ``x`` (:mod:`nablasso.hierarchy.norm`) it is one kernel machine with the kernel
+For fixed ``x`` it is one kernel machine with the kernel
 ``K = sum_w zeta_w K_w``; its optimal value ``J(x)`` is convex in ``x``. With the dual variable
 ``alpha = -p l'(y, z) / lambda``, ``a_w = alpha' K_w alpha``, ``f_w = zeta_w Phi_w' alpha`` and
 ``P`` the operator of the (re)weighted kernel ridge regression at the solution
@@ -28,22 +48,61 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
-from nablasso.hierarchy.machine import feature_machine
-from nablasso.hierarchy.moments import centred_moments
-from nablasso.hierarchy.norm import Weights, dual_bound, norm, weights_of
+from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.losses import Loss, Squared
 from nablasso.spaces.kernel_machine import kernel_machine, quadratic_model
 from nablasso.spaces.weighted_ridge import WeightedRidge
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+TINY = 1e-300
+
+
+class Weights(NamedTuple):
+    """``x_v`` with the ``zeta`` and ``kappa`` that belong to it."""
+
+    x: Array
+    zeta: Array
+    kappa: Array  # [v, w]
+
+
+def weights_of(x: Array, ancestors: Mask, d: Array) -> Weights:
+    """``zeta`` and ``kappa`` of positive ``x``."""
+    inverse = d**2 / np.maximum(x, TINY)  # 1 / eta
+    zeta = 1 / (inverse @ ancestors)
+    return Weights(x, zeta, ancestors * inverse[:, None] * zeta)
+
+
+def dual_bound(weights: Weights, sizes: Array) -> tuple[float, float, Array]:
+    """Upper bound of the dual norm's square, its value at ``x``, and ``t_v / x_v``."""
+    t = weights.kappa @ (weights.zeta * sizes)
+    ratios = t / np.maximum(weights.x, TINY)
+    return float(ratios.max(initial=0.0)), float(weights.zeta @ sizes), ratios
+
+
+def descendant_norms(norms2: Array, ancestors: Mask) -> Array:
+    """``||f_{D(v)}||`` from the squared norms ``||f_w||^2``."""
+    return np.sqrt(np.maximum(ancestors @ norms2, 0.0))
+
+
+def norm(norms2: Array, ancestors: Mask, d: Array) -> float:
+    """``Omega(f)`` from the squared norms ``||f_w||^2``."""
+    return float(d @ descendant_norms(norms2, ancestors))
+
+
+def best_x(norms2: Array, ancestors: Mask, d: Array) -> Array:
+    """``x`` at which the variational form equals the norm; equal shares for a zero function."""
+    parts = d * descendant_norms(norms2, ancestors)
+    total = parts.sum()
+    return parts / total if total > 0 else np.full(len(d), 1 / len(d))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""A small problem and searches on it."""
+
+import numpy as np
+
+from nablasso.hierarchy import Grid, Hermite, ReducedSolver, Sample, Search, Settings
+from nablasso.losses import Squared
+
+
+def data(n=60, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = X[:, 0] + X[:, 1] + 1.5 * X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=n)
+    return X, (y - y.mean()) / y.std()
+
+
+def search_on(hierarchy, y, tol=1e-6, **settings):
+    n = len(y)
+    sample = Sample(y, np.full(n, 1 / n), Squared(), True)
+    return Search(hierarchy, sample, Settings(ReducedSolver(), tol, **settings))
+
+
+def grid_on(X, decomposition=None, **options):
+    n = len(X)
+    return Grid(X, np.full(n, 1 / n), decomposition or Hermite(3), **options)
