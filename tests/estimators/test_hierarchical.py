@@ -19,7 +19,7 @@ from nablasso import (
     hierarchical_path,
 )
 from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline
+from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
 from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
 from nablasso.hierarchy.solvers import Solved
 from nablasso.losses import Huber
@@ -179,6 +179,8 @@ def test_weights_that_do_not_grow_are_explained(beta):
         ({"rank": 0}, "rank must be"),
         ({"tol": 0}, "tol must be"),
         ({"max_kernels": 1}, "max_kernels must be"),
+        ({"max_memory": 0}, "max_memory must be a positive number"),
+        ({"max_work": "long"}, "max_work must be a positive number"),
         ({"root_weight": 2}, "root_weight must"),
         ({"solver": "magic"}, "solver must be one of newton"),
         ({"loss": "absolute"}, "loss must be one of"),
@@ -309,11 +311,33 @@ def test_cross_validation_has_betas_and_no_beta():
     assert "beta" in HierarchicalKernelRegressor().get_params()
 
 
-def test_the_limit_of_kernels_of_a_cross_validation_is_said(monkeypatch):
-    monkeypatch.setattr("nablasso.estimators.hierarchical_base.FEW_KERNELS", 3)
-    few = HierarchicalKernelRegressorCV(alphas=[1e-4], betas=[1.5], cv=5)
-    with pytest.warns(ConvergenceWarning, match=r"half as many as rows, at least 3, here 4"):
-        few.fit(X[:9], y[:9])
+@pytest.mark.parametrize("rule", ["min", "ebic"])
+@pytest.mark.parametrize("limit", [{"max_kernels": 6}, {"max_memory": 2.5e4}, {"max_work": 5e4}])
+def test_alphas_beyond_the_budget_are_no_candidates(limit, rule):
+    grid = np.geomspace(1.0, 1e-4, 8)
+    settings = {"alphas": grid, "betas": [1.5], "cv": 3, "selection_rule": rule}
+    with pytest.warns(ConvergenceWarning, match="candidates, those of the smallest alphas"):
+        fitted = HierarchicalKernelRegressorCV(**settings, **limit).fit(X, y)
+    scores = fitted.cv_results_["ebic" if rule == "ebic" else "mean_test_score"]
+    solved = np.isfinite(scores)
+    assert 0 < solved.sum() < 8
+    assert solved[: solved.sum()].all()
+    assert fitted.best_params_["alpha"] >= grid[solved.sum() - 1]
+    assert fitted.alpha_ >= fitted.best_params_["alpha"]
+
+
+def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
+    model = HierarchicalKernelRegressorCV(max_kernels=6)
+    X_, y_, weights = model._validate(X, y, None)
+    table = model._prepare(X_, y_, weights)
+    way = np.geomspace(1.0, 1e-4, 8)
+    with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
+        model._fit_table(X_, table, way[-1], 1.5, way)
+    (search,) = model._searches(table, 1.5)
+    solved = [not found.is_cut for found in walk(search, way)]
+    assert 0 < sum(solved) < 8
+    assert solved == sorted(solved, reverse=True)
+    assert model.alpha_ == way[sum(solved) - 1]
 
 
 @pytest.mark.parametrize(

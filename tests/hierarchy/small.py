@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nablasso.hierarchy import Grid, Hermite, ReducedSolver, Sample, Search, Settings
+from nablasso.hierarchy import Budget, Grid, Hermite, ReducedSolver, Sample, Search, Settings
 from nablasso.losses import Squared
 
 
@@ -13,10 +13,10 @@ def data(n=60, p=5, seed=0):
     return X, (y - y.mean()) / y.std()
 
 
-def search_on(hierarchy, y, tol=1e-6, **settings):
+def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
     n = len(y)
     sample = Sample(y, np.full(n, 1 / n), Squared(), True)
-    return Search(hierarchy, sample, Settings(ReducedSolver(), tol, **settings))
+    return Search(hierarchy, sample, Settings(ReducedSolver(), tol, Budget(**budget), certify))
 
 
 def grid_on(X, decomposition=None, **options):

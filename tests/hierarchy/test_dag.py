@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from nablasso.exceptions import CyclicGraphError, InvalidParameterError
-from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag
+from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag, hull_of
+from nablasso.hierarchy.dag import shallow_first
 from tests.hierarchy.small import data, search_on
 
 TREE = {"root": ["left", "right"], "left": ["leaf"], "right": []}
@@ -77,3 +78,12 @@ def test_a_cycle_is_named():
 def test_columns_of_a_graph_must_name_every_node():
     with pytest.raises(InvalidParameterError, match=r"what every node looks at.*'leaf'"):
         ExplicitDag(TREE, lambda _, A, B: A @ B.T, {"root": [0], "left": [1], "right": [2]})
+
+
+def test_beginnings_of_shallow_nodes_first_are_hulls():
+    edges = {"b": ["ab"], "a": ["ab"], "ab": ["abc"], "c": ["abc"]}
+    weights = np.full(3, 1 / 3)
+    hierarchy = DagHierarchy(ExplicitDag(edges, lambda _, A, B: A @ B.T), np.eye(3), weights)
+    order = shallow_first(hierarchy, ["abc", "ab", "c", "b", "a"])
+    for k in range(1, 6):
+        assert set(order[:k]) == hull_of(hierarchy, order[:k])

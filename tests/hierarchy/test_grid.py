@@ -1,8 +1,18 @@
 """Products of low rank, kernels without edges, and whitening."""
 
 import numpy as np
+import pytest
 
-from nablasso.hierarchy import AllSubsetsGaussian, Flat, Spline, Whitened, hull_of
+from nablasso.hierarchy import (
+    AllSubsetsGaussian,
+    Flat,
+    GaussHermite,
+    Hermite,
+    Hierarchy,
+    Spline,
+    Whitened,
+    hull_of,
+)
 from nablasso.spaces.low_rank import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
 
@@ -56,3 +66,21 @@ def test_whitened_features_are_orthogonal_to_their_ancestors():
     np.testing.assert_allclose(block.evaluate(X), block.train, atol=1e-4)
     found = search_on(white, y, tol=1e-3).run(0.1)
     assert set(found.hull) == hull_of(grid, found.hull)
+
+
+@pytest.mark.parametrize("decomposition", [Hermite(3), Spline(), GaussHermite(2)], ids=repr)
+def test_sources_and_ratios_are_those_of_any_graph(decomposition):
+    """The grid's own ways against the definitions, on hulls of products of up to three."""
+    X, _ = data(n=30)
+    grid = grid_on(X, decomposition, beta=1.7, root_weight=0.5)
+    rng = np.random.default_rng(0)
+    dual = rng.normal(size=30)
+    sinks = [((0, 2), (1, 1), (2, 1)), ((1, 1), (4, 2)), ((0, 1), (4, 1)), ((3, 2),)]
+    for count in range(5):
+        hull = hull_of(grid, [(), *sinks[:count]])
+        frontier = grid.frontier(hull)
+        assert len(set(frontier)) == len(frontier)
+        assert set(frontier) == set(Hierarchy.frontier(grid, hull))
+        nodes = [*frontier, *hull]
+        expected = Hierarchy.ratios(grid, nodes, dual)
+        np.testing.assert_allclose(grid.ratios(nodes, dual), expected, rtol=1e-9, atol=1e-12)

@@ -13,7 +13,7 @@ from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Polynomial, Spline
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.problem import Sample
-from nablasso.hierarchy.search import Search, Settings
+from nablasso.hierarchy.search import Budget, Search, Settings
 from nablasso.hierarchy.solvers import ReducedSolver
 from nablasso.losses import Logistic, Squared
 from tests.hierarchy import full_problem as full
@@ -61,7 +61,7 @@ class Case:
         self.sample = Sample(self.y, self.weights, loss or Squared(), True)
 
     def search(self, alpha, tol=1e-7, max_kernels=1000, solver="newton"):
-        settings = Settings(ReducedSolver(solver), tol=tol, max_kernels=max_kernels)
+        settings = Settings(ReducedSolver(solver), tol, Budget(max_kernels))
         return Search(self.grid, self.sample, settings).run(alpha)
 
     def forms(self, dual):

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import Flat, Grid, Hermite, Polynomial, Pruner, Sample, Spline, sinks_of
-from nablasso.hierarchy.pruning import SHARE, WIDTH, leading
+from nablasso.hierarchy.pruning import SHARE, WIDTH, _block_loss, leading
 from nablasso.losses import Huber, Logistic, Poisson, Squared
 
 RNG = np.random.default_rng(41)
@@ -77,7 +77,23 @@ def test_the_loss_of_a_block_is_that_of_the_smaller_fit(decomposition):
     fit = pruner._fit(frozenset(hull))
     assert hierarchy.block(thick).train.shape[1] > pruner._width(thick) > 1
     without = pruner._fit(frozenset(hull - {thick}))
-    assert fit.deviance + fit.rises[thick] == pytest.approx(without.deviance)
+    lost = _block_loss(fit.coef, fit.inverse, fit.places[thick])
+    assert fit.deviance + pruner._rise(lost, fit.unit) == pytest.approx(without.deviance)
+
+
+def test_taking_many_at_once_is_taking_one_by_one(monkeypatch):
+    """Sixty products of twelve columns on eighty rows: more than half as many."""
+    wide = RNG.normal(size=(N, 12))
+    hierarchy = grid(rows=wide)
+    hull = [(), *(((g, 1),) for g in range(12))]
+    hull += [((g, 1), (h, 1)) for g in range(12) for h in range(g + 1, 12)][:48]
+    target = wide[:, 0] + wide[:, 1] + 2 * wide[:, 0] * wide[:, 1] + 0.1 * RNG.normal(size=N)
+    together = Pruner(hierarchy, sample(target), N).prune(hull)
+    monkeypatch.setattr("nablasso.hierarchy.pruning.AT_ONCE", 0.0)
+    single = Pruner(hierarchy, sample(target), N).prune(hull)
+    assert together.hull == single.hull
+    assert set(TRUE) <= set(single.hull)
+    assert together.criterion == pytest.approx(single.criterion)
 
 
 def test_leading_directions_hold_their_share():

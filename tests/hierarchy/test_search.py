@@ -1,9 +1,12 @@
 """The search: certificates, limits, warm starts and where paths begin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import hull_of, largest_alpha, sinks_of, walk
+from nablasso.hierarchy import Budget, hull_of, largest_alpha, sinks_of, walk
+from nablasso.hierarchy.problem import bytes_held
 from tests.hierarchy.small import data, grid_on, search_on
 
 
@@ -36,14 +39,42 @@ def test_above_alpha_max_one_source_is_alone():
     assert len(search.run(1.2 * top).hull) == 2
 
 
-def test_a_limit_on_kernels_ends_the_search_with_an_honest_gap():
+BUDGETS = [{"max_kernels": 3}, {"max_memory": 6e3}, {"max_work": 300.0}]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("certify", [True, False])
+def test_a_budget_ends_the_search_with_an_honest_gap(budget, certify):
     X, y = data()
-    grid = grid_on(X)
-    cut = search_on(grid, y, max_kernels=3).run(0.005)
-    assert cut.reason == "max_kernels"
-    assert not cut.certified
+    cut = search_on(grid_on(X), y, certify=certify, **budget).run(0.005)
     best = search_on(grid_on(X), y).run(0.005)
-    assert cut.primal - cut.gap <= best.primal <= cut.primal
+    assert cut.is_cut
+    assert not best.is_cut
+    assert cut.reason == next(iter(budget))
+    assert set(cut.hull) == hull_of(grid_on(X), cut.hull)
+    if certify:
+        assert not cut.certified
+        assert cut.primal - cut.gap <= best.primal <= cut.primal
+
+
+def test_work_is_counted_along_a_path():
+    X, y = data()
+    search = search_on(grid_on(X), y)
+    spent = []
+    for _ in walk(search, [0.1, 0.01]):
+        spent.append(search.spent)
+    assert 0 < spent[0] < spent[1]
+    search.settings = replace(search.settings, budget=Budget(max_work=spent[0]))
+    assert search.run(0.001).reason == "max_work"
+
+
+def test_memory_is_that_of_the_arrays():
+    X, y = data()
+    found = search_on(grid_on(X), y).run(0.01)
+    problem, point = found.problem, found.point
+    arrays = [problem.Phi, *problem._moments, point.weights.kappa, problem.hessian(point)[1]]
+    held = bytes_held(len(y), problem.Phi.shape[1], problem.n_nodes)
+    assert sum(each.nbytes for each in arrays) <= held <= 10 * sum(each.nbytes for each in arrays)
 
 
 def test_products_without_main_effects_are_found():

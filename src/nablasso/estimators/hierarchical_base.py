@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import (
+    Budget,
     Found,
     Hierarchy,
     Node,
@@ -62,7 +64,6 @@ Mask = NDArray[np.bool_]
 
 
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
-FEW_KERNELS = 32  # that a fit of a cross-validation may always look into
 
 
 def selected(search: Search, found: Found, pruner: Pruner | None) -> Found:
@@ -83,7 +84,9 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
     _: KW_ONLY
     decomposition: Any = "hermite"
     degree: int = 3
-    max_kernels: int = 256
+    max_kernels: int | None = None
+    max_memory: float = 1e9
+    max_work: float = 1e12
     rank: int | None = None
     prune: bool | None = None
     debias: bool = True
@@ -151,14 +154,23 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         return np.asarray(self.support_)
 
     def _settings(self, *, certify: bool = True) -> Settings:
-        if not isinstance(self.max_kernels, int | np.integer) or self.max_kernels < 2:
-            raise InvalidParameterError(
-                f"max_kernels must be a whole number of at least 2; got {self.max_kernels!r}."
-            )
         if not 0 < float(self.tol) < np.inf:
             raise InvalidParameterError(f"tol must be positive; got {self.tol!r}.")
         solver = as_reduced_solver(self.solver, self.max_iter)
-        return Settings(solver, float(self.tol), int(self.max_kernels), certify)
+        return Settings(solver, float(self.tol), self._budget(), certify)
+
+    def _budget(self) -> Budget:
+        most = self.max_kernels
+        if most is not None and (not isinstance(most, int | np.integer) or most < 2):
+            raise InvalidParameterError(
+                f"max_kernels must be None or a whole number of at least 2; got {most!r}."
+            )
+        for name in ("max_memory", "max_work"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not float(value) > 0:
+                raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
+        kernels = np.inf if most is None else int(most)
+        return Budget(kernels, float(self.max_memory), float(self.max_work))
 
     def _sample(self, table: Table, target: Array) -> Sample:
         loss = self._loss().fitted(target, table.weights)
@@ -198,7 +210,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
                 "chooses a tenth of alpha_max."
             )
         hierarchy = self._hierarchy(table, beta)
-        settings = self._settings() if way is None else self._fold_settings(table, certify=True)
+        settings = self._settings()
         searches = [
             Search(hierarchy, self._sample(table, target), settings)
             for target in self._problem_targets(table)
@@ -208,11 +220,9 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         kept = self._kept_nodes(hierarchy, table)
         pruners = [self._pruner(table, search) for search in searches]
         steps = _steps(self.alpha_max_, alpha) if way is None else way
-        finds = [
-            self._descend(search, steps, kept, as_folds=way is not None) for search in searches
-        ]
+        finds = [self._descend(search, steps, kept, solved=way is not None) for search in searches]
         for found in finds:
-            self._warn_unless_solved(found, settings)
+            self._warn_unless_solved(found, alpha)
         chosen = [
             selected(search, found, pruner)
             for search, found, pruner in zip(searches, finds, pruners, strict=True)
@@ -221,27 +231,21 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         read_certificate(self, hierarchy, table, searches, finds)
         return self
 
-    def _descend(self, search: Search, alphas: Array, kept: list[Node], *, as_folds: bool) -> Found:
+    def _descend(self, search: Search, alphas: Array, kept: list[Node], *, solved: bool) -> Found:
         """Walk down to the last alpha with warm starts, and certify there.
 
-        From a cold start a search near its limit of kernels takes in what is large at ``f = 0``.
-        ``as_folds`` stops where the limit is reached, as the folds do.
+        From a cold start a search near the end of its budget takes in what is large at ``f = 0``.
+        ``solved`` goes back to the last alpha at which the budget sufficed.
         """
         found: Found | None = None
         last = len(alphas) - 1
         for k in track(range(len(alphas)), len(alphas), "alphas", verbose=self.verbose):
-            alpha = float(alphas[k])
-            found = search.run(alpha, found, kept, certify=k == last)
-            if k < last and as_folds and found.reason == "max_kernels":
-                return search.run(alpha, found, kept)
+            here = search.run(float(alphas[k]), found, kept, certify=k == last)
+            if solved and here.is_cut and found is not None:
+                return search.run(found.alpha, found, kept)
+            found = here
         assert found is not None
         return found
-
-    def _fold_settings(self, table: Table, *, certify: bool) -> Settings:
-        """Settings of a cross-validation's fits: beyond half a node per row they predict badly."""
-        most = max(FEW_KERNELS, len(table.y) // 2)
-        settings = self._settings(certify=certify)
-        return replace(settings, max_kernels=min(settings.max_kernels, most))
 
     def _support(self, table: Table, hierarchy: Hierarchy, found: Found, d: int) -> Mask:
         """Selected columns of the input."""
@@ -308,20 +312,23 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         self.refit_kind_ = refits[0].kind
         read_finds(self, X, table, hierarchy, searches, finds, supports, refits)
 
-    def _warn_unless_solved(self, found: Found, settings: Settings) -> None:
+    def _warn_unless_solved(self, found: Found, alpha: float) -> None:
+        if found.alpha > alpha:
+            warnings.warn(
+                f"The budget (max_kernels, max_memory, max_work) ended the path of "
+                f"{type(self).__name__} above alpha={alpha:.3g}, which was chosen: the fit is that "
+                f"at alpha={found.alpha:.3g}, the smallest that was solved. Raise the budget.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if found.certified:
             return
         grid = "Raise alpha or beta" if hasattr(self, "root_weight") else "Raise alpha"
-        most = f"{grid}, or max_kernels."
-        if settings.max_kernels < self.max_kernels:
-            most = (
-                f"The limit is that of a cross-validation: half as many as rows, at least "
-                f"{FEW_KERNELS}, here {settings.max_kernels}. Use more rows, or fit at "
-                "best_params_ without cross-validation."
-            )
+        spent = f"{len(found.nodes)} kernels were reached, and kernels are missing. {grid}, or"
         cures = {
-            "max_kernels": f"{len(found.nodes)} kernels were reached before the certificate. "
-            + most,
+            "max_kernels": f"{spent} max_kernels.",
+            "max_memory": f"{spent} max_memory (bytes).",
+            "max_work": f"{spent} max_work (multiplications).",
             "max_iter": "The solver of the reduced problem stopped early. Raise max_iter or "
             "loosen tol.",
             "stalled": "Rounding ends the solver of the reduced problem: some kernels are too "

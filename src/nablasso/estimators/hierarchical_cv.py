@@ -2,7 +2,8 @@
 
 Along each fold's path of alphas, with warm starts, what is scored is what ``predict`` would return:
 the refit on what was selected inside the fold. Candidates with the same hull share their refit. The
-folds need no certificate; the final fit on all rows has one.
+folds need no certificate; the final fit on all rows has one. Where the budget ends a path, smaller
+alphas are no candidates: what it was cut to is the solution at none of them.
 
 The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes the one
 of smallest criterion (:mod:`nablasso.hierarchy.pruning`).
@@ -75,6 +76,9 @@ class Outcome(NamedTuple):
     score_time: float
 
 
+UNSOLVED = Outcome(np.nan, np.nan, 0.0, 0.0)
+
+
 @dataclass(eq=False, repr=False)
 class CrossValidatedAlpha(KernelSelector):
     """Choose by cross-validation, then fit on all rows."""
@@ -130,9 +134,12 @@ class CrossValidatedAlpha(KernelSelector):
         stratify = isinstance(self, ClassifierMixin)
         folds = draw_folds(self.cv, X, y, groups, table, self.random_state, stratify=stratify)
         done = on_folds(self, score_fold, folds, self, (X, y, weights), cells)
+        outcomes = by_name(Outcome, done)
+        cut = int(np.isnan(outcomes["size"]).any(axis=0).sum())
+        self._warn_of_paths_cut(cut, outcomes["size"].shape[1])
         choice = choose(
             _parameters(cells),
-            by_name(Outcome, done),
+            outcomes,
             rule=self.selection_rule,
             scoring=self.scoring,
         )
@@ -141,9 +148,10 @@ class CrossValidatedAlpha(KernelSelector):
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
         """The pruned hull of smallest criterion; among equals the largest beta, then alpha."""
-        values = np.array(list(self._criteria(table, cells)))
+        values = np.array(self._criteria(table, cells))
         params = _parameters(cells)[: len(values)]
-        equal = values <= values.min() + EQUAL * np.abs(values).min()
+        self._warn_of_paths_cut(int(np.isnan(values).sum()), len(values))
+        equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
         betas = [each.get("beta", 0.0) for each in params]
         alphas = [each["alpha"] for each in params]
         best = int(np.lexsort((-np.array(alphas), -np.array(betas), ~equal))[0])
@@ -157,7 +165,7 @@ class CrossValidatedAlpha(KernelSelector):
         self.best_score_ = -float(values[best])
 
     def _criteria(self, table: Table, cells: list[Cell]) -> list[float]:
-        """Criterion of each candidate's pruned hull; where a path ends early its last stands.
+        """Criterion of each candidate's pruned hull; not a number beyond the end of a path.
 
         With several functions it is the sum of theirs. An interrupt keeps what is done.
         """
@@ -180,6 +188,17 @@ class CrossValidatedAlpha(KernelSelector):
                 stacklevel=4,
             )
         return values
+
+    def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
+        if missing:
+            warnings.warn(
+                f"The budget (max_kernels, max_memory, max_work) ended paths of "
+                f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
+                "smallest alphas, were not solved and are not chosen from. Raise the budget to "
+                "have them.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _prunes(self) -> bool:
         if self.selection_rule == "ebic":
@@ -207,7 +226,7 @@ class CrossValidatedAlpha(KernelSelector):
 
     def _searches(self, table: Table, beta: float | None) -> list[Search]:
         hierarchy = self._hierarchy(table, beta)
-        settings = self._fold_settings(table, certify=False)
+        settings = self._settings(certify=False)
         return [
             Search(hierarchy, self._sample(table, target), settings)
             for target in self._problem_targets(table)
@@ -237,16 +256,19 @@ def _parameters(cells: list[Cell]) -> list[dict[str, float]]:
 def _path_criteria(
     searches: list[Search], pruners: list[Pruner], alphas: Array, kept: list[Node]
 ) -> list[float]:
-    """Criterion of the pruned hulls at each alpha; the last one's beyond the limit of kernels."""
-    last: list[Found | None] = [None] * len(searches)
+    """Criterion of the pruned hulls at each alpha; not a number beyond the budget.
+
+    The first alpha's stands in any case.
+    """
+    last: list[Found] | list[None] = [None] * len(searches)
     values: list[float] = []
     for alpha in alphas:
-        if not any(found is not None and found.reason == "max_kernels" for found in last):
-            last = [s.run(float(alpha), f, kept) for s, f in zip(searches, last, strict=True)]
-        hulls = [found.hull for found in last if found is not None]
-        pruned = [pruner.prune(hull) for pruner, hull in zip(pruners, hulls, strict=True)]
+        last = [s.run(float(alpha), f, kept) for s, f in zip(searches, last, strict=True)]
+        if values and any(found.is_cut for found in last):
+            break
+        pruned = [pruner.prune(f.hull) for pruner, f in zip(pruners, last, strict=True)]
         values.append(sum(each.criterion for each in pruned))
-    return values
+    return values + [np.nan] * (len(alphas) - len(values))
 
 
 def score_fold(
@@ -266,15 +288,15 @@ def score_fold(
         for cell in cells:
             searches = selector._searches(table, cell.beta)
             pruners = pruners or [selector._pruner(table, search) for search in searches]
-            for functions, size, seconds in _candidates(
-                selector, table, searches, pruners, cell.alphas, X.shape[1]
-            ):
+            found = _candidates(selector, table, searches, pruners, cell.alphas, X.shape[1])
+            for functions, size, seconds in found:
                 start = perf_counter()
                 model = copy(selector)
                 vars(model).pop("feature_names_in_", None)
                 model._keep(functions, table)
                 score = scorer(model, X[test], targets)
                 results.append(Outcome(score, size, seconds, perf_counter() - start))
+            results += [UNSOLVED] * (len(cell.alphas) - len(found))
     return results
 
 
@@ -286,23 +308,24 @@ def _candidates(
     alphas: Array,
     d: int,
 ) -> list[tuple[list[Any], float, float]]:
-    """Functions, number of variables and seconds at each alpha."""
+    """Functions, number of variables and seconds at each alpha that the budget allows.
+
+    The first alpha's stand in any case.
+    """
     hierarchy = searches[0].hierarchy
     kept = selector._kept_nodes(hierarchy, table)
     refitters = [selector._refitter(table, search, d) for search in searches]
     origin = selector._origin(table, d)
-    last: list[Found | None] = [None] * len(searches)
+    last: list[Found] | list[None] = [None] * len(searches)
     found: list[tuple[list[Any], float, float]] = []
     for alpha in alphas:
         start = perf_counter()
-        if found and any(f is not None and f.reason == "max_kernels" for f in last):
-            found.append(found[-1])  # smaller alphas would only be cut off elsewhere
-            continue
+        last = [s.run(float(alpha), f, kept) for s, f in zip(searches, last, strict=True)]
+        if found and any(here.is_cut for here in last):
+            break
         functions, union = [], np.zeros(d, dtype=bool)
         for k, search in enumerate(searches):
-            here = search.run(float(alpha), last[k], kept)
-            last[k] = here
-            here = selected(search, here, pruners[k])
+            here = selected(search, last[k], pruners[k])
             support = selector._support(table, hierarchy, here, d)
             union |= support
             if selector.debias:

@@ -47,9 +47,14 @@ HIERARCHICAL = {
             logistic loss.
         """,
     "kernel_selection": """
-        max_kernels : int, default=256
-            Nodes that a search may look into. In a cross-validation at most half as many as there
-            are rows, or 32 where that is more.
+        max_kernels : int, optional
+            Nodes that a search may look into; by default as many as the next two allow.
+        max_memory, max_work : float, default=1e9, 1e12
+            Bytes that the features and matrices of a search may take, and multiplications of the
+            problems solved along one path of alphas (one to two minutes of one processor): a budget
+            that ends at the same place on every machine. Where it ends a search while kernels are
+            known to be missing there is a warning, and ``search_status_`` names the parameter. A
+            cross-validation leaves out the alphas that some path could not solve.
         rank : int, optional
             Largest rank of a node's kernel: bounds memory and time. By default as many as the
             kernel needs for ten digits.
@@ -142,8 +147,8 @@ HIERARCHICAL = {
             Whether the gap is within ``tol``: then no kernel of the whole hierarchy was missed.
         certificate_, search_status_ : str
             Which bound was used (``"largest"``, ``"sum"``, ``"exact"``), and how the search ended
-            (``"certified"``, ``"max_kernels"``, ``"max_iter"``, ``"stalled"``, ``"bound"`` or
-            ``"violators"``).
+            (``"certified"``, ``"max_kernels"``, ``"max_memory"``, ``"max_work"``, ``"max_iter"``,
+            ``"stalled"``, ``"bound"`` or ``"violators"``).
         alpha_, alpha_max_ : float
             What was used, and the value above which one source alone is selected.
         objective_, n_iter_, loss_, refit_kind_, loo_r2_, feature_kinds_, twins_

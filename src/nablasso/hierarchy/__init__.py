@@ -24,12 +24,13 @@ from nablasso.hierarchy.grid import Flat, Grid, Whitened
 from nablasso.hierarchy.problem import ReducedProblem, Sample
 from nablasso.hierarchy.pruning import Pruned, Pruner, has_likelihood
 from nablasso.hierarchy.refit import HullFunction, HullRefit, Refitter, function_of, penalised
-from nablasso.hierarchy.search import Found, Search, Settings, largest_alpha, walk
+from nablasso.hierarchy.search import Budget, Found, Search, Settings, largest_alpha, walk
 from nablasso.hierarchy.solvers import SOLVERS, ReducedSolver, as_reduced_solver
 
 __all__ = [
     "SOLVERS",
     "AllSubsetsGaussian",
+    "Budget",
     "DagHierarchy",
     "Decomposition",
     "ExplicitDag",

@@ -189,6 +189,10 @@ class Hierarchy(ABC):
         h = self.block(node).train.T @ dual
         return float(h @ h)
 
+    def ratios(self, nodes: list[Node], dual: Array) -> Array:
+        """``a_w / d_w^2`` of some nodes."""
+        return np.array([self.size(v, dual) / self.weight(v) ** 2 for v in nodes])
+
     def frontier(self, hull: set[Node]) -> list[Node]:
         """Sources of the complement of a hull."""
         found: dict[Node, None] = {s: None for s in self.sources() if s not in hull}
@@ -216,6 +220,11 @@ def hull_of(hierarchy: Hierarchy, nodes: Iterable[Node]) -> set[Node]:
 def ordered(nodes: set[Node]) -> list[Node]:
     """A fixed order of a set of nodes."""
     return sorted(nodes, key=lambda node: (len(node) if isinstance(node, tuple) else 0, repr(node)))
+
+
+def shallow_first(hierarchy: Hierarchy, nodes: Iterable[Node]) -> list[Node]:
+    """A fixed order in which every node comes behind its ancestors: all beginnings extend hulls."""
+    return sorted(ordered(set(nodes)), key=lambda node: len(hull_of(hierarchy, [node])))
 
 
 def sinks_of(hierarchy: Hierarchy, hull: set[Node]) -> set[Node]:

@@ -50,6 +50,7 @@ Index = NDArray[np.intp]
 Pairs = tuple[tuple[int, int], ...]
 
 CACHE_BYTES = 2**28  # of product nodes' features
+RATIOS_AT_ONCE = 4096  # nodes whose products are held at a time
 DEPENDENT = 1e-8  # relative size below which a direction is in the ancestors' span
 
 
@@ -204,20 +205,53 @@ class Grid(Hierarchy):
         ]
 
     def frontier(self, hull: set[Node]) -> list[Node]:
-        """Sources of the complement: first levels, and what active variables can make."""
+        """Sources of the complement: first levels, pairs of those inside, and what else they make.
+
+        A product of three variables needs all its pairs inside: only those partners are tried.
+        """
         if () not in hull:
             return [()]
         firsts: list[Node] = [((g, 1),) for g in range(self.n_variables)]
         active = [g for g, first in enumerate(firsts) if first in hull]
-        found = dict.fromkeys(first for first in firsts if first not in hull)
-        for node in sorted(hull):  # type: ignore[type-var]
-            for g in active if node != () else ():
+        pairs: list[Node] = [
+            ((g, 1), (h, 1)) for k, g in enumerate(active) for h in active[k + 1 :]
+        ]
+        inside: list[Pairs] = sorted(hull - {()})  # type: ignore[arg-type]
+        partners: dict[int, set[int]] = {g: set() for g in active}
+        for node in inside:
+            if len(node) == 2:
+                (g, _), (h, _) = node
+                partners[g].add(h)
+                partners[h].add(g)
+        parents: dict[Node, int] = {}  # of a child, those inside
+        for node in inside:
+            own = {g for g, _ in node}
+            shared = set.intersection(*(partners[g] for g in own))
+            for g in sorted(own if node[0][1] == 1 and len(node) == 1 else own | shared):
                 child = self._raised(node, g)
-                if child is None or child in hull or child in found:
-                    continue
-                if all(parent in hull for parent in self.parents(child)):
-                    found[child] = None
-        return list(found)
+                if child is not None and child not in hull:
+                    parents[child] = parents.get(child, 0) + 1
+        rest = [child for child, count in parents.items() if count == len(child)]  # type: ignore[arg-type]
+        return [*(node for node in firsts + pairs if node not in hull), *rest]
+
+    def ratios(self, nodes: list[Node], dual: Array) -> Array:
+        """``a_w / d_w^2``, products of rank one by tables instead of one by one."""
+        out, t = np.full(len(nodes), np.nan), self.tables
+        moved = dual * self.base.train[:, 0]
+        for length in {len(node) for node in nodes} - {0}:  # type: ignore[arg-type]
+            places = [k for k, node in enumerate(nodes) if len(node) == length]  # type: ignore[arg-type]
+            pairs = np.array([nodes[k] for k in places])  # (nodes, length, 2)
+            columns = pairs[:, :, 0] * self.q + pairs[:, :, 1] - 1
+            for start in range(0, len(places), RATIOS_AT_ONCE):
+                some = columns[start : start + RATIOS_AT_ONCE]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    products = t.signed[:, some[:, 0]]
+                    for column in some.T[1:]:
+                        products *= t.signed[:, column]
+                    out[places[start : start + RATIOS_AT_ONCE]] = (moved @ products) ** 2
+        for k in np.flatnonzero(~np.isfinite(out)):  # levels of larger rank, the root, overflows
+            out[k] = self.size(nodes[k], dual) / self.weight(nodes[k]) ** 2
+        return out
 
     def _raised(self, node: Node, g: int) -> Node | None:
         """The node with the level of one variable raised by one; None above ``q``."""

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+from scipy.sparse import csr_array
 
 from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.losses import Loss, Squared
@@ -158,6 +159,7 @@ class ReducedProblem:
         self.owner = np.repeat(np.arange(len(features)), [F.shape[1] for F in features])
         self.Phi = np.column_stack([np.empty((len(sample.y), 0)), *features])
         self.in_features = 0 < self.Phi.shape[1] <= len(sample.y)
+        self.work = 0.0  # multiplications so far
 
     @property
     def n_nodes(self) -> int:
@@ -171,6 +173,7 @@ class ReducedProblem:
 
     def evaluate(self, x: Array, start: Array | None = None) -> Point:
         """Solve the kernel machine at ``x``; ``start`` is a dual variable to start from."""
+        self.work += cost_of_a_step(len(self.sample.y), self.Phi.shape[1], self.n_nodes)
         sample, ridge = self.sample, self.alpha / 2
         weights = weights_of(x, self.ancestors, self.d)
         zeta = weights.zeta[self.owner]
@@ -233,16 +236,34 @@ class ReducedProblem:
 
     def hessian(self, point: Point) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
-        zeta, kappa = point.weights.zeta, point.weights.kappa
+        zeta = point.weights.zeta
+        kappa = self._sparse(point.weights.kappa)  # [w, v]: few nodes have many ancestors
         za = zeta * point.sizes
-        t = kappa @ za
+        t = kappa.T @ za
         # columns: how the function's coefficients move with each x_v
-        reach = (point.h * zeta[self.owner])[:, None] * kappa.T[self.owner]
-        curved = self._curvature(point, reach)
-        matrix = self.alpha * (np.diag(t) - (kappa * za) @ kappa.T + curved)
-        return t, matrix
+        scale = csr_array(
+            (point.h * zeta[self.owner], self.owner, np.arange(len(self.owner) + 1)),
+            shape=(len(self.owner), self.n_nodes),
+        )
+        weighted = kappa.copy()
+        weighted.data *= np.repeat(za, np.diff(kappa.indptr))
+        matrix = self._curvature(point, scale @ kappa) - (kappa.T @ weighted).toarray()
+        matrix[np.diag_indices_from(matrix)] += t
+        return t, self.alpha * matrix
 
-    def _curvature(self, point: Point, reach: Array) -> Array:
+    @cached_property
+    def _family(self) -> csr_array:
+        """``[w, v]`` where ``v`` is an ancestor of ``w``."""
+        return csr_array(self.ancestors.T)
+
+    def _sparse(self, kappa: Array) -> csr_array:
+        """``kappa`` transposed, without its zeros."""
+        pattern = self._family
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(pattern.indptr))
+        values = kappa[pattern.indices, rows]
+        return csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+    def _curvature(self, point: Point, reach: csr_array) -> Array:
         """``reach' Phi' P Phi reach``."""
         sample = self.sample
         if self.in_features:
@@ -309,6 +330,19 @@ class ReducedProblem:
     def gap(self, point: Point, outside: float = 0.0) -> float:
         """Primal minus dual: a bound on the suboptimality of the point's function."""
         return max(self.primal(point) - self.dual_value(point, outside), 0.0)
+
+
+def cost_of_a_step(n: int, D: int, R: int) -> float:
+    """Multiplications of a machine and its Hessian: n rows, D features, R nodes."""
+    machine = D**3 / 3 + n * D if n >= D else n * n * D + n**3 / 3
+    m = min(n, D)
+    return machine + 2.0 * R * m * (m + R) + 1.5 * float(R) ** 3
+
+
+def bytes_held(n: int, D: int, R: int) -> float:
+    """Features at the rows, twice; matrices of the machine and of the weights."""
+    m = min(n, D)
+    return 8.0 * (2 * n * D + 4 * m * m + 2 * D * R + 6 * R * R)
 
 
 def _best_multiple(value: Any) -> float:

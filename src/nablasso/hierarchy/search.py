@@ -8,8 +8,12 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
    (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
    is certified; otherwise add the violators that were found, with their ancestors, and go on.
 
-It ends certified, with ``max_kernels`` nodes, or where the bound cannot be made sharper. In each
-case the gap returned is that of the *full* problem.
+It ends certified, at the end of its budget, or where the bound cannot be made sharper. In each case
+the gap returned is that of the *full* problem.
+
+The budget counts what a path holds and does, bytes and multiplications, so that it ends at the same
+place on every machine. A hull that was cut by it is not the solution at its ``alpha``, let alone at
+a smaller one.
 
 Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum;
 they are taken out of the function and the rest is solved again, so that the pattern returned is
@@ -25,8 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.hierarchy.bounds import WORK
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, ordered
-from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, dual_bound
+from nablasso.hierarchy.dag import (
+    Hierarchy,
+    Node,
+    Outside,
+    ancestor_matrix,
+    hull_of,
+    shallow_first,
+)
+from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, bytes_held, dual_bound
 from nablasso.hierarchy.solvers import ReducedSolver, Solved
 
 Array = NDArray[np.float64]
@@ -43,13 +54,34 @@ LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
 HALVINGS = 8
 
 
+SPACE = ("max_kernels", "max_memory")
+LIMITS = (*SPACE, "max_work")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Nodes and bytes of a reduced problem, and multiplications of all those along a path."""
+
+    max_kernels: float = np.inf
+    max_memory: float = 1e9
+    max_work: float = 1e12  # one to two minutes of one processor
+
+    def lacks(self, rows: int, features: int, nodes: int, work: float) -> str:
+        """What does not suffice for a problem of this size; "" where all does."""
+        if nodes > self.max_kernels:
+            return "max_kernels"
+        if bytes_held(rows, features, nodes) > self.max_memory:
+            return "max_memory"
+        return "max_work" if work > self.max_work else ""
+
+
 @dataclass(frozen=True)
 class Settings:
     """``tol`` is a gap relative to the objective at ``f = 0``."""
 
     solver: ReducedSolver
     tol: float = 1e-3
-    max_kernels: int = 256
+    budget: Budget = Budget()
     certify: bool = True  # without it the gap is that of the listed nodes alone
 
 
@@ -82,17 +114,22 @@ class Found:
         return [node for node, active in zip(self.nodes, self.active, strict=True) if active]
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the budget ended the search while kernels were known to be missing."""
+        return self.reason in LIMITS
+
+    @property
     def zeta(self) -> dict[Node, float]:
         """Weight of each active node's kernel."""
         return dict(zip(self.hull, self.point.weights.zeta.tolist(), strict=True))
 
 
 class Search:
-    """Searches on one hierarchy and sample; warm starts between alphas."""
+    """Searches on one hierarchy and sample along one path; warm starts between alphas."""
 
     def __init__(self, hierarchy: Hierarchy, sample: Sample, settings: Settings) -> None:
         self.hierarchy, self.sample, self.settings = hierarchy, sample, settings
-        self.work = WORK
+        self.work, self.spent = WORK, 0.0  # of a certificate, and so far of the reduced problems
 
     def problem(self, nodes: list[Node], alpha: float) -> ReducedProblem:
         """The reduced problem on some nodes."""
@@ -115,7 +152,7 @@ class Search:
         """
         certify = certify and self.settings.certify
         weights = self._begin(start, keep or [])
-        n_iter, rounds = 0, 0
+        n_iter, rounds, trimmed = 0, 0, False
         while True:
             rounds += 1
             nodes = list(weights)
@@ -123,32 +160,47 @@ class Search:
             solved = self._solve(problem, weights)
             n_iter += solved.n_iter
             weights = dict(zip(nodes, solved.point.weights.x.tolist(), strict=True))
-            room = self.settings.max_kernels - len(nodes)
             new = self._missing(problem, solved.point, set(nodes))
-            if new and room > 0 and rounds < ROUNDS:
-                self._add(weights, new[:room])
+            added, lacking = self._affordable(problem, new)
+            if added and rounds < ROUNDS:
+                self._add(weights, added)
+                continue
+            active = _active(problem, solved.point)
+            if lacking in SPACE and not trimmed and not active.all():  # zeros leave their room once
+                weights = {node: weights[node] for node, a in zip(nodes, active, strict=True) if a}
+                trimmed = True
                 continue
             found = self._finish(
-                problem, nodes, solved, n_iter, full=room <= 0, missing=bool(new), certify=certify
+                problem, nodes, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
-            if found.certified or not found.violators or room <= 0 or rounds >= ROUNDS:
+            if found.certified or not found.violators or lacking or rounds >= ROUNDS:
                 return found
-            new = [v for v in found.violators if v not in weights]
-            wanted = hull_of(
-                self.hierarchy, new[: max(1, min(room, self._at_once(len(nodes))) // 2)]
-            )
-            added = [v for v in ordered(wanted) if v not in weights][:room]
+            wanted = hull_of(self.hierarchy, found.violators[: self._at_once(len(nodes)) // 2])
+            deeper = [v for v in shallow_first(self.hierarchy, wanted) if v not in weights]
+            added, lacking = self._affordable(problem, deeper)
             if not added:
-                return found
+                return replace(found, reason=lacking or found.reason)
             self._add(weights, added)
+
+    def _affordable(self, problem: ReducedProblem, new: list[Node]) -> tuple[list[Node], str]:
+        """The first of the new nodes that the budget allows, and what it lacks for the others."""
+        budget, n = self.settings.budget, len(self.sample.y)
+        nodes, features = problem.n_nodes, problem.Phi.shape[1]
+        for k, node in enumerate(new):
+            nodes, features = nodes + 1, features + self.hierarchy.block(node).train.shape[1]
+            lacking = budget.lacks(n, features, nodes, self.spent)
+            if lacking:
+                return new[:k], lacking
+        return new, ""
 
     def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
         """Weights to start from, the kept nodes always among them."""
         weights = self._carried(start)
         if not weights:
             first = hull_of(self.hierarchy, [self.best_source(), *keep])
-            return dict.fromkeys(ordered(first), 1.0)
-        kept = [node for node in ordered(hull_of(self.hierarchy, keep)) if node not in weights]
+            return dict.fromkeys(shallow_first(self.hierarchy, first), 1.0)
+        whole = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep))
+        kept = [node for node in whole if node not in weights]
         if kept:
             self._add(weights, kept)
         return weights
@@ -158,7 +210,8 @@ class Search:
         if start is None:
             return {}
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
-        if 2 * len(weights) > self.settings.max_kernels:
+        twice = 2 * len(weights), 2 * start.problem.Phi.shape[1]
+        if self.settings.budget.lacks(len(self.sample.y), twice[1], twice[0], 0.0):
             weights = {node: weights[node] for node in start.hull}
         return weights
 
@@ -176,8 +229,8 @@ class Search:
 
     def ranked(self, nodes: list[Node], dual: Array) -> list[Node]:
         """Nodes by decreasing ``a_w / d_w^2``."""
-        sizes = {v: self.hierarchy.size(v, dual) / self.hierarchy.weight(v) ** 2 for v in nodes}
-        return sorted(nodes, key=lambda v: -sizes[v])
+        ratios = self.hierarchy.ratios(nodes, dual)
+        return [nodes[k] for k in np.argsort(-ratios, kind="stable")]
 
     def on(self, hull: list[Node], found: Found) -> Found:
         """The penalised function on a part of a solution's hull, at the same ``alpha``.
@@ -207,7 +260,14 @@ class Search:
 
     def _solve(self, problem: ReducedProblem, weights: dict[Node, float]) -> Solved:
         x = np.array(list(weights.values()))
-        return self.settings.solver.solve(problem, x / x.sum(), SHARE * self._target())
+        return self._solved(problem, x / x.sum(), SHARE * self._target())
+
+    def _solved(self, problem: ReducedProblem, x: Array, tol: float) -> Solved:
+        """Solve, and count what it took."""
+        before = problem.work
+        solved = self.settings.solver.solve(problem, x, tol)
+        self.spent += problem.work - before
+        return solved
 
     def _missing(self, problem: ReducedProblem, point: Point, hull: set[Node]) -> list[Node]:
         """Nodes that a necessary condition asks for, with their ancestors, a few at a time.
@@ -217,20 +277,18 @@ class Search:
         bound, value, _ = dual_bound(point.weights, point.sizes)
         limit = max(bound, value + self._target() / problem.alpha)  # half of the tolerance
         at_once = self._at_once(len(hull))
-        sizes = {
-            node: self.hierarchy.size(node, point.dual) / self.hierarchy.weight(node) ** 2
-            for node in self.hierarchy.frontier(hull)
-        }
-        new = [node for node, size in sizes.items() if size > limit]
-        if new:
-            return sorted(new, key=lambda node: -sizes[node])[:at_once]
+        frontier = self.hierarchy.frontier(hull)
+        ratios = self.hierarchy.ratios(frontier, point.dual)
+        if (ratios > limit).any():
+            best = np.argsort(-ratios, kind="stable")[:at_once]
+            return [frontier[k] for k in best if ratios[k] > limit]
         deeper = self.hierarchy.missing(hull, point.dual, limit)
         added: set[Node] = set()
         for node in deeper:
             added |= hull_of(self.hierarchy, [node]) - hull
             if len(added) >= at_once:
                 break
-        return ordered(added)
+        return shallow_first(self.hierarchy, added)
 
     def _finish(
         self,
@@ -239,7 +297,7 @@ class Search:
         solved: Solved,
         n_iter: int,
         *,
-        full: bool,
+        lacking: str,
         missing: bool,
         certify: bool,
     ) -> Found:
@@ -251,7 +309,7 @@ class Search:
             if sum(inner.gap_parts(point, bound_in)) <= self._target() / 2 or not solved.converged:
                 break
             tol /= 10  # what is zero was not clear enough yet
-            solved = self.settings.solver.solve(problem, solved.point.weights.x, tol)
+            solved = self._solved(problem, solved.point.weights.x, tol)
         _, value, _ = dual_bound(point.weights, point.sizes)
         enough = value + 2 * self._target() / alpha * (1 - SHARE)
         outside, most = Outside(np.inf, [], "none"), bound_in
@@ -276,7 +334,9 @@ class Search:
             primal=inner.primal(point),
             certified=certified,
             rule=outside.rule,
-            reason=_reason(certified, full, missing, solved, outside),
+            reason=lacking
+            if lacking and not (certify and certified)
+            else _reason(certified, missing, solved, outside),
             n_iter=n_iter,
             violators=outside.violators,
         )
@@ -291,7 +351,7 @@ class Search:
         kept = [node for node, a in zip(nodes, active, strict=True) if a]
         inner = self.problem(kept, problem.alpha)
         x = solved.point.weights.x[active]
-        return active, inner, self.settings.solver.solve(inner, x / x.sum(), tol).point
+        return active, inner, self._solved(inner, x / x.sum(), tol).point
 
     def _bound_inside(self, problem: ReducedProblem, full: Point, point: Point) -> float:
         """Dual bound of the listed nodes at the final dual variable."""
@@ -313,15 +373,13 @@ def _active(problem: ReducedProblem, point: Point) -> Mask:
     return np.asarray(in_hull)
 
 
-def _reason(certified: bool, full: bool, missing: bool, solved: Solved, outside: Outside) -> str:
-    """How a search ended; ``full`` is at the limit of kernels, ``missing`` that (27) asks for more.
+def _reason(certified: bool, missing: bool, solved: Solved, outside: Outside) -> str:
+    """How a search within its budget ended; ``missing`` is that (27) asks for more.
 
-    Nodes known to be missing while there was room are called violators, too.
+    Nodes known to be missing are called violators, too.
     """
     if certified:
         return "certified"
-    if full and (missing or outside.violators):
-        return "max_kernels"
     if not solved.converged:
         return "stalled" if solved.stalled else "max_iter"
     return "violators" if missing or outside.violators else "bound"
