@@ -1,10 +1,13 @@
 """Users' graphs: listed, endless, and refused."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from nablasso.exceptions import CyclicGraphError, InvalidParameterError
-from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag, hull_of
+from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag, ReducedSolver, hull_of
 from nablasso.hierarchy.dag import shallow_first
 from tests.hierarchy.small import data, search_on
 
@@ -87,3 +90,26 @@ def test_beginnings_of_shallow_nodes_first_are_hulls():
     order = shallow_first(hierarchy, ["abc", "ab", "c", "b", "a"])
     for k in range(1, 6):
         assert set(order[:k]) == hull_of(hierarchy, order[:k])
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "interactions" / "plot_4_motifs.py"
+
+
+def test_the_motifs_of_the_gallery_are_those_of_the_full_problem():
+    """A graph that is no grid: the search's optimum is that with all 340 motifs listed."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    made = runpy.run_path(str(EXAMPLE))
+    pyplot.close("all")
+    model, X, y = made["model"], made["X"], made["y"]
+    assert model.certified_
+    assert set(model.sinks_) == {"ACG", "GG"}
+    hierarchy = DagHierarchy(made["dag"], X, np.full(300, 1 / 300), beta=1.5)
+    assert len(made["motifs"]) == 340
+    assert set(hierarchy.parents("ACG")) == {"AC", "CG"}
+    search = search_on(hierarchy, y - y.mean())
+    listed = search.problem(shallow_first(hierarchy, made["motifs"]), model.alpha_)
+    solved = ReducedSolver().solve(listed, np.full(340, 1 / 340), 1e-6)
+    assert solved.converged
+    excess = model.objective_ - listed.primal(solved.point)
+    assert -1e-6 <= excess <= model.dual_gap_ + 1e-6

@@ -235,17 +235,20 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         """Walk down to the last alpha with warm starts, and certify there.
 
         From a cold start a search near the end of its budget takes in what is large at ``f = 0``.
-        ``solved`` goes back to the last alpha at which the budget sufficed.
+        ``solved`` goes back to the last alpha at which the budget sufficed, and where there is no
+        certificate to be had the hull is that of the candidate that was chosen.
         """
         found: Found | None = None
-        last = len(alphas) - 1
         for k in track(range(len(alphas)), len(alphas), "alphas", verbose=self.verbose):
-            here = search.run(float(alphas[k]), found, kept, certify=k == last)
+            here = search.run(float(alphas[k]), found, kept, certify=False)
             if solved and here.is_cut and found is not None:
-                return search.run(found.alpha, found, kept)
+                break
             found = here
         assert found is not None
-        return found
+        final = search.run(found.alpha, found, kept)
+        if solved and not final.certified:
+            return search.run(found.alpha, found, kept, grow=False)
+        return final
 
     def _support(self, table: Table, hierarchy: Hierarchy, found: Found, d: int) -> Mask:
         """Selected columns of the input."""

@@ -1,5 +1,6 @@
 """Hierarchical kernel learning: kernels on a DAG, selected by a norm whose patterns are hulls."""
 
+from nablasso.hierarchy.consistency import HullConsistency, hull_consistency
 from nablasso.hierarchy.dag import (
     DagHierarchy,
     ExplicitDag,
@@ -40,6 +41,7 @@ __all__ = [
     "Grid",
     "Hermite",
     "Hierarchy",
+    "HullConsistency",
     "HullFunction",
     "HullRefit",
     "KernelDag",
@@ -61,6 +63,7 @@ __all__ = [
     "as_reduced_solver",
     "function_of",
     "has_likelihood",
+    "hull_consistency",
     "hull_of",
     "largest_alpha",
     "penalised",

@@ -403,6 +403,7 @@ class DagHierarchy(Hierarchy):
         self.beta, self.root_weight = float(beta), float(root_weight)
         self._blocks: dict[Node, Block] = {}
         self._depths: dict[Node, int] = {}
+        self._above: dict[Node, set[Node]] = {}
 
     def sources(self) -> list[Node]:
         """Nodes without parents."""
@@ -469,8 +470,12 @@ class DagHierarchy(Hierarchy):
             return np.inf
         total = 0.0
         for w in nodes:
-            ancestors = hull_of(self, [w])
-            if node in ancestors:
-                below = [v for v in ancestors if node in hull_of(self, [v])]
+            if node in self._ancestors(w):
+                below = [v for v in self._ancestors(w) if node in self._ancestors(v)]
                 total += self.size(w, dual) / sum(map(self.weight, below)) ** 2
         return total
+
+    def _ancestors(self, node: Node) -> set[Node]:
+        if node not in self._above:
+            self._above[node] = hull_of(self, [node])
+        return self._above[node]

@@ -6,7 +6,8 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
    (:mod:`nablasso.hierarchy.bounds`), add the worst ones with their ancestors and solve again.
 3. Bound the dual norm of everything outside: by (21), and by the largest kernel
    (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
-   is certified; otherwise add the violators that were found, with their ancestors, and go on.
+   is certified; otherwise add the violators that were found, with their ancestors, and go on, for
+   at most a tenth of the budget's work.
 
 It ends certified, at the end of its budget, or where the bound cannot be made sharper. In each case
 the gap returned is that of the *full* problem.
@@ -49,6 +50,7 @@ LEAST = 8  # but at least so many
 NEW = 1e-2  # share of the weights that new nodes start with
 ROUNDS = 200
 LEAST_WORK = 1e8
+GROWTH = 0.1  # of the work of a path may go to nodes that only the certificate asks for
 SHARPER = 4  # attempts to tell zero from small
 LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
 HALVINGS = 8
@@ -145,14 +147,16 @@ class Search:
         keep: list[Node] | None = None,
         *,
         certify: bool = True,
+        grow: bool = True,
     ) -> Found:
         """Search at one ``alpha``; ``keep`` are nodes that are in from the start.
 
         Without ``certify`` (here or in the settings) the gap is that of the listed nodes alone.
+        Without ``grow`` step 3 adds no nodes: the hull is that of a search without certificate.
         """
         certify = certify and self.settings.certify
         weights = self._begin(start, keep or [])
-        n_iter, rounds, trimmed = 0, 0, False
+        n_iter, rounds, trimmed, most = 0, 0, False, np.inf
         while True:
             rounds += 1
             nodes = list(weights)
@@ -173,7 +177,9 @@ class Search:
             found = self._finish(
                 problem, nodes, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
-            if found.certified or not found.violators or lacking or rounds >= ROUNDS:
+            most = min(most, self.spent + GROWTH * self.settings.budget.max_work)
+            over = rounds >= ROUNDS or self.spent > most or not grow
+            if found.certified or not found.violators or lacking or over:
                 return found
             wanted = hull_of(self.hierarchy, found.violators[: self._at_once(len(nodes)) // 2])
             deeper = [v for v in shallow_first(self.hierarchy, wanted) if v not in weights]
