@@ -199,24 +199,23 @@ def radial(rows: Rows) -> Any:
 PANELS_8 = {
     "the same Hermite kernels": (
         "HKL hermite",
-        "HKL hermite + refit",
         "HKL hermite + pruning",
         "MKL hermite",
         "L2 hermite",
         "generalised lasso hermite",
         "greedy hermite",
     ),
+    "several decompositions": ("HKL hermite", "HKL spline", "HKL gaussian"),
     "the same spline kernels": (
         "HKL spline",
-        "HKL spline + refit",
-        "HKL spline + pruning",
         "MKL spline",
         "L2 spline",
         "generalised lasso spline",
     ),
     "other methods": (
-        "HKL hermite + refit",
+        "HKL hermite",
         "HKL hermite + pruning",
+        "MARS",
         "CART",
         "boosting",
         "Gaussian process",
@@ -237,10 +236,10 @@ def draws_of(rows: Rows) -> int:
 
 
 def hkl_figure_8(rows: Rows) -> Any:
-    """Relative error against p, one panel per comparison."""
+    """Relative error against p, one panel per comparison as in the paper."""
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(13, 5), sharey=True)
+    figure, axes = plt.subplots(1, len(PANELS_8), figsize=(17, 5), sharey=True)
     dimensions = sorted({int(row["p"]) for row in rows})
     for axis, (title, methods) in zip(axes, PANELS_8.items(), strict=True):
         for shift, method in enumerate(methods):

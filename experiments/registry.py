@@ -295,17 +295,11 @@ def figure_9(only: Iterable[str] = (), **settings: Any) -> Iterable[Row]:
     return hkl.figure_9(methods=chosen, **settings)
 
 
-_PATHS = named(hkl, "ALPHAS", "BETAS", "MOST_KERNELS")
-_PRUNED = {**_PATHS, **named(hkl, "ALPHAS_PRUNED", "BETAS_PRUNED")}
-HKL_8 = {name: _PRUNED for name in hkl.methods_8() if "pruning" in name} | {
-    name: _PATHS
-    for name in hkl.methods_8()
-    if name.startswith(("HKL", "MKL")) and "pruning" not in name
-}
-HKL_9 = {
-    name: {**_PATHS, **named(hkl, "SPLINE_RANK")}
-    for name in hkl.methods_9()
-    if name.startswith(("HKL", "MKL"))
+HKL = {
+    "HKL hermite": named(hkl, "PAPER", "BUDGET"),
+    "HKL hermite + pruning": named(hkl, "PRUNED", "BUDGET"),
+    **{f"HKL {kernel}": named(hkl, "PAPER", "BUDGET", "RANK") for kernel in ("gaussian", "spline")},
+    **{f"MKL {kernel}": named(hkl, "FLAT") for kernel in ("hermite", "spline")},
 }
 
 RINGS = named(sgl, "RINGS", "RADIAL", "ADAPTIVE", "FRACTION", "WITHOUT_SPARSITY", "TEST_ROWS")
@@ -324,13 +318,13 @@ _ALL = (
         note=NAMED,
         resumes=True,
         settings=named(hkl, "TEST_ROWS", "SNR"),
-        by_method=HKL_8,
+        by_method=HKL,
     ),
     Experiment(
         "hkl_figure_8_n256",
         f"{BACH}, figure 8 at n = 256",
         figure_8,
-        [{"repeats": 3, "n_samples": (256,)}],
+        [{"n_samples": (256,)}],
         [{"repeats": 1, "dimensions": (8,), "n_samples": (256,), "only": QUICK_8}],
         hkl.KEY_8,
         tables.hkl_figure_8,
@@ -338,7 +332,7 @@ _ALL = (
         note=NAMED,
         resumes=True,
         settings=named(hkl, "TEST_ROWS", "SNR"),
-        by_method=HKL_8,
+        by_method=HKL,
     ),
     Experiment(
         "hkl_figure_9",
@@ -352,7 +346,7 @@ _ALL = (
         note=f"Needs the pumadyn tables. {NAMED}",
         resumes=True,
         settings=named(hkl, "PUMADYN_ROWS"),
-        by_method=HKL_9,
+        by_method=HKL,
     ),
     Experiment(
         "hkl_rules",
@@ -365,7 +359,7 @@ _ALL = (
         figures.strip("relative_error", "problem", "rule"),
         note="Not in the paper.",
         resumes=True,
-        settings=named(hkl, "RULES_TEST", "RULES_SNR", "RULES"),
+        settings=named(hkl, "RULES_TEST", "RULES_SNR", "RULES", "BUDGET"),
     ),
     Experiment(
         "sgl_table_1",

@@ -20,7 +20,8 @@ likelihood (Gaussian process).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,6 +257,7 @@ class Fitted(NamedTuple):
     predict: Callable[[Array], Array]
     columns: tuple[int, ...] | None = None
     detail: str = ""
+    record: Mapping[str, Any] = MappingProxyType({})
 
 
 def folds(n: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -257,7 +257,10 @@ def hkl_figure_8(rows: Rows) -> list[Line]:
         for p in sorted(distinct(rows, "p"), key=int):
             part = where(rows, n=n, p=p)
             for method in distinct(part, "method"):
-                value = median(where(part, method=method), "relative_error")
+                own = where(part, method=method)
+                value = median(own, "relative_error")
+                if method.startswith(("HKL", DEFAULT)):
+                    value = f"exact {_share(own, 'exact')}; {value}"
                 low = method.startswith("HKL") and "+" not in method
                 rivals = ("L2", "greedy", "MKL", "generalised lasso")
                 high = method.startswith(rivals)

@@ -8,6 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from experiments import hkl, rivals
+from nablasso import HierarchicalKernelRegressorCV
 from nablasso.datasets import RealTable
 
 
@@ -23,21 +24,36 @@ def test_figure_8_has_a_row_per_setting_and_goes_on_where_it_stopped():
     settings = {"repeats": 2, "dimensions": (4, 8), "n_samples": (30,), "methods": methods}
     rows = list(hkl.figure_8(**settings))
     keys = [tuple(str(row[part]) for part in hkl.KEY_8) for row in rows]
-    assert keys == [("30", str(p), str(draw), "mean") for draw in (0, 1) for p in (4, 8)]
+    assert keys == [("30", str(p), str(draw), "mean") for p in (4, 8) for draw in (0, 1)]
     assert all(float(row["relative_error"]) == pytest.approx(1, abs=0.3) for row in rows)
     assert not any(row["exact"] for row in rows)
     assert list(hkl.figure_8(**settings, done=set(keys))) == []
 
 
-def test_hierarchical_kernels_beat_additive_ones_on_a_product(monkeypatch):
-    monkeypatch.setattr(hkl, "ALPHAS", 4)
+def test_hierarchical_kernels_beat_additive_ones_on_a_product():
+    few = {"alphas": 5, "betas": (1.5,)}
     methods = {
-        "HKL": hkl.hierarchical("hermite", debias=True, betas=(2.0,)),
+        "HKL": hkl.hierarchical("hermite", hkl.PAPER | few),
+        "pruned": hkl.hierarchical("hermite", hkl.PRUNED | few),
         "MKL": hkl.multiple("hermite"),
     }
-    rows = hkl.figure_8(repeats=1, dimensions=(5,), n_samples=(60,), methods=methods)
+    rows = list(hkl.figure_8(repeats=1, dimensions=(5,), n_samples=(80,), methods=methods))
     errors = {row["method"]: float(row["relative_error"]) for row in rows}
-    assert errors["HKL"] < 0.3 < errors["MKL"]
+    assert errors["HKL"] < 0.4 < errors["MKL"]
+    assert errors["pruned"] < 0.1
+    for row in rows:  # every row says how it came about
+        assert row["solver"] == "newton"
+        assert float(row["gap"]) >= 0
+        assert (row["status"] == "converged") == (row["certificate"] == "certified")
+
+
+def test_the_papers_setting_is_the_documented_one():
+    words = " ".join((HierarchicalKernelRegressorCV.__doc__ or "").split())
+    for name in ("root_weight", "cv", "selection_rule", "prune", "debias"):
+        value = hkl.PAPER[name]
+        assert f"{name}={value!r}".replace("'", '"') in words
+    assert "betas=[4]" in words
+    assert hkl.PAPER["betas"] == (4.0,)
 
 
 def test_figure_9_splits_a_table(monkeypatch):
@@ -56,16 +72,10 @@ def test_figure_9_splits_a_table(monkeypatch):
 
 def test_the_tables_name_every_rival():
     names = set(hkl.methods_8())
-    kinds = (
-        "HKL {}",
-        "HKL {} + refit",
-        "HKL {} + pruning",
-        "MKL {}",
-        "L2 {}",
-        "generalised lasso {}",
-    )
+    kinds = ("HKL {}", "MKL {}", "L2 {}", "generalised lasso {}")
     assert {r.format(k) for r in kinds for k in ("hermite", "spline")} < names
-    assert {"greedy hermite", "CART", "boosting", "Gaussian process"} < names
+    assert {"greedy hermite", "CART", "boosting", "Gaussian process", "HKL gaussian"} < names
+    assert "HKL hermite + pruning" in names
 
 
 def test_product_kernel_is_the_sum_over_all_nodes(product):
@@ -113,10 +123,9 @@ def test_the_process_finds_the_variables(product):
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.2 * np.var(y[60:])
 
 
-def test_pruning_finds_the_product(product, monkeypatch):
-    monkeypatch.setattr(hkl, "ALPHAS", 5)
+def test_pruning_finds_the_product(product):
     Z, y = product
-    fit = hkl.hierarchical("hermite", debias=True, betas=(2.0,), rule="ebic")
+    fit = hkl.hierarchical("hermite", hkl.PRUNED | {"betas": (2.0,), "alphas": 5})
     fitted = fit(Z[:60], y[:60], 0)
     assert fitted.columns == (0, 1)
     assert np.mean((fitted.predict(Z[60:]) - y[60:]) ** 2) < 0.05 * np.var(y[60:])
