@@ -156,6 +156,22 @@ def test_a_degree_is_a_positive_whole_number(degree):
         as_decomposition("hermite", degree)
 
 
+def test_the_last_level_is_what_the_others_leave_of_the_total():
+    class Rest(Sine):
+        def features(self, x, level):
+            return np.ones((len(x), 1)) if level == 0 else None
+
+        def total(self, x, z):
+            return 1 + np.sin(x)[:, None] * np.sin(z)
+
+        kernel = Decomposition.kernel
+
+    np.testing.assert_allclose(Rest().kernel(x, z, 1), np.sin(x)[:, None] * np.sin(z), atol=1e-15)
+    Rest.total = Decomposition.total
+    with pytest.raises(InvalidParameterError, match="Rest needs a method kernel"):
+        Rest().kernel(x, z, 1)
+
+
 def test_unknown_decompositions_are_refused():
     with pytest.raises(InvalidParameterError, match="hermite, polynomial"):
         as_decomposition("wavelet")

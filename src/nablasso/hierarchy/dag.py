@@ -193,6 +193,13 @@ class Hierarchy(ABC):
         """``a_w / d_w^2`` of some nodes."""
         return np.array([self.size(v, dual) / self.weight(v) ** 2 for v in nodes])
 
+    def largest_of(self, nodes: list[Node], dual: Array, enough: float) -> Outside:
+        """The largest of listed nodes, and those above ``enough``."""
+        ratios = self.ratios(nodes, dual)
+        order = np.argsort(-ratios, kind="stable")
+        violators = [nodes[k] for k in order if ratios[k] > enough]
+        return Outside(float(ratios.max(initial=0.0)), violators, "largest")
+
     def frontier(self, hull: set[Node]) -> list[Node]:
         """Sources of the complement of a hull."""
         found: dict[Node, None] = {s: None for s in self.sources() if s not in hull}
@@ -453,12 +460,10 @@ class DagHierarchy(Hierarchy):
         nodes = self.dag.all_nodes()
         if nodes is None:
             return Outside(total, [], "sum")
-        values = {v: self.size(v, dual) / self.weight(v) ** 2 for v in nodes if v not in hull}
-        largest = max(values.values(), default=0.0)
-        if min(total, largest) <= enough:
-            return Outside(min(total, largest), [], "sum" if total < largest else "largest")
-        found = sorted((v for v in values if values[v] > enough), key=lambda v: -values[v])
-        return Outside(min(total, largest), found, "sum" if total < largest else "largest")
+        listed = self.largest_of([v for v in nodes if v not in hull], dual, enough)
+        if listed.bound <= total:
+            return listed
+        return Outside(total, listed.violators if total > enough else [], "sum")
 
     def descendant_sum(self, node: Node, dual: Array) -> float:
         """The sum of (21) below a node, or the user's bound of it."""

@@ -7,7 +7,8 @@ Bach, 2009). Level 0 must have rank one; for most decompositions it is the const
 
 A decomposition of your own needs two methods: :meth:`Decomposition.n_levels`, which is ``q + 1``,
 and :meth:`Decomposition.kernel`. Levels of finite rank should give :meth:`Decomposition.features`
-too: they are then handled exactly and without n x n matrices.
+too: they are then handled exactly and without n x n matrices. Where all but the last do, ``kernel``
+follows from them and :meth:`Decomposition.total`.
 
 *Hermite polynomials* are orthonormal for normal data. With ``He_j`` orthogonal for the standard
 normal distribution (``H_j(x / sqrt 2) = 2^{j/2} He_j(x)`` for the ``H_j`` of the paper) and ``0 < r
@@ -60,9 +61,25 @@ class Decomposition(BaseEstimator, ABC):
     def n_levels(self) -> int:
         """Number of levels, ``q + 1``."""
 
-    @abstractmethod
     def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """``k_level(x_i, z_j)``, shape (len(x), len(z))."""
+        """``k_level(x_i, z_j)``, shape (len(x), len(z)).
+
+        From the level's features, or what the levels below leave of the total.
+        """
+        left, right = self.features(x, level), self.features(z, level)
+        if left is not None and right is not None:
+            return np.asarray(left @ right.T)
+        rest = self.total(x, z)
+        for below in range(level):
+            rest -= self.kernel(x, z, below)
+        return rest
+
+    def total(self, x: Array, z: Array) -> Array:  # noqa: ARG002
+        """The sum over all levels, where the last one has no features."""
+        raise InvalidParameterError(
+            f"{type(self).__name__} needs a method kernel(x, z, level), or features(x, level) of "
+            "all levels but the last and total(x, z), the sum over all."
+        )
 
     def features(self, x: Array, level: int) -> Array | None:  # noqa: ARG002
         """Features (len(x), rank) whose products are the level's kernel; None: use the kernel."""
@@ -109,10 +126,6 @@ class Polynomial(Decomposition):
         """``sqrt(binomial(q, j)) x^j``."""
         return np.asarray(np.sqrt(comb(self.degree, level)) * x[:, None] ** level)
 
-    def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """``binomial(q, j) (x z)^j``."""
-        return np.asarray(self.features(x, level) @ self.features(z, level).T)
-
 
 class Hermite(Decomposition):
     """Hermite polynomials; the last level holds all degrees from ``q`` on.
@@ -138,15 +151,6 @@ class Hermite(Decomposition):
     def features(self, x: Array, level: int) -> Array | None:
         """``sqrt(r^j / j!) He_j(x)``; none for the last level."""
         return None if level == self.degree else self._term(x, level)
-
-    def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """Kernel of a level, the last by differencing."""
-        if level < self.degree:
-            return np.asarray(self._term(x, level) @ self._term(z, level).T)
-        rest = self.total(x, z)
-        for j in range(self.degree):
-            rest -= self._term(x, j) @ self._term(z, j).T
-        return rest
 
     def total(self, x: Array, z: Array) -> Array:
         """The sum over all levels."""
@@ -187,15 +191,6 @@ class GaussHermite(Decomposition):
     def features(self, x: Array, level: int) -> Array | None:
         """Eigenfunction times the root of its eigenvalue; none for the last level."""
         return None if level == self.degree else self._term(x, level)
-
-    def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """Kernel of a level, the last by differencing."""
-        if level < self.degree:
-            return np.asarray(self._term(x, level) @ self._term(z, level).T)
-        rest = self.total(x, z)
-        for j in range(self.degree):
-            rest -= self._term(x, j) @ self._term(z, j).T
-        return rest
 
     def total(self, x: Array, z: Array) -> Array:
         """The sum over all levels: the Gaussian kernel."""
@@ -350,7 +345,7 @@ class KernelPCA(Decomposition):
         copy = type(self)(self.degree, self.b)
         copy.x_, copy.weights_ = x, weights / weights.sum()
         root = np.sqrt(copy.weights_)
-        values, vectors = eigh(root[:, None] * copy.total(x, x) * root)
+        values, vectors = eigh(root[:, None] * copy._centred(x, x) * root)
         order = np.argsort(-values)[: self.degree - 1]
         order = order[values[order] > NEGLIGIBLE * values.max()]
         # phi_j(x) = sum_i k~(x, x_i) sqrt(p_i) v_ij / sqrt(value_j)
@@ -366,22 +361,13 @@ class KernelPCA(Decomposition):
         loadings = self.loadings_[:, level - 1 : level]
         if loadings.shape[1] == 0:  # a column of few values has fewer components
             return np.zeros((len(x), 1))
-        return np.asarray(self.total(x, self.x_) @ loadings)
-
-    def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """The level's kernel."""
-        left = self.features(x, level)
-        if left is not None:
-            right = self.features(z, level)
-            assert right is not None
-            return np.asarray(left @ right.T)
-        rest = self.total(x, z)
-        loadings = self.loadings_
-        rest -= (self.total(x, self.x_) @ loadings) @ (self.total(z, self.x_) @ loadings).T
-        return rest
+        return np.asarray(self._centred(x, self.x_) @ loadings)
 
     def total(self, x: Array, z: Array) -> Array:
-        """The centred Gaussian kernel."""
+        """One plus the centred Gaussian kernel."""
+        return 1 + self._centred(x, z)
+
+    def _centred(self, x: Array, z: Array) -> Array:
         p = self.weights_
         K = self._gaussian(x, z)
         left, right = self._gaussian(x, self.x_) @ p, self._gaussian(z, self.x_) @ p

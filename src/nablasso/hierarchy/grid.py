@@ -409,9 +409,8 @@ class Flat(Hierarchy):
         work: float = 0.0,  # noqa: ARG002
     ) -> Outside:
         """The largest kernel outside: exact."""
-        values = {v: self.size(v, dual) / self.weight(v) ** 2 for v in self.nodes if v not in hull}
-        found = sorted((v for v in values if values[v] > enough), key=lambda v: -values[v])
-        return Outside(max(values.values(), default=0.0), found, "exact")
+        found = self.largest_of([v for v in self.nodes if v not in hull], dual, enough)
+        return found._replace(rule="exact")
 
 
 class WhiteBlock(Block):
@@ -504,6 +503,4 @@ class Whitened(Hierarchy):
         nodes = self.inner.dag.all_nodes()
         if nodes is None:
             return Outside(np.inf, [], "none")
-        values = {v: self.size(v, dual) / self.weight(v) ** 2 for v in nodes if v not in hull}
-        found = sorted((v for v in values if values[v] > enough), key=lambda v: -values[v])
-        return Outside(max(values.values(), default=0.0), found, "largest")
+        return self.largest_of([v for v in nodes if v not in hull], dual, enough)
