@@ -52,8 +52,8 @@ HIERARCHICAL = {
         max_memory, max_work : float, default=1e9, 1e12
             Bytes that the features and matrices of a search may take, and multiplications of the
             problems solved along one path of alphas (one to two minutes of one processor): a budget
-            that ends at the same place on every machine. A tenth of the work may go to kernels that
-            only the certificate asks for. Where it ends a search while kernels are
+            that ends at the same place on every machine. A fiftieth of the work may go to kernels
+            that only the certificate asks for. Where it ends a search while kernels are
             known to be missing there is a warning, and ``search_status_`` names the parameter. A
             cross-validation leaves out the alphas that some path could not solve.
         rank : int, optional

@@ -7,7 +7,7 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
 3. Bound the dual norm of everything outside: by (21), and by the largest kernel
    (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
    is certified; otherwise add the violators that were found, with their ancestors, and go on, for
-   at most a tenth of the budget's work.
+   at most a fiftieth of the budget's work.
 
 It ends certified, at the end of its budget, or where the bound cannot be made sharper. In each case
 the gap returned is that of the *full* problem.
@@ -50,7 +50,7 @@ LEAST = 8  # but at least so many
 NEW = 1e-2  # share of the weights that new nodes start with
 ROUNDS = 200
 LEAST_WORK = 1e8
-GROWTH = 0.1  # of the work of a path may go to nodes that only the certificate asks for
+GROWTH = 0.02  # of the work of a path may go to nodes that only the certificate asks for
 SHARPER = 4  # attempts to tell zero from small
 LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
 HALVINGS = 8
