@@ -13,7 +13,7 @@ import nablasso
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nablasso"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 400
+MAX_LINES = 520  # about 500: one idea, whole
 
 
 def read(name: str) -> str:
