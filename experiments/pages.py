@@ -43,7 +43,7 @@ ERRORS = {  # the column in which smaller is better, and the paper's method
     "nvsd_real_groups": ("rmse_over_sd", "NVSD(L)"),
     "hkl_figure_8": ("relative_error", "HKL hermite"),
     "hkl_figure_8_n256": ("relative_error", "HKL hermite"),
-    "hkl_figure_9": ("error", "HKL hermite + refit"),
+    "hkl_figure_9": ("error", "HKL hermite"),
 }
 EXPLAINED = """Five papers, each figure and table by the paper's own method, next to the library's
 default call. Every number on these pages is made from the stored rows by `python -m experiments

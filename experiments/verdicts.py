@@ -385,9 +385,9 @@ def hkl_figure_9(rows: Rows) -> Verdict:
         d: min((e for m, e in f.items() if m.startswith("HKL")), default=np.nan)
         for d, f in found.items()
     }
-    if "32nh" not in found or fewest(where(rows, method="HKL hermite + refit"), "data") < FEWEST:
-        own = where(rows, method="HKL hermite + refit")
-        return too_few(own, "HKL with refit")
+    if "32nh" not in found or fewest(where(rows, method="HKL hermite"), "data") < FEWEST:
+        own = where(rows, method="HKL hermite")
+        return too_few(own, "plain HKL")
     rivals = {m: e for m, e in found["32nh"].items() if m in ("MARS", "Gaussian process")}
     words = ", ".join(f"{m} {e:.3f}" for m, e in rivals.items())
     kind = REPRODUCED if hkl["32nh"] > min(rivals.values()) else DIFFERENT
