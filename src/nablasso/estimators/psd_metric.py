@@ -1,4 +1,4 @@
-"""Which columns non-negative functions depend on, by the adaptive metric."""
+"""Which columns non-negative functions depend on, by the search of the one call."""
 
 from __future__ import annotations
 
