@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 import nablasso
+from nablasso.cli import main
 from nablasso.datasets import make_two_way
 
 PACKAGE = Path(nablasso.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "house.md"
 BEGIN, END = "<!-- figures: made by benchmarks/files_entered.py -->", "<!-- end of figures -->"
-ROWS, COLUMNS = 60, 6  # few: who is entered does not depend on it
+DATA = make_two_way(60, 6, random_state=0)  # products of pairs of four of six columns
 
 
 @dataclass
@@ -44,11 +45,6 @@ class Walk:
     def n_functions(self) -> int:
         """Functions called."""
         return sum(map(len, self.functions.values()))
-
-    @property
-    def n_lines(self) -> int:
-        """Lines of the files entered."""
-        return sum(len((PACKAGE / name).read_text("utf-8").splitlines()) for name in self.files)
 
     def look(self, frame: FrameType, event: str, _: Any) -> None:
         """What the interpreter calls at every call and return."""
@@ -73,38 +69,29 @@ def walked(call: Callable[[], object]) -> Walk:
 
 
 def nablasso_regressor() -> None:
-    """Products of pairs of four of six columns."""
-    data = make_two_way(ROWS, COLUMNS, random_state=0)
-    nablasso.NablassoRegressor().fit(data.X, data.y)
+    """Which columns."""
+    nablasso.NablassoRegressor().fit(DATA.X, DATA.y)
 
 
 def hierarchical_cv() -> None:
-    """The same rows, interactions by name; a short path in two folds walks as a long one does."""
-    data = make_two_way(ROWS, COLUMNS, random_state=0)
-    nablasso.HierarchicalKernelRegressorCV(cv=2, alphas=5, betas=[2.0]).fit(data.X, data.y)
+    """Which interactions; a short path in two folds walks as a long one does."""
+    nablasso.HierarchicalKernelRegressorCV(cv=2, alphas=5, betas=[2.0]).fit(DATA.X, DATA.y)
 
 
 def psd_density() -> None:
-    """Two normal columns."""
-    nablasso.PSDDensity().fit(np.random.default_rng(0).normal(size=(ROWS, 2)))
+    """Of two columns."""
+    nablasso.PSDDensity().fit(DATA.X[:, :2])
 
 
 def select_command() -> None:
-    """The rows of the first walk, from a file."""
-    from nablasso.cli import main
-
-    data = make_two_way(ROWS, COLUMNS, random_state=0)
+    """The first walk, from a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        names = [*(f"x{a}" for a in range(COLUMNS)), "y"]
-        table = np.column_stack([data.X, data.y])
-        np.savetxt(path, table, delimiter=",", header=",".join(names), comments="")
-        argv, sys.argv = sys.argv, ["nablasso", "select", str(path), "--target", "y"]
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-                main()
-        finally:
-            sys.argv = argv
+        names = ",".join([*DATA.feature_names, "y"])
+        rows = np.column_stack([DATA.X, DATA.y])
+        np.savetxt(path, rows, delimiter=",", header=names, comments="")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            main(["select", str(path), "--target", "y"])
 
 
 CALLS: dict[str, Callable[[], None]] = {

@@ -205,8 +205,8 @@ _SECTIONS = {
             ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
             (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
         n_rows_searched_ : int
-            Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of one's
-            own or a wide table leave the decision to the first 600.
+            Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
+            one's own or a wide table leave the decision to the first 600.
         family_ : str
             The family of functions that won; ``"terms"`` where more rows than 650 were searched.
         assumptions_ : list of str
@@ -299,7 +299,8 @@ _SECTIONS = {
         metric : None, "adaptive" or "evidence", default=None (MultiQuantileRegressorCV: "evidence")
             ``"adaptive"`` first finds out which columns matter and how much
             (:mod:`nablasso.search.decide`), and the kernel sees them in that metric.
-            ``"evidence"`` drops no column: it gives each the scale of largest evidence of a Gaussian process.
+            ``"evidence"`` drops no column: it gives each the scale of largest evidence of a
+            Gaussian process.
         feature_groups : lists of columns, mapping or labels, optional
             With a metric: columns that are selected, or scaled, together.
         always_keep : columns, optional

@@ -220,8 +220,8 @@ def _certificate_words(model: Any) -> str:
             "The derivative lasso on the selected variables, in the metric that was learned, was "
             "solved: the gap bounds how far its objective is from the optimum. It proves that "
             f"{n} of the {total} selected columns are in its exact solution. That the other "
-            "columns do not matter is a statistical decision, by evidence and left-out rows: no gap "
-            "can prove it."
+            "columns do not matter is a statistical decision, by evidence and left-out rows: no "
+            "gap can prove it."
         )
     if isinstance(model, KernelSelector):
         state = "is certified" if model.certified_ else f"is not certified ({model.search_status_})"
