@@ -70,7 +70,8 @@ class Family:
     """All problems (P) of one formulation on one table.
 
     ``points`` are penalty points besides the data (:mod:`nablasso.spaces.penalty_points`);
-    ``metric`` multiplies each column before the kernel sees it (:mod:`nablasso.regression.adaptive`).
+    ``metric`` multiplies each column before the kernel sees it
+    (:mod:`nablasso.regression.adaptive`).
     """
 
     def __init__(
