@@ -46,7 +46,7 @@ from nablasso.streaming.sources import Arrays
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-ONE_THREAD = 500  # rows up to which one BLAS thread is faster than several
+ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
@@ -110,7 +110,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         rules = Rules() if self.rules is None else self.rules
         whole = len(table.X) < rules.few_rows + LEAST_FRESH
         n = len(table.X) if whole else rules.few_rows
-        with threadpool_limits(1 if n <= ONE_THREAD else None, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"):
             rows = self._rows(X, y, table, groups, rules, n)
             inner, narrow = self._screened(rows, table)
             free = inner.n_groups > len(inner.kept)
@@ -130,6 +130,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self._unpack(X, searched, decision)
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
+        with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, Given(X, y, weights, self._all_rows(table, n)))
         self._warn(decision)
 
