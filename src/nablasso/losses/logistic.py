@@ -11,7 +11,8 @@ from scipy.special import expit, xlog1py, xlogy
 from nablasso.exceptions import InvalidDataError
 from nablasso.losses.base import Array, Loss
 
-STEPS = 100  # bisection alone would end at rounding after about 60
+STEPS = 200  # every second step at least halves the bracket or the step: rounding is after 120
+ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of the sum whose root is sought
 
 
 class Logistic(Loss):
@@ -39,16 +40,22 @@ class Logistic(Loss):
         return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)
 
     def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y."""
+        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y.
+
+        Newton's step is taken where it stays between the ends and is at most half of the last
+        step, else the middle: with a large ``step`` Newton alone goes to and fro for ever.
+        """
         low, high = np.minimum(z, z + step * y), np.maximum(z, z + step * y)
-        x = (low + high) / 2
+        x, last = (low + high) / 2, high - low
         for _ in range(STEPS):
             here = x - z + step * self.gradient(y, x)
             low, high = np.where(here < 0, x, low), np.where(here < 0, high, x)
             new = x - here / (1 + step * self.curvature(y, x))
-            new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
-            done = np.abs(new - x) <= 2 * np.finfo(float).eps * np.abs(x)
-            x = new
+            moved = np.abs(new - x)
+            done = moved <= ROUNDING * (np.abs(x) + np.abs(z))
+            newton = (new >= low) & (new <= high) & (moved <= last / 2)
+            new = np.where(newton | done, new, (low + high) / 2)
+            x, last = new, np.abs(new - x)
             if done.all():
                 break
         return np.asarray(x)
