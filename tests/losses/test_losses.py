@@ -183,6 +183,15 @@ def test_moreau_identity(loss, y, z, step):
     assert x + step * scalar(loss.gradient, y, x) == pytest.approx(z, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("step", [1e-3, 1.0, 20.0, 30.0, 1e3])
+def test_prox_of_the_logistic_loss_at_large_steps(step):
+    """Newton's method alone goes to and fro between the two flat ends."""
+    y, z = np.array([1.0, -1.0])[:, None], np.linspace(-30, 30, 601)
+    x = Logistic().prox(y, z, step)
+    reached = x + step * Logistic().gradient(y, x)
+    np.testing.assert_allclose(reached, z + 0 * y, atol=1e-12 * (1 + step))
+
+
 @each_loss
 @quick
 @given(y=numbers, z=numbers, other=numbers, step=steps)
