@@ -59,7 +59,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
         }
         for one in sorted(decision.tried, key=lambda one: one.price)
     ]
-    selector.runner_up_ = _runner_up(selector, decision)
+    selector.runner_up_ = _runner_up(selector)
     chosen = np.flatnonzero(np.isin(few.labels, model.groups))
     selector.twins_ = correlated_pairs(table, chosen)
     evidence = _evidence(decision)
@@ -149,14 +149,23 @@ def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
 
 
-def _runner_up(selector: Any, decision: Decision) -> tuple[list[int], float] | None:
-    """The best other set of columns that was tried, and by how many nats it lost."""
+def _runner_up(selector: Any) -> tuple[list[int], float] | None:
+    """The best other set of columns, and by how many nats it lost.
+
+    One of those tried, or the selected ones without the one that is worth least.
+    """
     own = sorted(np.flatnonzero(selector.support_).tolist())
+    worth = {a: float(selector.evidence_[a]) for a in own if selector.evidence_[a] > 0}
     same = [one["price"] for one in selector.tried_ if one["columns"] == own]
-    others = [one for one in selector.tried_ if one["columns"] != own]
-    if not same or not others or len(decision.few.X) > len(decision.rows.X):
-        return None
-    return others[0]["columns"], float(others[0]["price"] - min(same))
+    found = [
+        (one["columns"], float(one["price"] - min(same)))
+        for one in selector.tried_
+        if same and one["columns"] != own
+    ]
+    if worth:
+        least = min(worth.values())
+        found.append(([a for a in own if worth.get(a) != least], least))
+    return min(found, key=lambda one: one[1], default=None)
 
 
 def _evidence(decision: Decision) -> Evidence | None:

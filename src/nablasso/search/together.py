@@ -23,7 +23,7 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.paired import paired
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Predictor
+from nablasso.search.predictor import ROOM, Predictor
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 
@@ -80,7 +80,7 @@ class TermsAndLandmarks:
     """What predicts from many rows: terms of raw inputs plus a function of standardised ones.
 
     Without terms the mean stands for them. ``residuals`` of fresh rows, ``left_out`` the
-    predictions there and ``observed`` their targets.
+    predictions there and ``observed`` their targets; ``low`` and ``high`` bound the targets seen.
     """
 
     terms: Grown | float
@@ -91,11 +91,16 @@ class TermsAndLandmarks:
     weights: Array
     left_out: Array
     observed: Array
+    low: float
+    high: float
 
     def values(self, Z: Array) -> Array:
-        """Predictions at standardised points."""
-        terms = _predicted(self.terms, Z * self.scale + self.centre)
-        return terms if self.landmarks is None else terms + self.landmarks.values(Z)
+        """Predictions at standardised points, within one range of the targets seen."""
+        y = _predicted(self.terms, Z * self.scale + self.centre)
+        if self.landmarks is not None:
+            y = y + self.landmarks.values(Z)
+        room = ROOM * (self.high - self.low)
+        return np.clip(y, self.low - room, self.high + room)
 
     def gradients(self, Z: Array) -> Array:
         """Their gradients per standardised unit."""
@@ -158,7 +163,18 @@ def predictor_of_all(
     if landmarks is not None:  # what fresh rows agreed to is fitted on them too
         landmarks = _landmarks(sample, base, rows, np.arange(len(rows.y)))
     p = weights / weights.sum()
-    made = TermsAndLandmarks(base, landmarks, rows.centre, rows.scale, y - left_out, p, left_out, y)
+    made = TermsAndLandmarks(
+        base,
+        landmarks,
+        rows.centre,
+        rows.scale,
+        y - left_out,
+        p,
+        left_out,
+        y,
+        float(rows.y.min()),
+        float(rows.y.max()),
+    )
     return made, extra if joins else extra[:0]
 
 
