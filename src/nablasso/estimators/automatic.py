@@ -153,7 +153,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         if self.scoring is None:
             return rows
-        return replace(rows, score=partial(fold_score, self, table, rows))
+        return replace(rows, score=partial(fold_score, self, table))
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
         """All rows, where more than those searched; half of the others, at most 2000, judge."""
@@ -172,8 +172,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             shift=table.y_mean,
         )
 
-    def _grown(self, X: Array, y: Array, weights: Array, kind: Kind) -> Grown | None:
-        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide."""
+    def _grown(
+        self, X: Array, y: Array, weights: Array, kind: Kind, looks: float = 0.0
+    ) -> Grown | None:
+        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
+
+        ``looks`` are nats to be paid for the number of searches.
+        """
         own = (self.fdr, self.cv, self.scoring)
         if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
             return None
@@ -181,10 +186,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
         used = weights > 0 if (weights == 0).any() else slice(None)
         self.n_rows_searched_ = int(np.sum(weights > 0))
+        rules = Rules() if self.rules is None else self.rules
         return grow(
             Arrays(X[used], y[used], weights[used]),
             kind,
-            self.rules,
+            replace(rules, surprise=rules.surprise + looks),
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
             max_columns=self.max_features,

@@ -142,7 +142,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
         self._y_mean = 0.0
         if grown is not None:
-            read_all_rows(self, [grown], joined, self._predictor, given.rows)
+            read_all_rows(self, [grown], joined, [self._predictor], given.rows)
 
 
 @document
@@ -214,17 +214,25 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         ]
         if given.rows is None:
             return
+        if len(self._functions) > 1 and self.max_features is not None:
+            return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
         signs = self._signed_targets(np.asarray(given.y)).T
         for k, target in enumerate(self._signed_targets(given.rows.y).T):
             labels = (signs[k] > 0).astype(float)
-            found = self._grown(given.X, labels, given.weights, "label")
+            looks = float(np.log(len(signs)))  # as many times more, one for each class
+            found = self._grown(given.X, labels, given.weights, "label", looks)
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return
             grown.append(found)
             self._functions[k], own = odds_of_all(
-                decision.few.rules, found, function, given.rows, target
+                decision.few.rules,
+                found,
+                function,
+                given.rows,
+                target,
+                full=self.max_features is not None,
             )
             joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions[0], given.rows)
+        read_all_rows(self, grown, joined, self._functions, given.rows)

@@ -25,6 +25,7 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import Grown
+from nablasso.search.predictor import Predictor
 from nablasso.search.together import AllRows, Odds, TermsAndLandmarks
 from nablasso.spaces import Function, RepresenterSpace
 
@@ -83,7 +84,7 @@ def read_all_rows(
     selector: Any,
     grown: Sequence[Grown],
     joined: Index,
-    predictor: TermsAndLandmarks | Odds | Function,
+    predictors: Sequence[Predictor | TermsAndLandmarks | Odds | Function],
     rows: AllRows,
 ) -> None:
     """What terms on all rows say takes the place of what the sample said.
@@ -109,25 +110,34 @@ def read_all_rows(
     Z, weights = rows.standardised(rows.fresh[:MAX_FRESH]), rows.weights[rows.fresh[:MAX_FRESH]]
     p = weights / weights.sum()
     unit = 1.0
-    if isinstance(predictor, TermsAndLandmarks):
-        y = rows.y[rows.fresh]
-        unit = float(y.std()) or 1.0
-        selector.loo_r2_, _ = _gain(y[:, None], predictor.residuals[:, None], predictor.weights)
-    norms = np.sqrt(p @ predictor.gradients(Z) ** 2) / unit
+    for predictor in predictors:
+        if isinstance(predictor, TermsAndLandmarks):
+            y, residuals = rows.y[rows.fresh][:, None], predictor.residuals[:, None]
+            unit = float(y.std()) or 1.0
+            selector.loo_r2_, _ = _gain(y, residuals, predictor.weights)
+    slopes = [np.sqrt(p @ predictor.gradients(Z) ** 2) / unit for predictor in predictors]
+    norms = np.max(slopes, axis=0)
     selector.feature_importances_ = np.where(selector.support_, norms, 0.0)
     selector.family_ = "terms"
-    plain = {g.reason for g in grown if g.loss != "squares"}
-    selector.assumptions_ = [*sorted(plain)]
+    noticed = {g.reason for g in grown if g.loss not in ("squares", "labels")}
+    selector.assumptions_ = [f"On all rows: {reason}." for reason in sorted(noticed)]
     selector.runner_up_ = None
     chosen = np.flatnonzero(selector.support_)
     selector.interactions_ = []
     if 2 <= len(chosen) <= MAX_PAIRED:
-        scaled = interactions(predictor, Z[:MAX_ROWS], p[:MAX_ROWS] / p[:MAX_ROWS].sum(), chosen)
-        selector.interactions_ = [(pair.a, pair.b, pair.strength / unit) for pair in scaled]
-    if not selector.support_.any():
-        selector.selection_status_ = "none found"
-    elif selector.selection_status_ in ("none found", "too few rows"):
-        selector.selection_status_ = "clear"
+        some, shares = Z[:MAX_ROWS], p[:MAX_ROWS] / p[:MAX_ROWS].sum()
+        strongest: dict[tuple[int, int], float] = {}
+        for predictor in predictors:
+            for a, b, strength in interactions(predictor, some, shares, chosen):
+                strongest[a, b] = max(strongest.get((a, b), 0.0), strength / unit)
+        order = sorted(strongest.items(), key=lambda item: -item[1])
+        selector.interactions_ = [(a, b, strength) for (a, b), strength in order]
+    inside = set(chosen.tolist())
+    for name in ("alternatives_", "twins_"):
+        pairs = [(a, b) for a, b in getattr(selector, name) if a in inside]
+        setattr(selector, name, [(a, b) for a, b in pairs if name == "twins_" or b not in inside])
+    weak = evidence[chosen].max(initial=0.0) < WEAK and not len(joined)
+    selector.selection_status_ = _status(selector, CLEAR_GAIN, weak)
 
 
 def _status(selector: Any, gain: float, unsure: bool) -> str:

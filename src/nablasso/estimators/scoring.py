@@ -69,9 +69,14 @@ class HeldOutClassifier(ClassifierMixin, BaseEstimator):
 def fold_score(
     selector: Any, table: Table, rows: FewRows, residuals: Array, fold: NDArray[np.intp]
 ) -> float:
-    """The score of left-out predictions, given by their residuals in standardised units."""
+    """The score of left-out predictions, given by their residuals in units of ``rows.Y``.
+
+    ``rows`` are the first ones of the table.
+    """
     mean, deviation = rows.unit
     outputs = mean + deviation * (rows.Y[fold] - residuals)
+    if rows.assumption.warp is not None:
+        outputs = rows.assumption.warp.back(outputs)
     classes = getattr(selector, "classes_", None)
     model: Any = HeldOutRegressor(table.y_mean + outputs)
     y: NDArray[Any] = table.y_mean + table.y[fold]

@@ -170,6 +170,11 @@ class Evidence:
     known: bool = False
     nothing: float = 0.0
 
+    @property
+    def n_varying(self) -> int:
+        """Targets that are not zero throughout: a class may be absent from some rows."""
+        return int(np.any(self.Y != 0, axis=0).sum())
+
     def part(self, groups: Index) -> Evidence:
         """With some of the groups only."""
         return replace(self, covariance=self.covariance.part(groups))
@@ -203,7 +208,7 @@ class Evidence:
         solved = self.solve(v, r)
         if solved is None:
             return FAILED, np.zeros_like(x)
-        n, q = self.Y.shape
+        n, q = len(self.Y), self.n_varying
         G = 0.5 * (q * solved.P - (solved.U / solved.units) @ solved.U.T)
         by_noise = r * against(G, self.noise)
         if self.known:
@@ -226,7 +231,7 @@ class Evidence:
         if not isinstance(solved.carry, np.ndarray):
             everything[everything == 0] = TINY * float(np.median(v))
         _, carry = whole.gram(everything)
-        size = whole.pull(self.Y.shape[1] * solved.P, everything, carry)
+        size = whole.pull(self.n_varying * solved.P, everything, carry)
         slope = size - whole.pull((solved.U / solved.units) @ solved.U.T, everything, carry)
         asked = slope if whole.radial else slope / np.maximum(size, 1e-300)
         asked[groups] = np.inf
@@ -250,9 +255,10 @@ class Evidence:
 
     def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
         """The formula, less the value without columns, and the units."""
-        n, q = self.Y.shape
+        n, q = len(self.Y), self.n_varying
         quadratic = np.einsum("it,it->t", self.Y, U)
-        units = np.full(q, 1 / r) if self.known else quadratic / (n - 1)
+        units = np.full(len(quadratic), 1 / r) if self.known else quadratic / (n - 1)
+        units = np.where(np.any(self.Y != 0, axis=0), units, 1.0)
         if not (np.isfinite(quadratic).all() and (units > 0).all()):
             return FAILED, units
         value = 0.5 * (n - 1) * float(np.log(units).sum()) + 0.5 * q * (logdet + np.log(s / n))

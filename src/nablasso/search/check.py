@@ -48,21 +48,23 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
 def _left_out(few: FewRows, model: Model) -> tuple[Array, Array, Array]:
     """Losses (smaller is better), log densities, and weights of the rows or folds."""
     solved = few.solved(model)
-    residuals, densities = solved.left_out(few.folds)
     if few.folds is None:
+        residuals, densities = solved.left_out()
         losses = np.abs(residuals).sum(axis=1)
         if few.shape is not None:
             losses /= np.sqrt(few.shape if few.shape.ndim == 1 else np.diag(few.shape))
         return losses, densities, few.weights
-    sizes = np.array([few.weights[rows].sum() for rows in few.folds])
-    if few.score is not None:
-        scores = [-few.score(residuals[rows], rows) for rows in few.folds]
-        return np.array(scores), np.zeros(len(sizes)), sizes
-    errors = [
-        float(few.weights[rows] @ np.abs(residuals[rows]).sum(axis=1)) / size
-        for rows, size in zip(few.folds, sizes, strict=True)
-    ]
-    return np.array(errors), densities / sizes, sizes
+    found = []
+    for fold in few.folds:  # one by one, for folds may overlap
+        residuals, density = solved.left_out([fold])
+        size = float(few.weights[fold].sum())
+        if few.score is not None:
+            found.append((-few.score(few, residuals[fold], fold), 0.0, size))
+        else:
+            error = float(few.weights[fold] @ np.abs(residuals[fold]).sum(axis=1))
+            found.append((error / size, float(density[0]) / size, size))
+    losses, densities, sizes = np.array(found).T
+    return losses, densities, sizes
 
 
 def _clear(few: FewRows, new: tuple[Array, Array, Array], own: tuple[Array, Array, Array]) -> float:
@@ -108,8 +110,7 @@ def _odds_price(few: FewRows, model: Model) -> float:
     """Price of the groups of a model as log-odds."""
     if not len(model.groups):
         return 0.0
-    tuned = few.log_odds(model)
-    value = np.inf if tuned is None else sum(one.mode.value for one in tuned)
+    value = sum(one.mode.value for one in few.log_odds(model) if one is not None)
     return float(value) + few.cost(model.paid, len(model.logs))
 
 

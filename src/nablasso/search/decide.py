@@ -135,7 +135,7 @@ def _searched(best: Decision, suspicion: Suspicion) -> Decision:
         return proposed(rows, n, rows.rules.followed // 2)
     few = rows.first(n)
     model = few.forward(few.backward(few.retune(best.model)))
-    return replace(best, rows=rows, few=few, model=model)
+    return replace(best, rows=rows, few=few, model=model, tried=(model,))
 
 
 def finished(best: Decision) -> Decision:

@@ -104,7 +104,7 @@ class FewRows:
     most: int | None = None
     looked: int | None = None
     classes: bool = False
-    score: Callable[[Array, Index], float] | None = None
+    score: Callable[[FewRows, Array, Index], float] | None = None
 
     def under(self, assumption: Assumption) -> FewRows:
         """The same rows under another assumption."""
@@ -127,7 +127,7 @@ class FewRows:
             weights=self.weights[rows] / float(self.weights[rows].mean()),
             time=None if self.time is None else self.time[rows],
             folds=folds,
-            score=None if folds is None else self.score,
+            score=self.score if folds and np.array_equal(rows, np.arange(len(rows))) else None,
             assumption=self.assumption.only(rows),
         )
 
@@ -143,7 +143,8 @@ class FewRows:
     def Y(self) -> Array:
         """What is explained, (n, q), standardised."""
         mean, deviation = self.unit
-        return np.asarray((self.assumption.target(self.targets) - mean) / deviation)
+        t = self.assumption.target(self.targets)
+        return np.where(np.ptp(t, axis=0) > 0, (t - mean) / deviation, 0.0)
 
     @cached_property
     def base(self) -> float:
@@ -300,31 +301,31 @@ class FewRows:
         fits = [self.function(model, t).values(X) for t in range(Y.shape[1])]
         return np.vstack([own, Y - np.column_stack(fits)])
 
-    def log_odds(self, model: Model) -> list[Tuned] | None:
-        """The same groups as log-odds of each target, tuned; None where that cannot be solved."""
+    def log_odds(self, model: Model) -> list[Tuned | None]:
+        """The same groups as log-odds of each target, tuned; None where that cannot be.
+
+        A class may be absent from these rows.
+        """
         covariance = self.evidence(model.family).covariance.part(model.groups)
         logs = np.log(model.variances)
-        found = [
-            LogOdds(covariance, y, self.weights).tuned(logs, model.noise) for y in self.targets.T
+        return [
+            LogOdds(covariance, y, self.weights).tuned(logs, model.noise) if np.ptp(y) > 0 else None
+            for y in self.targets.T
         ]
-        return None if any(one is None for one in found) else [one for one in found if one]
 
     def odds_function(self, model: Model) -> list[Function]:
         """Log-odds of each target as functions of ``X``."""
         columns = np.flatnonzero(np.isin(self.labels, model.groups))
-        tuned = self.log_odds(model) if len(columns) else None
-        if tuned is None:
-            total = float(self.weights.sum())  # a class that is not there is rare
-            counts = np.clip(self.weights @ (self.targets > 0), 0.5, total - 0.5)
-            odds = np.log(counts / (total - counts))
-            return [Function(float(b), NO_GROUPS) for b in odds]
+        total = float(self.weights.sum())  # a class that is not there is rare
+        counts = np.clip(self.weights @ (self.targets > 0), 0.5, total - 0.5)
+        functions = [Function(float(b), NO_GROUPS) for b in np.log(counts / (total - counts))]
         X = self.X[:, columns]
         position = self._positions(model)[self.labels[columns]]
-        functions = []
-        for one in tuned:
-            kernel, scales = model.family.fitted(X, self.weights, np.exp(one.logs)[position])
-            space = RepresenterSpace(kernel, X, scales)
-            functions.append(Function(one.mode.intercept, columns, space, one.mode.u))
+        for k, one in enumerate(self.log_odds(model) if len(columns) else []):
+            if one is not None:
+                kernel, scales = model.family.fitted(X, self.weights, np.exp(one.logs)[position])
+                space = RepresenterSpace(kernel, X, scales)
+                functions[k] = Function(one.mode.intercept, columns, space, one.mode.u)
         return functions
 
     def _positions(self, model: Model) -> Index:

@@ -240,7 +240,7 @@ def _searched(
     """The search on a coded table; on its sample first where rows are many more."""
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
-        start = table.on_sample(SAMPLE, judgement, rules)
+        start = table.on_sample(SAMPLE, judgement, rules, **wishes)
         start.run()
     growth = Growth(
         table.coded,
@@ -285,7 +285,7 @@ class _Table:
     def n(self) -> float:
         return float(self.counts["rows"])
 
-    def on_sample(self, rows: int, judgement: Judgement, rules: Rules) -> Growth:
+    def on_sample(self, rows: int, judgement: Judgement, rules: Rules, **wishes: Any) -> Growth:
         """A search on the first sampled rows, in the table's own functions."""
         sample = self.sample.first(rows)
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
@@ -298,6 +298,7 @@ class _Table:
             rules,
             sample=sample,
             sample_codes=self.codes[:, :rows],
+            **wishes,
         )
 
 
@@ -349,12 +350,13 @@ def _order(counts: dict[str, Array], time: bool | None) -> str:
 
 def _grown(growth: Growth, model: Posterior) -> Grown:
     """The answer of a search that has ended."""
-    columns = sorted({j for t in model.variance for j in t})
     terms = list(model.variance)
+    columns = sorted(growth.inside(terms))
     gains = {}
     for j in columns:
-        own = [t for t in terms if j in t]
-        others = [t for t in terms if j not in t]
+        group = growth.group_of.get(j, frozenset({j}))
+        own = [t for t in terms if group & set(t)]
+        others = [t for t in terms if not group & set(t)]
         gains[j] = model.cost_of_leaving(own) - sum(growth.price(t, others) for t in own[:1])
     alone = {
         t: model.inside(t).robust - growth.price(t, [u for u in terms if u != t]) for t in terms

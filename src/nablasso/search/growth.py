@@ -242,11 +242,10 @@ class Growth:
         return came, plain
 
     def allowed(self, term: Term, model: Posterior) -> bool:
-        """Whether a term keeps the number of columns within its limit."""
-        return (
-            self.max_columns is None
-            or len(self.inside([*model.variance, term])) <= self.max_columns
-        )
+        """Whether a term keeps the number of columns, or groups of them, within its limit."""
+        inside = self.inside([*model.variance, term])
+        groups = {self.group_of.get(j, frozenset({j})) for j in inside}
+        return self.max_columns is None or len(groups) <= self.max_columns
 
     def take(self, model: Posterior, term: Term, variance: float) -> list[Term]:
         """A term enters, and brings its columns where they were measured."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from nablasso.search.assumptions import Assumption, Warp
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
 from nablasso.search.few import FewRows, Model
 from nablasso.spaces import Function
 
@@ -91,7 +90,9 @@ def predictor_of(decision: Decision) -> Predictor:
     if own.warp is None or not len(decision.model.groups):
         return own
     plain = decision.few.under(Assumption(serial=decision.few.assumption.serial))
-    rivals = [family for family in FAMILIES if family.name in RIVALS]
+    rivals = [family for family in decision.few.families if family.name in RIVALS]
+    if not rivals:
+        return own
     ties = decision.model.ties
     tuned = [plain.tune(family, decision.model.groups, ties=ties) for family in rivals]
     other = _predictor(plain, min(tuned, key=lambda model: model.price))

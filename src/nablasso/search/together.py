@@ -140,11 +140,12 @@ class Odds:
 
 
 def predictor_of_all(
-    rules: Rules, terms: Grown | None, sample: Predictor, rows: AllRows
+    rules: Rules, terms: Grown | None, sample: Predictor, rows: AllRows, *, full: bool = False
 ) -> tuple[TermsAndLandmarks, Index]:
     """What predicts from all rows, and the columns that only the sample found and that join.
 
-    ``sample`` predicts from the rows searched alone, as a function of all columns.
+    ``sample`` predicts from the rows searched alone, as a function of all columns; none of its own
+    columns join where the answer is ``full``.
     """
     base = float(rows.weights @ rows.y / rows.weights.sum()) if terms is None else terms
     function = sample.function
@@ -153,7 +154,11 @@ def predictor_of_all(
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
     plain = _predicted(base, rows.raw(Z))
     other = sample.values(Z) + rows.shift
-    joins = terms is None or _explains(y - plain, other - plain, weights, clearly)
+    joins = (
+        terms is None
+        or (not (full and len(extra))
+        and _explains(y - plain, other - plain, weights, clearly))
+    )
     landmarks = None
     if len(function.columns) and (joins or not len(extra)):
         tried = _landmarks(sample, base, rows, rows.others)
@@ -179,7 +184,13 @@ def predictor_of_all(
 
 
 def odds_of_all(
-    rules: Rules, terms: Grown, sample: Function, rows: AllRows, labels: Array
+    rules: Rules,
+    terms: Grown,
+    sample: Function,
+    rows: AllRows,
+    labels: Array,
+    *,
+    full: bool = False,
 ) -> tuple[Odds, Index]:
     """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
     extra = np.setdiff1d(sample.columns, terms.columns)
@@ -192,7 +203,7 @@ def odds_of_all(
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
     best = int(np.argmin([float(weights @ loss) for loss in losses]))
     gain = paired(losses[0] - losses[best], weights)
-    if len(extra) and not gain.mean > rules.clearly * gain.error:
+    if len(extra) and (full or not gain.mean > rules.clearly * gain.error):
         best = 0
     return candidates[best], extra if best else extra[:0]
 

@@ -73,7 +73,7 @@ def _settle_noise(part: Evidence, v: Array, r: float, steps: int) -> tuple[Solve
         if solved is None:
             return None, r
         spread = np.sum(solved.U * shaped(part.noise, solved.U) / solved.units)
-        asked = float(spread / (part.Y.shape[1] * against(solved.P, part.noise)))
+        asked = float(spread / (part.n_varying * against(solved.P, part.noise)))
         r = float(np.clip(r * np.clip(asked, 0.1, 10.0), 1e-8, 100.0))
     return solved, r
 
@@ -82,7 +82,7 @@ def _product_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Arra
     """Share of each group in the fit, and its next variance."""
     covariance, carry = part.covariance, solved.carry
     explained = covariance.pull((solved.U / solved.units) @ solved.U.T, v, carry)
-    spent = covariance.pull(part.Y.shape[1] * solved.P, v, carry)
+    spent = covariance.pull(part.n_varying * solved.P, v, carry)
     ratio = np.clip(explained / np.maximum(spent, 1e-300), 1e-3, 10.0)
     return v * explained, v * ratio
 
