@@ -123,3 +123,43 @@ def test_classes_with_more_rows_than_a_factor_holds():
     assert np.flatnonzero(model.support_).tolist() == [0, 1]
     assert model.score(X, y) > 0.78
     assert model.n_rows_searched_ == 400
+
+
+FEW = Rules(few_rows=60, walked_rows=60, followed=1)
+
+
+def table(n=240, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] + X[:, 3] + 0.3 * rng.normal(size=n)
+
+
+def test_groups_come_whole_from_all_rows():
+    X, y = table()
+    model = NablassoRegressor(rules=FEW, feature_groups=[[0, 1, 2], [3]]).fit(X, y)
+    assert model.support_.all()
+    assert model.evidence_[1] == model.evidence_[0] > 0
+    one = NablassoRegressor(rules=FEW, feature_groups=[[0, 1, 2], [3]], max_features=1).fit(X, y)
+    assert one.support_.tolist() in ([True, True, True, False], [False, False, False, True])
+
+
+def three_classes(X):
+    return np.where(X[:, 0] > 0.8, "a", np.where(X[:, 1] > 0, "b", "c"))
+
+
+def test_importances_are_those_of_all_classes():
+    X, _ = table()
+    model = NablassoClassifier(rules=FEW).fit(X, three_classes(X))
+    assert np.flatnonzero(model.support_).tolist() == [0, 1]
+    assert (model.feature_importances_[:2] > 0.1).all()
+    limited = NablassoClassifier(rules=FEW, max_features=1).fit(X, three_classes(X))
+    assert limited.support_.sum() == 1
+
+
+def test_a_class_that_is_absent_from_the_searched_rows_does_not_stop_the_search():
+    X, _ = table()
+    targets = np.column_stack([np.sign(X[:, 0]), -np.sign(X[:, 0]), -np.ones(len(X))])
+    both, rare = few_rows(X, targets[:, :2]), few_rows(X, targets)
+    assert rare.tune(FAMILIES[0], np.array([0])).value == pytest.approx(
+        both.tune(FAMILIES[0], np.array([0])).value
+    )
