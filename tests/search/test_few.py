@@ -244,7 +244,7 @@ def test_folds_and_scores_of_the_check():
     assert sorted(model.groups) == [0, 1, 2]
     seen = []
 
-    def blind(residuals, fold):
+    def blind(few, residuals, fold):
         seen.append((len(residuals), fold.tolist()))
         return 1.0
 
