@@ -154,10 +154,8 @@ def predictor_of_all(
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
     plain = _predicted(base, rows.raw(Z))
     other = sample.values(Z) + rows.shift
-    joins = (
-        terms is None
-        or (not (full and len(extra))
-        and _explains(y - plain, other - plain, weights, clearly))
+    joins = terms is None or (
+        not (full and len(extra)) and _explains(y - plain, other - plain, weights, clearly)
     )
     landmarks = None
     if len(function.columns) and (joins or not len(extra)):
