@@ -24,7 +24,7 @@ _ = DensityDisplay.from_estimator(model, sample)
 
 # %%
 # Probabilities of intervals need no sampling, and sampling is exact.
-print(f"integral {model.integrate():.9f}, below zero {model.integrate([[-np.inf, 0]]):.3f}")
+print(f"integral {model.integrate():.6f}, below zero {model.integrate([[-np.inf, 0]]):.3f}")
 draws = model.sample(2000, random_state=1)
 print(f"below zero among 2000 draws {np.mean(draws < 0):.3f}")
 

@@ -17,7 +17,7 @@ from nablasso import NablassoClassifier
 from nablasso.datasets import make_rings
 
 data = make_rings(40, 20, random_state=0)
-labels = np.where(data.y > 0, "outer", "inner")
+labels = np.where(data.y > 0, "inner", "outer")
 
 # %%
 # Forty rows, twenty columns. The rings have no noise, so that the evidence is overwhelming.
@@ -32,7 +32,7 @@ print(f"accuracy on left-out rows {cross_val_score(linear, data.X, labels).mean(
 # %%
 fig, ax = plt.subplots(figsize=(4.5, 4.5), layout="constrained")
 first, second = np.flatnonzero(model.get_support())
-side = np.linspace(-5, 5, 60)
+side = np.linspace(-8.5, 8.5, 60)
 grid = np.zeros((60 * 60, data.X.shape[1]))
 grid[:, first], grid[:, second] = (values.ravel() for values in np.meshgrid(side, side))
 probability = model.predict_proba(grid)[:, 1].reshape(60, 60)
