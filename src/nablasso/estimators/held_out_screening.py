@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.table import check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.taught import rows_of
@@ -19,11 +20,8 @@ from nablasso.estimators.validation import (
     check_training_data,
     feature_names,
 )
-from nablasso.exceptions import InvalidParameterError
-from nablasso.preparation import check_weights, prepare
 from nablasso.screening.rounds import by_chance, screen
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 SHOWN = 10  # names listed in the summary
 
@@ -139,7 +137,7 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
             f"{self.chance_:.1%}."
         )
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
 
