@@ -106,7 +106,7 @@ def check_degree(degree: object) -> int:
     return number
 
 
-class Polynomial(Decomposition):
+class Monomials(Decomposition):
     """Monomials up to degree ``q``.
 
     Parameters
@@ -380,7 +380,7 @@ class KernelPCA(Decomposition):
 
 WITH_DEGREE: dict[str, Any] = {
     "hermite": Hermite,
-    "polynomial": Polynomial,
+    "polynomial": Monomials,
     "gauss_hermite": GaussHermite,
     "pca": KernelPCA,
 }
