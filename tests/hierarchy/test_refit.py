@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from nablasso.hierarchy.refit import SHARE, WIDTH, _block_loss, leading
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import Flat, Grid, Hermite, LossSample, Monomials, Pruner, Spline, sinks_of
+from nablasso.hierarchy.refit import SHARE, WIDTH, _block_loss, leading
 from nablasso.losses import Huber, Logistic, Poisson, Squared
 
 RNG = np.random.default_rng(41)

@@ -24,10 +24,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import bounds
 from nablasso.hierarchy.dag import (
     FeatureBlock,
@@ -40,9 +39,8 @@ from nablasso.hierarchy.dag import (
     SumBlock,
 )
 from nablasso.hierarchy.decompositions import Decomposition
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Pairs = tuple[tuple[int, int], ...]
 
 RATIOS_AT_ONCE = 4096  # nodes whose products are held at a time

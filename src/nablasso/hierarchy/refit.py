@@ -43,10 +43,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, svd
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.hierarchy.problem import LossSample
@@ -63,10 +62,7 @@ from nablasso.spaces import (
     machine_refit,
 )
 from nablasso.spaces.kernel_machine import left_out_predictions, quadratic_model
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 SHARE = 0.99  # of a node's variance that its leading directions hold
 PER_DIRECTION = 10  # rows
