@@ -21,7 +21,7 @@ from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, HierarchicalPath, hierarchical_path
-from nablasso.hierarchy import Grid, Hermite, Pruner, LossSample
+from nablasso.hierarchy import Grid, Hermite, LossSample, Pruner
 from nablasso.losses import Squared
 
 ALPHAS = 16
