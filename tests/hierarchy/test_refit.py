@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import Flat, Grid, Hermite, Polynomial, Pruner, Sample, Spline, sinks_of
-from nablasso.hierarchy.pruning import SHARE, WIDTH, _block_loss, leading
+from nablasso.hierarchy import Flat, Grid, Hermite, LossSample, Monomials, Pruner, Spline, sinks_of
+from nablasso.hierarchy.refit import SHARE, WIDTH, _block_loss, leading
 from nablasso.losses import Huber, Logistic, Poisson, Squared
 
 RNG = np.random.default_rng(41)
@@ -20,11 +20,11 @@ NOISE = [((2, 1),), ((2, 2),), ((0, 2),), ((3, 1),)]
 
 
 def sample(target=y, loss=None, weights=WEIGHTS, *, intercept=True):
-    return Sample(target, weights, loss or Squared(), intercept)
+    return LossSample(target, weights, loss or Squared(), intercept)
 
 
 def grid(decomposition=None, weights=WEIGHTS, rows=X):
-    return Grid(rows, weights, decomposition or Polynomial(3))
+    return Grid(rows, weights, decomposition or Monomials(3))
 
 
 def columns(hierarchy, hull):
@@ -89,7 +89,7 @@ def test_taking_many_at_once_is_taking_one_by_one(monkeypatch):
     hull += [((g, 1), (h, 1)) for g in range(12) for h in range(g + 1, 12)][:48]
     target = wide[:, 0] + wide[:, 1] + 2 * wide[:, 0] * wide[:, 1] + 0.1 * RNG.normal(size=N)
     together = Pruner(hierarchy, sample(target), N).prune(hull)
-    monkeypatch.setattr("nablasso.hierarchy.pruning.AT_ONCE", 0.0)
+    monkeypatch.setattr("nablasso.hierarchy.refit.AT_ONCE", 0.0)
     single = Pruner(hierarchy, sample(target), N).prune(hull)
     assert together.hull == single.hull
     assert set(TRUE) <= set(single.hull)
