@@ -3,7 +3,7 @@
 PSD is the paper's model; GLM (exponential), NCM (coefficients that are not negative) and PNM
 (values at the rows that are not negative) are those of its appendix D. All are tuned alike, by
 5-fold cross-validation over the weight and, where the paper does so, the width. The data are those
-of the authors' own code (:mod:`nablasso.datasets.nonnegative`).
+of the authors' own code (:mod:`nablasso.datasets.structured`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nablasso.datasets import (
     make_two_modes,
     make_wavy_noise,
 )
-from nablasso.datasets.nonnegative import bell_function, two_modes_log_density
+from nablasso.datasets.structured import bell_function, two_modes_log_density
 from nablasso.estimators import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,

@@ -19,7 +19,7 @@ from experiments.psd import CALL, FOLDS, MODELS, told
 from experiments.psd_models import model_of
 from experiments.running import Row
 from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_wavy_noise
-from nablasso.datasets.uneven_noise import bow_tie_deviation, wavy_deviation, wavy_mean
+from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -57,7 +57,7 @@ def heteroscedastic(
         Z, z = _drawn(make_wavy_noise, n_test, rng)
         estimator = _noise_estimator(model, draw).fit(X, y)
         mean, deviation = estimator.predict(Z, return_std=True)
-        true_mean, true_deviation = wavy_mean(Z[:, 0]), wavy_deviation(Z[:, 0])
+        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z[:, 0])
         yield {
             "draw": draw,
             "model": model,
@@ -80,7 +80,7 @@ def heteroscedastic_curves(
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
         for a, b in zip(X[:, 0], y, strict=True)
     )
-    curves = {"truth": (wavy_mean(grid), wavy_deviation(grid))}
+    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid))}
     for model in models:
         estimator = _noise_estimator(model, seed).fit(X, y)
         curves[model] = estimator.predict(grid[:, None], return_std=True)
