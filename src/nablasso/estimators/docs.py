@@ -240,9 +240,9 @@ _SECTIONS = {
         """,
     "psd": """
         model : "psd" or object, default="psd"
-            How functions stay non-negative: by a positive semidefinite matrix, or by an object whose
-            ``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.Fit`, such as
-            those that the experiments compare it to.
+            How functions stay non-negative: by a positive semidefinite matrix, or by an object
+            whose ``fit(task, tol=..., max_iter=...)`` returns a
+            :class:`nablasso.nonnegative.Fit`, such as those that the experiments compare it to.
         length_scale : float or {"median","half_median","neighbour20","median20"}, default="median"
             Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the
             data.
