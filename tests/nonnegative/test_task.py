@@ -1,10 +1,13 @@
-"""Rays and lineality spaces of polyhedral cones."""
+"""Tasks: rays and lineality spaces of cones, the height of a density's kernel."""
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative.cones import cone_matrix, decompose
+from nablasso.nonnegative import Base, PSDModel, natural_height, pair_integrals
+from nablasso.nonnegative.fitting import make_factor
+from nablasso.nonnegative.task import cone_matrix, decompose
 
 PYRAMID = np.array([[1, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1]], dtype=float).T  # four faces
 
@@ -27,8 +30,6 @@ def test_rays_and_lines_make_the_cone(C):
     assert (C.T @ inside >= -1e-9).all()
     np.testing.assert_allclose(C.T @ N, 0, atol=1e-12)
     # every point of the cone is a combination: least squares with non-negative coefficients
-    from scipy.optimize import nnls
-
     points = rng.normal(size=(400, len(C)))
     points = points[(points @ C >= 0).all(axis=1)][:20]
     assert len(points)
@@ -59,3 +60,19 @@ def test_bad_cones_are_refused(cone, p):
 def test_a_cone_without_rays_is_refused():
     with pytest.raises(InvalidParameterError, match="linear model"):
         decompose(np.array([[1.0, -1.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("base", [None, Base(np.array([0.5, 0.0]), np.array([2.0, 3.0]))])
+def test_height_makes_squared_kernels_integrate_to_one(base):
+    X, scales = np.random.default_rng(3).normal(size=(5, 2)), np.array([1.5, 0.8])
+    height = natural_height(X, scales, base)
+    factor = make_factor(X * scales, np.full(5, 0.2), None, np.random.default_rng(0))
+    bumps = factor.bumps.composed(scales, np.zeros(2))
+    if base is None:
+        masses = np.diag(pair_integrals(bumps)) * scales.prod()
+    else:
+        unit = [np.eye(5)[:, [i]] for i in range(5)]
+        masses = [
+            PSDModel(bumps, e).times_gaussian(base.mean, base.variance).integral() for e in unit
+        ]
+    assert height**2 * np.mean(masses) == pytest.approx(1.0)

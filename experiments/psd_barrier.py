@@ -1,4 +1,6 @@
-r"""Convex baselines by a barrier method: Newton steps on a sequence of smooth problems.
+r"""Two solvers of the convex models of appendix D.
+
+**Barrier method** (:func:`minimise`): Newton steps on a sequence of smooth problems.
 
 .. math::
     \min_\theta \sum_i w_i\, \ell_t(o + M F_i) + \tfrac12 \sum_s \theta_s^\top G_s \theta_s
@@ -13,6 +15,31 @@ times their number there. A point near the path, with squared Newton decrement `
 the logarithms (self-concordance). Each centring ends when that share is under ``OFF``, so
 ``gap = (1 + 2 OFF) t (number of barriers) + s`` is a bound. ``t`` shrinks tenfold until that is
 below the tolerance. One step costs ``O(n q^2 + q^3)`` for ``q`` parameters in all.
+
+The pinball loss has a kink; its barrier form, with ``u - v = y - z`` eliminated,
+
+.. math:: \rho_t(r) = \min_{u - v = r} \tau u + (1 - \tau) v - t \log u - t \log v,
+
+is smooth and tends to it with ``t``.
+
+**Projected gradient** (:func:`project`) for non-negative coefficients, as appendix D has it.
+
+.. math::
+    \min_{\theta \ge 0} F(\theta) = \sum_i w_i\, \ell_i((\Phi\theta)_i)
+    + \tfrac12 \theta^\top G \theta
+    \qquad (35), \quad \text{or also} \quad c^\top \theta = 1 \qquad (36)
+
+One step is ``theta+ = P(theta - F'(theta) / L)`` with the projection in closed form: the positive
+part for (35), for (36) ``max(v - tau c, 0)`` with the ``tau`` that makes ``c'theta = 1``, one sort.
+``L`` is doubled until the step stays above the parabola it promises, and relaxed after each step.
+
+**Gap.** ``F`` is convex, so ``F(theta) - F* <= max_beta F'(theta).(theta - beta)`` over any set
+that holds a minimiser. For (36) that is the simplex. For (35), ``F'(theta*).theta* = 0`` says that
+``sum_i w_i l_i'(z_i) z_i <= 0``: the mean of ``z`` is at most the root mean square of y (squares)
+or the mean of y (Poisson), and with ``q = Phi'w`` the set is ``{beta >= 0, q'beta <= B}``. Both
+maxima are at a corner. The bound falls like the root of the error: it is true, not tight.
+
+Cost of an iteration: O(n m + m^2).
 """
 
 from __future__ import annotations
@@ -23,9 +50,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from nablasso.nonnegative.baselines.curvature import Rows, barriers, expansion
-from nablasso.nonnegative.losses import RowLoss
+from nablasso.errors import InvalidParameterError
+from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.types import Array
+
+Rows = tuple[Array, Array, Array]  # values (n,), gradients (n, p), Hessians (n, p, p)
 
 SHRINK = 0.1  # of t from one smooth problem to the next
 START = 0.1  # first t in units of the loss at the start
@@ -33,6 +62,52 @@ ARMIJO = 1e-4
 HALVINGS = 60
 OFF = 0.1  # share by which multipliers may be off those of the central path
 CENTRED = 0.1  # share of the tolerance that the Newton decrement may have
+MOST_PROJECTIONS = 100_000
+GROW, RELAX = 2.0, 0.95  # of the constant, after a step that failed and after one that did not
+DOUBLINGS = 200  # more than between the smallest and the largest number
+
+
+def barriers(loss: RowLoss) -> float:
+    """Gap that the smoothing costs, per unit of ``t``."""
+    return 2.0 if isinstance(loss, PinballLoss) else 0.0
+
+
+def expansion(loss: RowLoss, Z: Array, t: float = 0.0) -> Rows:
+    """Value, gradient and Hessian at outputs Z (n, p); values are infinite outside the domain."""
+    if isinstance(loss, PinballLoss) and t > 0:
+        value, slope, bend = smooth_pinball(loss.y[:, None] - Z, loss.levels, t)
+        p = loss.n_outputs
+        return value.mean(axis=1), -slope / p, bend[:, :, None] * (np.eye(p) / p)
+    with np.errstate(all="ignore"):
+        return loss.value(Z), loss.gradient(Z), _hessian(loss, Z)
+
+
+def _hessian(loss: RowLoss, Z: Array) -> Array:
+    n, p = Z.shape
+    if isinstance(loss, PoissonLoss):
+        return np.asarray(loss.y[:, None] / Z**2)[:, :, None]
+    if isinstance(loss, SquaredLoss):
+        return np.broadcast_to(2 * np.eye(p), (n, p, p))
+    if isinstance(loss, GaussianLoss):
+        h = Z[:, 0]
+        mean = Z[:, 1] / h
+        corner = -mean / h
+        block = np.array([[0.5 / h**2 + mean**2 / h, corner], [corner, 1 / h]])
+        return np.moveaxis(block, 2, 0)
+    return np.zeros((n, p, p))  # pinball: piecewise linear
+
+
+def smooth_pinball(r: Array, levels: Array, t: float) -> Rows:
+    """``rho_t``, its first and second derivative.
+
+    Stationarity ``t/u + t/v = 1`` with ``v = u - r`` gives ``2 u = r + 2 t + sqrt(r^2 + 4 t^2)``.
+    """
+    root = np.hypot(r, 2 * t)
+    small = 2 * t**2 / (root + np.abs(r))  # (root - |r|) / 2 without cancellation
+    u = t + np.maximum(r, 0.0) + small
+    v = t + np.maximum(-r, 0.0) + small
+    value = levels * u + (1 - levels) * v - t * np.log(u) - t * np.log(v)
+    return value, levels - t / u, t / (u**2 + v**2)
 
 
 @dataclass(frozen=True)
@@ -225,3 +300,67 @@ def _cholesky(H: Array) -> tuple[Array, bool]:
         except LinAlgError:
             shift = scale * 10.0**power
     raise FloatingPointError("The Hessian of the barrier problem is not positive definite.")
+
+
+def project(
+    objective: Objective, block: Block, start: Array, *, tol: float, max_iter: int
+) -> BarrierResult:
+    """Descend from ``start``, which is feasible, to a gap of ``tol``."""
+    corners, fixed = _corners(objective, block)
+    theta, n_iter = start, 0
+    value, gradient = _expanded(objective, block, theta)
+    constant = float(np.trace(block.gram)) / len(theta) or 1.0
+    while True:
+        best = float((gradient / corners).min())
+        gap = float(gradient @ theta) - (best if fixed else min(best, 0.0))
+        if gap <= tol or n_iter >= max_iter:
+            break
+        for _ in range(DOUBLINGS):
+            new = _projected(theta - gradient / constant, block.normal)
+            move = new - theta
+            there, slope = _expanded(objective, block, new)
+            if there <= value + gradient @ move + 0.5 * constant * move @ move:
+                break
+            constant *= GROW
+        n_iter += 1
+        if there >= value and not move.any():  # rounding: nothing moves any more
+            break
+        theta, value, gradient = new, there, slope
+        constant *= RELAX
+    return BarrierResult([theta], value, gap, n_iter, gap <= tol)
+
+
+def _expanded(objective: Objective, block: Block, theta: Array) -> tuple[float, Array]:
+    """``F`` and its gradient; infinite outside the domain."""
+    values, slopes, _ = objective.rows((block.features @ theta)[:, None], 0.0)
+    pull = block.gram @ theta
+    value = float(values.sum() + 0.5 * theta @ pull)
+    return (value if np.isfinite(value) else np.inf), block.features.T @ slopes[:, 0] + pull
+
+
+def _projected(v: Array, normal: Array | None) -> Array:
+    """The nearest point that is not negative and, with a normal ``c``, has ``c'theta = 1``."""
+    if normal is None:
+        return np.maximum(v, 0.0)
+    order = np.argsort(-v / normal, kind="stable")
+    c = normal[order]
+    roots = (np.cumsum(c * v[order]) - 1) / np.cumsum(c**2)
+    return np.maximum(v - float(roots.max()) * normal, 0.0)
+
+
+def _corners(objective: Objective, block: Block) -> tuple[Array, bool]:
+    """``b`` such that the set of the gap is the simplex ``b'beta = 1``, or that and zero."""
+    if block.normal is not None:
+        return block.normal, True
+    loss, w = objective.loss, objective.weights
+    plain = loss.n_outputs == 1 and not objective.offset.any() and (objective.mixing == 1).all()
+    if plain and isinstance(loss, SquaredLoss):
+        most = float(np.sqrt(w @ loss.y[:, 0] ** 2))
+    elif plain and isinstance(loss, PoissonLoss):
+        most = float(w @ loss.y)
+    else:
+        raise InvalidParameterError(
+            'solver="projected_gradient" needs a smooth loss of one function: densities, and '
+            'non-negative regression; use solver="auto" here.'
+        )
+    return (w @ block.features) / max(most, np.finfo(float).tiny), False

@@ -1,4 +1,4 @@
-"""The baselines of appendix D: derivatives, integrals, signs, and the problems they solve."""
+"""The other models of appendix D: derivatives, integrals, signs, and the problems they solve."""
 
 from __future__ import annotations
 
@@ -7,25 +7,37 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import nnls
+from scipy.optimize import minimize, nnls
+from sklearn.exceptions import ConvergenceWarning
 
+from experiments.psd_barrier import (
+    Barrier,
+    Block,
+    Objective,
+    _projected,
+    expansion,
+    minimise,
+    smooth_pinball,
+)
+from experiments.psd_models import BumpMixture, Exponential, OtherModel, draws_of, model_of
+from nablasso import HeteroscedasticRegressor, PSDDensity, PSDDensityCV, PSDRegressor
+from nablasso.datasets import make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import (
     Base,
+    Bumps,
     Functional,
     GaussianLoss,
-    LogLoss,
     PinballLoss,
     PoissonLoss,
     SquaredLoss,
     Task,
+    density_loss,
 )
-from nablasso.nonnegative.baselines import MODELS, fit
-from nablasso.nonnegative.baselines.barrier import Barrier, Block, Objective, minimise
-from nablasso.nonnegative.baselines.curvature import expansion, smooth_pinball
-from nablasso.nonnegative.baselines.functions import BumpMixture, Exponential, Measure
-from nablasso.nonnegative.gaussians import Bumps
+from tests.nonnegative.test_oracle import TASKS, check
 
+MODELS = ("pnm", "glm", "ncm")
+CLOSE = 1e-4  # what the paper's algorithm is held to
 N = 30
 
 
@@ -56,8 +68,21 @@ def make(loss, signs=(True,), *, X=None, l2=1e-3, width=0.7, **settings) -> Task
     )
 
 
+def fit(task, model, *, tol, solver="auto"):
+    return OtherModel(model, solver).fit(task, tol=tol)
+
+
+def in_lebesgue(task, f):
+    """A task's fitted density with respect to Lebesgue measure."""
+    if task.base is not None:
+        f = f.times_gaussian(task.base.mean, task.base.variance)
+    d = task.X.shape[1]
+    height = float(np.log(task.scales[0]).sum()) if task.base is None else 0.0
+    return f.normalised(height, np.ones(d), np.zeros(d), np.arange(d))
+
+
 def density(X, base=None, **settings) -> Task:
-    return make(LogLoss(len(X)), X=X, normalise=True, base=base, **settings)
+    return make(density_loss(len(X)), X=X, normalise=True, base=base, **settings)
 
 
 def quantiles(y, levels=(0.1, 0.5, 0.9), **settings) -> Task:
@@ -69,7 +94,7 @@ def quantiles(y, levels=(0.1, 0.5, 0.9), **settings) -> Task:
 
 Y = table()[1]
 LOSSES = {
-    "log": (LogLoss(N), np.array([0.7]), 0.0),
+    "log": (density_loss(N), np.array([0.7]), 0.0),
     "squared": (SquaredLoss(Y[:, None]), np.array([0.7]), 0.0),
     "poisson": (PoissonLoss(np.round(3 * Y)), np.array([0.7]), 0.0),
     "gaussian": (GaussianLoss(Y), np.array([0.7, 0.4]), 0.0),
@@ -138,30 +163,29 @@ def test_densities_integrate_to_one(model, base):
     X = table(3)[0]
     task = density(X, base, l2=1e-2)
     found = fit(task, model, tol=1e-7)
-    measure = Measure.of(task)
+    f = in_lebesgue(task, found.functions[0])
 
     def mass(x: float) -> float:
-        point = np.array([[x]])
-        return float(found.functions[0].values(point)[0] * np.exp(measure.log_density(point)[0]))
+        return float(f.values(np.array([[x]]))[0])
 
-    total = quad(mass, -15, 15, limit=400)[0] * measure.unit
+    total = quad(mass, -15, 15, limit=400)[0]
     # the integral of an exponential is a mean over 10000 draws
     assert abs(total - 1) < (0.05 if model == "glm" else 1e-7)
     assert found.gap <= 1e-7
     if model != "glm":
-        assert np.isclose(found.functions[0].integral(), 1)
-        part = quad(mass, -0.5, 1.0, limit=400)[0] * measure.unit
-        assert np.isclose(found.functions[0].integral(np.array([[-0.5, 1.0]])), part)
+        assert np.isclose(f.integral(), 1)
+        part = quad(mass, -0.5, 1.0, limit=400)[0]
+        assert np.isclose(f.integral(np.array([[-0.5, 1.0]])), part)
 
 
 def test_integrals_in_two_variables_against_draws():
     rng = np.random.default_rng(4)
     bumps = Bumps(rng.standard_normal((5, 2)), rng.uniform(0.5, 2, (5, 2)))
-    measure = Measure(np.array([0.2, -0.1]), np.array([1.0, 0.5]))
-    f = BumpMixture(bumps, rng.random(5), measure)
-    draws = measure.draws(400_000, rng)
+    base = Base(np.array([0.2, -0.1]), np.array([1.0, 0.5]))
+    mixture = BumpMixture(bumps, rng.random(5))
+    draws, f = draws_of(base, 400_000, rng), mixture.times_gaussian(base.mean, base.variance)
     inside = ((draws > -0.5) & (draws < [1.0, 0.7])).all(axis=1)
-    values = f.values(draws)
+    values = mixture.values(draws)
     assert np.isclose(f.integral(), values.mean(), rtol=0.01)
     box = np.array([[-0.5, 1.0], [-0.5, 0.7]])
     assert np.isclose(f.integral(box), (values * inside).mean(), rtol=0.02)
@@ -172,9 +196,9 @@ def test_integrals_in_two_variables_against_draws():
 def test_draws_have_the_moments_of_the_density(model, base):
     X = table(5)[0]
     task = density(X, base, l2=1e-2)
-    f, measure = fit(task, model, tol=1e-6).functions[0], Measure.of(task)
+    f = in_lebesgue(task, fit(task, model, tol=1e-6).functions[0])
     grid = np.linspace(-12, 12, 20_001)[:, None]
-    p = f.values(grid) * np.exp(measure.log_density(grid))
+    p = f.values(grid)
     p /= p.sum()
     draws = f.sample(40_000, np.random.default_rng(0))[:, 0]
     mean = float(p @ grid[:, 0])
@@ -279,11 +303,97 @@ def test_models_without_a_meaning_are_refused():
     constrained = density(X, functionals=(Functional(lambda bumps: np.eye(len(bumps)), 1.0),))
     with pytest.raises(InvalidParameterError, match="model='psd'"):
         fit(constrained, "ncm", tol=1e-3)
-    with pytest.raises(InvalidParameterError, match="model must be"):
+    with pytest.raises(InvalidParameterError, match="The other models are"):
         fit(density(X), "kde", tol=1e-3)
+    with pytest.raises(InvalidParameterError, match="The other models are"):
+        fit(density(X), "glm", tol=1e-3, solver="projected_gradient")
     far = np.vstack([X, [[1e3]]])
     with pytest.raises(InvalidParameterError, match="too far"):
-        fit(density(far, rank=3), "ncm", tol=1e-3, random_state=1)
+        fit(density(far, rank=3, random_state=1), "ncm", tol=1e-3)
     glm = fit(density(X), "glm", tol=1e-3).functions[0]
     with pytest.raises(InvalidParameterError, match="closed-form"):
         glm.integral()
+
+
+# ---------------------------------------------------------------------- against CVXPY's optimum
+
+
+@pytest.mark.parametrize("name", ["density", "gaussian base", "squared", "poisson"])
+def test_projected_gradient_reaches_the_optimum(name):
+    check(name, "ncm", seed=1, constant=0.0, solver="projected_gradient")
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("model", ["pnm", "ncm"])
+def test_convex_models_reach_the_optimum(name, model):
+    check(name, model, seed=1, constant=0.0)
+
+
+def test_the_projection_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    v, c = rng.normal(size=6), rng.uniform(0.5, 2.0, size=6)
+    np.testing.assert_array_equal(_projected(v, None), np.maximum(v, 0))
+    found = minimize(
+        lambda x: np.sum((x - v) ** 2),
+        np.full(6, 1 / c.sum()),
+        bounds=[(0, None)] * 6,
+        constraints={"type": "eq", "fun": lambda x: c @ x - 1},
+        tol=1e-12,
+    )
+    np.testing.assert_allclose(_projected(v, c), found.x, atol=1e-5)
+
+
+# -------------------------------------------------------------------------- in the estimators
+
+
+def test_projected_gradient_needs_one_smooth_function():
+    data = make_wavy_noise(20, random_state=0)
+    model = HeteroscedasticRegressor(model=model_of("ncm", "projected_gradient"))
+    with pytest.raises(InvalidParameterError, match="for one function"):
+        model.fit(data.X, data.y)
+
+
+def two_bumps(n):
+    rng = np.random.default_rng(0)
+    return 3 * (rng.normal(size=(n, 1)) + np.where(rng.random((n, 1)) < 0.5, -2, 2)) + 10
+
+
+@pytest.mark.parametrize("model", ["ncm", "glm"])
+def test_log_density_is_finite_far_from_the_data(model):
+    density = PSDDensity(model=model_of(model)).fit(two_bumps(60))
+    logs = density.score_samples([[10.0], [1e3], [1e4]])
+    assert np.isfinite(logs).all()
+    assert (np.diff(logs) < 0).all()
+    assert np.exp(logs[0]) == pytest.approx(density.density([[10.0]])[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("base_measure", [None, (10.0, 60.0)])
+@pytest.mark.parametrize("model", ["pnm", "ncm"])
+def test_densities_are_in_the_units_of_the_input(model, base_measure):
+    density = PSDDensity(model=model_of(model), base_measure=base_measure).fit(two_bumps(60))
+    total = quad(lambda x: density.density([[x]])[0], -60, 80, limit=400)[0]
+    assert total == pytest.approx(1.0, abs=1e-5)
+    assert density.integrate() == pytest.approx(1.0, abs=1e-5)
+    part = quad(lambda x: density.density([[x]])[0], 8, 12)[0]
+    assert density.integrate([[8, 12]]) == pytest.approx(part, abs=1e-6)
+    with pytest.raises(InvalidParameterError, match='needs model="psd"'):
+        density.marginal([0])
+
+
+def test_tuning_says_when_nothing_can_be_compared():
+    X = np.vstack([two_bumps(40), [[900.0]]])
+    with pytest.warns(UserWarning, match="nothing can be compared"):
+        PSDDensityCV(cv=3, weights=[0.3], widths=[1.0], model=model_of("pnm")).fit(X)
+
+
+def test_a_model_without_a_gap_does_not_speak_of_one():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(40, 1)), rng.uniform(size=40)
+    with pytest.warns(ConvergenceWarning, match="Nothing bounds the error"):
+        PSDRegressor(model=model_of("glm"), max_iter=1).fit(X, y)
+
+
+def test_solvers_belong_to_the_model():
+    X = make_two_modes(20, random_state=0).X
+    with pytest.raises(InvalidParameterError, match="solver must be 'auto' with model="):
+        PSDDensity(model=model_of("ncm"), solver="fista").fit(X)

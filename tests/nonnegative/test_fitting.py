@@ -1,12 +1,13 @@
-"""Features, anchors and ranks."""
+"""Features, anchors and ranks; paths of weights."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nablasso.nonnegative import natural_height
-from nablasso.nonnegative.factor import choose_anchors, make_factor
-from nablasso.nonnegative.gaussians import pair_integrals
-from nablasso.nonnegative.task import Base
+from nablasso.nonnegative import PSDFitter, fit, pair_integrals
+from nablasso.nonnegative.fitting import choose_anchors, make_factor
+from tests.nonnegative.test_dual import make_task
 
 
 def gram(X, height=1.0, constant=0.0):
@@ -66,19 +67,14 @@ def test_anchors_are_fixed_by_the_seed():
     assert len(set(first.tolist())) == 7
 
 
-@pytest.mark.parametrize("base", [None, Base(np.array([0.5, 0.0]), np.array([2.0, 3.0]))])
-def test_height_makes_squared_kernels_integrate_to_one(base):
-    X, scales = np.random.default_rng(3).normal(size=(5, 2)), np.array([1.5, 0.8])
-    height = natural_height(X, scales, base)
-    factor = make_factor(X * scales, np.full(5, 0.2), None, np.random.default_rng(0))
-    bumps = factor.bumps.composed(scales, np.zeros(2))
-    if base is None:
-        masses = np.diag(pair_integrals(bumps)) * scales.prod()
-    else:
-        unit = [np.eye(5)[:, [i]] for i in range(5)]
-        from nablasso.nonnegative import PSDModel
+def test_a_path_ends_where_a_single_fit_does():
+    task = make_task("density")
+    weights = [(w * task.l1, w * task.l2) for w in (10.0, 1.0, 0.1)]
+    *_, last = PSDFitter(task).path(weights, tol=1e-7)
+    single = fit(replace(task, l1=weights[-1][0], l2=weights[-1][1]), tol=1e-7)
+    assert last.primal == pytest.approx(single.primal, abs=3e-7)
 
-        masses = [
-            PSDModel(bumps, e).times_gaussian(base.mean, base.variance).integral() for e in unit
-        ]
-    assert height**2 * np.mean(masses) == pytest.approx(1.0)
+
+def test_blocks_of_the_same_scales_share_their_features():
+    fitter = PSDFitter(make_task("gaussian"))
+    assert fitter.features[0] is fitter.features[1]
