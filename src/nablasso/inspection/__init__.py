@@ -7,11 +7,12 @@ from nablasso.inspection.dependence import (
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.distribution_displays import DensityDisplay, QuantileDisplay
 from nablasso.inspection.function_displays import (
+    DensityDisplay,
     DerivativeDisplay,
     InteractionDisplay,
     PairDisplay,
+    QuantileDisplay,
 )
 from nablasso.inspection.paths import Path, path_of
 from nablasso.inspection.response import Response, interaction_strengths, response_of
