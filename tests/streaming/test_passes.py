@@ -6,7 +6,8 @@ import pytest
 from nablasso.streaming.codes import BINS, draft
 from nablasso.streaming.passes import Design, State, counted, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Response
-from nablasso.streaming.sources import Arrays, fair_sample
+from nablasso.streaming.sample import fair_sample
+from nablasso.streaming.sources import Arrays
 
 TERMS = ((0,), (2,), (0, 1), (1, 2, 3))
 

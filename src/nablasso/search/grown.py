@@ -26,14 +26,8 @@ from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import State, Sums, Term, counted
-from nablasso.streaming.sources import (
-    BLOCK_ROWS,
-    Coded,
-    CodedArrays,
-    Sample,
-    Source,
-    fair_sample,
-)
+from nablasso.streaming.sample import Sample, fair_sample
+from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
 
 Array = NDArray[np.float64]
 
@@ -134,10 +128,11 @@ class GrownClasses:
 
 
 def grow(
-    source: Source,
+    source: Source | CodedTable,
     target_kind: Kind = "auto",
     rules: Rules | None = None,
     *,
+    positive: float = 1.0,
     categories: Collection[int] = (),
     groups: Sequence[Collection[int]] | None = None,
     keep: Collection[int] = (),
@@ -151,11 +146,14 @@ def grow(
 
     Parameters
     ----------
-    source : Source
-        Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`.
+    source : Source or CodedTable
+        Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`; or what
+        :func:`coded_table` made of them, for several searches.
     target_kind : {"auto", "number", "count", "positive", "label"}
-        What y is. Labels are 0 and 1.
+        What y is.
     rules : Rules, optional
+    positive : float
+        The label that is told from all others.
     categories : collection of int
         Columns whose values are names, not numbers.
     groups : sequence of collections of int, optional
@@ -177,8 +175,8 @@ def grow(
     Grown
     """
     rules = rules or Rules()
-    table = _table(source, categories)
-    judgement = _judgement(target_kind, table, rules)
+    table = source if isinstance(source, CodedTable) else coded_table(source, categories)
+    judgement = _judgement(target_kind, table, rules, positive)
     return _searched(
         table,
         judgement,
@@ -221,7 +219,7 @@ def grow_classes(
     """
     rules = rules or Rules()
     rules = replace(rules, surprise=rules.surprise + log(len(classes)))
-    table = _table(source, categories)
+    table = coded_table(source, categories)
     y, weight = table.sample.y, table.sample.weight
     members = [
         _searched(table, label_judgement(y, weight, c), rules, time, **wishes) for c in classes
@@ -230,7 +228,7 @@ def grow_classes(
 
 
 def _searched(
-    table: _Table,
+    table: CodedTable,
     judgement: Judgement,
     rules: Rules,
     time: bool | None,
@@ -272,7 +270,7 @@ def _certificate(growth: Growth) -> Certificate:
 
 
 @dataclass(frozen=True)
-class _Table:
+class CodedTable:
     """A coded table, its fair sample, and the counts of its codes."""
 
     sample: Sample
@@ -289,7 +287,7 @@ class _Table:
         """A search on the first sampled rows, in the table's own functions."""
         sample = self.sample.first(rows)
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(self.codes[:, :rows], sample.y, weight, BLOCK_ROWS, 1)
+        coded = CodedArrays(CodedPart(self.codes[:, :rows], sample.y, weight))
         return Growth(
             coded,
             self.columns,
@@ -302,7 +300,8 @@ class _Table:
         )
 
 
-def _table(source: Source, categories: Collection[int]) -> _Table:
+def coded_table(source: Source, categories: Collection[int] = ()) -> CodedTable:
+    """A table in codes: two passes over the rows, and one over the codes."""
     sample = fair_sample(source, SAMPLE)
     if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(
@@ -316,12 +315,14 @@ def _table(source: Source, categories: Collection[int]) -> _Table:
     coded = source.coded(drafts)
     columns, counts = counted(coded, drafts, MOST_FUNCTIONS[1])
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
-    return _Table(sample, codes, columns, coded, counts)
+    return CodedTable(sample, codes, columns, coded, counts)
 
 
-def _judgement(kind: Kind, table: _Table, rules: Rules) -> Judgement:
+def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> Judgement:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
+    if kind == "label":
+        return label_judgement(y, weight, positive)
     plain = first_judgement(kind, y, weight)
     if kind != "auto" or plain.response.name != "squares" or not is_skewed(y, weight):
         return plain

@@ -45,7 +45,8 @@ from nablasso.streaming.passes import (
     model_sums,
     screen,
 )
-from nablasso.streaming.sources import Coded, Sample
+from nablasso.streaming.sample import Sample
+from nablasso.streaming.sources import Coded
 
 Array = NDArray[np.float64]
 
