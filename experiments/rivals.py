@@ -49,8 +49,7 @@ from nablasso.estimators import (
 )
 from nablasso.kernels import Kernel, Linear
 from nablasso.spaces.ridge import RidgeInverse
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 LASSO_FRACTIONS = np.logspace(0, -3, 30)  # of the largest
 MKL_ALPHAS, HKL_ALPHAS = 20, 12

@@ -40,17 +40,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
+from nablasso.data.table import prepare
 from nablasso.kernels import Kernel
 from nablasso.paths import Family, Formulation, alpha_grid, support_of
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
-from nablasso.preparation import prepare
 from nablasso.problems import Problem, SquaredProblem
 from nablasso.problems.squared import DAMPING
 from nablasso.solvers import DualSolver, Solution, Status
 from nablasso.spaces import RidgeInverse, length_scale
+from nablasso.types import Array, Mask
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 MakePenalty = Callable[[NDArray[np.intp]], Penalty]  # of the columns of a table
 
 TAUS = np.logspace(-3, 0.5, 15)  # in units of the deviation of a column times that of y

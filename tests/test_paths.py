@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nablasso.exceptions import DataTooLargeError, InvalidParameterError
+from nablasso.data.table import prepare
+from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels import Gaussian, Linear, Polynomial
 from nablasso.paths import (
     RIDGE_FLOOR,
@@ -20,7 +21,6 @@ from nablasso.paths import (
     walk_path,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
-from nablasso.preparation import prepare
 from nablasso.solvers import DualSolver, Solution, Status
 from nablasso.spaces import memory, require_memory
 

@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Gaussian
 from nablasso.reading import interval_half_width, local_scale
 from nablasso.spaces import kernel_ridge

@@ -16,7 +16,7 @@ from nablasso import (
     SparseGradientRegressor,
     StabilitySelection,
 )
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
 from nablasso.inspection.paths import single_fit
 from nablasso.report import build_report, render_report

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian
 from nablasso.spaces import FourierSpace, NystromSpace, choose_space, memory
 

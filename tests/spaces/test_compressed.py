@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian
 from nablasso.losses import Squared
 from nablasso.penalties import ElasticNet, GroupLasso, Partition

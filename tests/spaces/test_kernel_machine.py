@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from nablasso.data.table import prepare
 from nablasso.kernels import Gaussian
 from nablasso.losses import Huber, Logistic, Poisson, Squared, SquaredEpsilonInsensitive
-from nablasso.preparation import prepare
 from nablasso.spaces import (
     RidgeInverse,
     WeightedRidge,

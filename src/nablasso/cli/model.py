@@ -16,8 +16,9 @@ from nablasso import (
     NablassoClassifier,
     NablassoRegressor,
 )
-from nablasso.cli.columns import Data, Groups
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import Data
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise

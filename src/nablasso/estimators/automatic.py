@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from nablasso.data.table import Table, first_rows
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.fitting import Fit, all_certified, spread
@@ -25,27 +26,23 @@ from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.exceptions import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import Table, first_rows
 from nablasso.screening.rounds import WIDE, is_wide, narrowed
+from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
-from nablasso.search.grown import CodedTable, Grown, coded_table, grow
+from nablasso.search.grown import Grown, coded_table, grow
 from nablasso.search.judgement import Kind
 from nablasso.search.rules import Rules
 from nablasso.search.together import AllRows
 from nablasso.solvers import Status
 from nablasso.spaces import RepresenterSpace
 from nablasso.streaming.sources import Arrays, Source
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
@@ -97,7 +94,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return describe(self)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
 
@@ -160,9 +157,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
         self._warn(decision)
 
-    def _rows(
-        self, given: Searched, table: Table, groups: Any, rules: Rules, n: int
-    ) -> FewRows:
+    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
         """The rows to search, in canonical order."""
         place = np.full(len(table.X), np.inf)
         came = np.flatnonzero(table.rows >= 0)
@@ -201,7 +196,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
 
     def _grown(
-        self, source: Source | CodedTable, kind: Kind, looks: float = 0.0, positive: float = 1.0
+        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
     ) -> Grown | None:
         """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
 
@@ -213,10 +208,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
         rules = Rules() if self.rules is None else self.rules
-        table = source if isinstance(source, CodedTable) else coded_table(source)
-        self.n_rows_searched_ = int(table.counts["count"])
+        self.n_rows_searched_ = int(coded_table(source).counts["count"])
         return grow(
-            table,
+            source,
             kind,
             replace(rules, surprise=rules.surprise + looks),
             positive=positive,

@@ -13,23 +13,20 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from nablasso.data.table import first_rows
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.base import DerivativeSelector
 from nablasso.estimators.fitting import Fit
 from nablasso.estimators.fold_scores import Cell, Outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
-from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
 from nablasso.paths import FeatureFamily, Formulation, StatisticsFamily, support_of, walk_path
-from nablasso.preparation import first_rows
 from nablasso.solvers import Solver
 from nablasso.spaces import FourierSpace, FrozenSpace, SufficientStatistics
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 
 @dataclass(eq=False, repr=False)

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, prepare
 from nablasso.estimators.automatic import AutomaticSelector, Given
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.outcome import read_all_rows
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.preparation import Table, check_weights, prepare
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
 from nablasso.search.predictor import Predictor, predictor_of
@@ -27,8 +26,8 @@ from nablasso.search.together import (
     predictor_of_all,
 )
 from nablasso.spaces import Function
-
-Array = NDArray[np.float64]
+from nablasso.streaming.tables import apart, is_in_blocks, open_table
+from nablasso.types import Array
 
 
 @document
@@ -196,8 +195,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
             self.classes_, totals = source.labels()
-            check_classification_targets(self.classes_)
-            check_classes(self.classes_)
+            self._check_classes()
             factors = self._class_factors(np.arange(len(totals), dtype=float), totals)
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
@@ -228,9 +226,8 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         grown, joined = [], np.empty(0, dtype=np.intp)
         targets = self._signed_targets(given.rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
-        source: Source | CodedTable = given.source
         for k, target in enumerate(targets):
-            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
+            found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return

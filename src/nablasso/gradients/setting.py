@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.gradients.active_set import largest_curvature
 from nablasso.gradients.factor import KernelFactor
 from nablasso.gradients.pairs import Pairs, make_pairs
@@ -32,12 +32,8 @@ from nablasso.gradients.problem import (
 from nablasso.kernels import Kernel
 from nablasso.kernels.width import width_by_rule
 from nablasso.penalties import Partition
-from nablasso.preparation import Table
 from nablasso.spaces import PenaltyPoints, kernel_trace, length_scale, machine_on_grid
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 RIDGE_FRACTION = 0.01
 

@@ -11,13 +11,11 @@ and adds up to zero where there is an intercept; one step for the squared loss.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from nablasso.losses import Loss, Squared
 from nablasso.spaces.kernel_machine import quadratic_model
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MAX_STEPS = 100
 HALVINGS = 40

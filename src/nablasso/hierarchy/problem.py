@@ -51,7 +51,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 from scipy.sparse import csr_array
@@ -60,9 +59,7 @@ from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.losses import Loss, Squared
 from nablasso.spaces.kernel_machine import kernel_machine, quadratic_model
 from nablasso.spaces.weighted_ridge import WeightedRidge
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 TINY = 1e-300
 

@@ -33,17 +33,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, svd
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, hull_of, ordered
 from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.hierarchy.problem import Sample
 from nablasso.losses import Logistic, Loss, Poisson, Squared
 from nablasso.spaces.kernel_machine import quadratic_model
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SHARE = 0.99  # of a node's variance that its leading directions hold
 PER_DIRECTION = 10  # rows

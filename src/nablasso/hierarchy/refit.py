@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.hierarchy.dag import Block, Hierarchy, Node, hull_of, ordered
 from nablasso.hierarchy.problem import Sample
@@ -32,10 +31,7 @@ from nablasso.spaces import (
     machine_refit,
 )
 from nablasso.spaces.kernel_machine import left_out_predictions
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 STEP = 1e-5  # of central differences, in standardised units
 MARGIN = 1e-3  # the Gaussian kernel must be better by this share

@@ -11,12 +11,10 @@ The directions that no feature reaches have eigenvalue zero,
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import svd
 
 from nablasso.spaces.ridge import RIDGE_GRID
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 NEGLIGIBLE = 1e-13  # relative singular values below are rounding
 

@@ -23,14 +23,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.inference.leave_out_ridge import LeaveOutRidge
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Sampler = Callable[[Array, Index, np.random.Generator], Array]
 
 MAX_LEVELS = 10

@@ -22,11 +22,9 @@ Cost: one SVD of the n x d table, then O(n min(n, d) (|g| + number of targets)) 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve, svd
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 RIDGES = np.logspace(-4, 2, 19)  # the columns have unit length
 

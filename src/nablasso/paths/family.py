@@ -15,13 +15,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.preparation import Table
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
@@ -40,9 +39,7 @@ from nablasso.spaces import (
     machine_refit,
     require_memory,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 RIDGE_FLOOR = 1e-5
 # of the kernel's trace: ridge=0 means this. Rounding keeps the solver from a gap of 1e-5 below it
@@ -61,7 +58,7 @@ class Formulation:
 
     kernel: Kernel
     length_scale: str | float
-    penalty: Callable[[NDArray[np.intp]], Penalty]
+    penalty: Callable[[Index], Penalty]
     fit_intercept: bool
     loss: Loss = field(default_factory=Squared)
 

@@ -13,12 +13,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Table, first_rows
+from nablasso.errors import InvalidParameterError
 from nablasso.paths.family import RIDGE_FLOOR, Family, Formulation
-from nablasso.preparation import Table, first_rows
 from nablasso.problems import Problem, SquaredProblem
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
@@ -34,9 +33,7 @@ from nablasso.spaces import (
     row_moments,
     slope_moments,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 STEEP_ROWS = 2000  # rows at which the steepness between the data is measured
 PROBED = 100  # rows on which the problem is solved in the exact space too

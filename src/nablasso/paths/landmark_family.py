@@ -14,10 +14,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import MIN_ROWS, Table, first_rows
 from nablasso.paths.family import Family, Formulation
-from nablasso.preparation import MIN_ROWS, Table, first_rows
 from nablasso.problems import Problem
 from nablasso.solvers import Solver
 from nablasso.spaces import (
@@ -28,10 +27,7 @@ from nablasso.spaces import (
     RidgeInverse,
     draw_nystrom,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
+from nablasso.types import Array, Mask
 
 PROBED = 1024  # rows on which the refit is compared with the exact one
 

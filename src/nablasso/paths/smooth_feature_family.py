@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.paths.family import RIDGE_FLOOR
 from nablasso.paths.feature_family import PROBED, FeatureFamily
@@ -31,9 +30,7 @@ from nablasso.spaces import (
     row_moments,
     slope_moments,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Mask
 
 
 class SmoothFeatureFamily(FeatureFamily):

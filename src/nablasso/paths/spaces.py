@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from nablasso.data.table import Table
 from nablasso.losses import Squared
 from nablasso.paths.family import Family, Formulation
 from nablasso.paths.feature_family import FeatureFamily
 from nablasso.paths.landmark_family import LandmarkFamily
 from nablasso.paths.smooth_feature_family import SmoothFeatureFamily
-from nablasso.preparation import Table
 from nablasso.spaces import FourierSpace, NystromSpace, PenaltyPoints, SpaceChoice
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 def family_in(

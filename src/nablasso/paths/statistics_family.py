@@ -16,13 +16,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.paths.family import RIDGE_FLOOR, Formulation
 from nablasso.paths.feature_family import FeatureFamily
-from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
@@ -35,10 +34,7 @@ from nablasso.spaces import (
     SufficientStatistics,
 )
 from nablasso.spaces.ridge import RIDGE_GRID
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 
 class FoldErrors(NamedTuple):

@@ -37,13 +37,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
 from nablasso.spaces import Space
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nablasso.losses import Squared
-from nablasso.problems.base import Array, DualPoint
+from nablasso.problems.base import DualPoint
 from nablasso.problems.smooth import Model, SmoothProblem
 from nablasso.problems.squared import SquaredProblem
 from nablasso.spaces import (
@@ -31,6 +31,7 @@ from nablasso.spaces import (
     quadratic_model,
 )
 from nablasso.spaces.kernel_machine import QuadraticModel
+from nablasso.types import Array
 
 
 @dataclass(frozen=True)

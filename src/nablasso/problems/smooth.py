@@ -27,9 +27,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nablasso.losses import Squared
-from nablasso.problems.base import ABOVE, Array, DualPoint, Problem, between
+from nablasso.problems.base import ABOVE, DualPoint, Problem, between
 from nablasso.problems.squared import BLOWN_UP, DAMPING, SquaredProblem
 from nablasso.spaces import WeightedRidge, dual_feasible, kernel_machine, quadratic_model
+from nablasso.types import Array
 
 HALVINGS = 30
 FLAT_STEPS = 50

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from nablasso.problems.base import Array, DualPoint, Problem
+from nablasso.problems.base import DualPoint, Problem
+from nablasso.types import Array, Index
 
 DAMPING, BLOWN_UP = 1e-4, 3.0  # see SquaredProblem.alpha_max_and_scale
 POWER_STEPS = 20
@@ -87,14 +87,14 @@ class SquaredProblem(Problem):
             return self._least_norm_dual(np.flatnonzero(~free))
         return solution
 
-    def _least_norm_dual(self, columns: NDArray[np.intp]) -> Array:
+    def _least_norm_dual(self, columns: Index) -> Array:
         """The least-norm solution of ``M s = -g(0)`` on the given columns of ``s``."""
         s = np.zeros(self.space.points.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
         s[:, columns] = _least_norm(self._dense_hessian(columns), rhs).reshape(len(s), -1)
         return s
 
-    def _dense_hessian(self, columns: NDArray[np.intp]) -> Array:
+    def _dense_hessian(self, columns: Index) -> Array:
         """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
         m, d = self.space.points.shape
         D, L = self.space.dense()

@@ -21,13 +21,11 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel
 from nablasso.spaces import Function, kernel_ridge
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 ROUNDING = 1e-12
 LEAST_SCALE = 0.2  # of the mean absolute residual
@@ -92,7 +90,7 @@ def local_scale(
     X: Array,  # (n, d) selected columns only
     loo_residuals: Array,
     weights: Array,
-    columns: NDArray[np.intp],
+    columns: Index,
     *,
     scales: Array,  # (d,)
 ) -> LocalScale:

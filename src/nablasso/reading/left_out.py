@@ -8,7 +8,7 @@ row by row: with ``e_i`` the difference of the squared left-out residuals
           \mathrm{se}^2 = \sum_i p_i^2 (e_i - \bar e)^2 .
 
 Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
-canonical order of :mod:`nablasso.preparation` are a fair sample.
+canonical order of :mod:`nablasso.data.table` are a fair sample.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.kernels import Kernel
 from nablasso.spaces import RepresenterSpace, RidgeInverse
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 MAX_ROWS = 500
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.search.grown import SAMPLE
 from nablasso.streaming.sample import fair_sample
 from nablasso.streaming.sources import Source
+from nablasso.types import Array, Index
 
 PREPARED_ROWS = 20_000  # rows that are put into canonical order
 
@@ -17,10 +17,10 @@ PREPARED_ROWS = 20_000  # rows that are put into canonical order
 class Searched(NamedTuple):
     """Rows in the order of the table; ``place`` is the number of each there."""
 
-    X: NDArray[np.float64]
+    X: Array
     y: Any
-    weights: NDArray[np.float64]
-    place: NDArray[np.intp]
+    weights: Array
+    place: Index
 
 
 def searched_rows(source: Source, n: int = PREPARED_ROWS) -> Searched:

@@ -16,9 +16,8 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.search.certificate import Certificate, centred, certify
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
@@ -28,8 +27,7 @@ from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import State, Sums, Term, counted
 from nablasso.streaming.sample import Sample, fair_sample
 from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
@@ -128,7 +126,7 @@ class GrownClasses:
 
 
 def grow(
-    source: Source | CodedTable,
+    source: Source,
     target_kind: Kind = "auto",
     rules: Rules | None = None,
     *,
@@ -146,9 +144,8 @@ def grow(
 
     Parameters
     ----------
-    source : Source or CodedTable
-        Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`; or what
-        :func:`coded_table` made of them, for several searches.
+    source : Source
+        Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`.
     target_kind : {"auto", "number", "count", "positive", "label"}
         What y is.
     rules : Rules, optional
@@ -175,7 +172,7 @@ def grow(
     Grown
     """
     rules = rules or Rules()
-    table = source if isinstance(source, CodedTable) else coded_table(source, categories)
+    table = coded_table(source, categories)
     judgement = _judgement(target_kind, table, rules, positive)
     return _searched(
         table,
@@ -281,6 +278,7 @@ class CodedTable:
 
     @property
     def n(self) -> float:
+        """How many rows, by weight."""
         return float(self.counts["rows"])
 
     def on_sample(self, rows: int, judgement: Judgement, rules: Rules, **wishes: Any) -> Growth:
@@ -301,7 +299,15 @@ class CodedTable:
 
 
 def coded_table(source: Source, categories: Collection[int] = ()) -> CodedTable:
-    """A table in codes: two passes over the rows, and one over the codes."""
+    """A table in codes: two passes over the rows and one over the codes, once for each source."""
+    key = tuple(sorted(categories))
+    if key not in source.tables:
+        source.tables[key] = _coded(source, key)
+    made: CodedTable = source.tables[key]
+    return made
+
+
+def _coded(source: Source, categories: Collection[int]) -> CodedTable:
     sample = fair_sample(source, SAMPLE)
     if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(

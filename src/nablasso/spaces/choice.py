@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel
 from nablasso.spaces import memory

@@ -33,15 +33,12 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.spaces.moments import Moments
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array
 
 
 class FeatureSpace:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.losses import Loss
@@ -33,8 +32,7 @@ from nablasso.spaces.kernel_machine import (
 )
 from nablasso.spaces.kernel_ridge import SMALLEST_MACHINE, Refit
 from nablasso.spaces.ridge import RIDGE_GRID
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 
 class FeatureMachine(NamedTuple):
@@ -158,7 +156,7 @@ def best_feature_machine(data: MachineData, floor: float = 0.0) -> BestFeatureMa
     return best
 
 
-def feature_refit(data: MachineData, features: FourierFeatures, columns: NDArray[np.intp]) -> Refit:
+def feature_refit(data: MachineData, features: FourierFeatures, columns: Index) -> Refit:
     """The machine at its best ridge as a function of these columns of the input."""
     machine, ridge, left_out = best_feature_machine(data)
     function = Function(machine.intercept, columns, features, machine.c)

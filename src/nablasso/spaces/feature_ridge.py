@@ -19,15 +19,13 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from nablasso.spaces.function import Function
 from nablasso.spaces.kernel_ridge import Refit
 from nablasso.spaces.moments import CHUNK_BYTES, FeatureMap, Moments, row_moments
 from nablasso.spaces.ridge import RIDGE_GRID
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 JUDGED = 20_000  # rows that choose the ridge; their order is canonical, so they are a fair sample
 
@@ -105,7 +103,7 @@ class FeatureRidge:
         best = np.flatnonzero(errors <= errors.min() * (1 + 1e-10))[-1]
         return float(ridges[best])
 
-    def refit(self, columns: NDArray[np.intp]) -> Refit:
+    def refit(self, columns: Index) -> Refit:
         """The function at the best ridge, of these columns of the input."""
         ridge = self.best_ridge()
         w, b = self.coefficients(ridge)

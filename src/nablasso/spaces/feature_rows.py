@@ -17,13 +17,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.spaces.compressed import FeatureSpace, Slopes, slope_map
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.spaces.moments import CHUNK_BYTES, Moments, row_moments
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 KEEP_BYTES = 512 << 20
 

@@ -36,20 +36,18 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from nablasso.exceptions import InvalidParameterError, MissingInteractionsWarning
+from nablasso.errors import InvalidParameterError, MissingInteractionsWarning
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, positive
 from nablasso.kernels.composite import Scaled, Sum
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
 from nablasso.spaces.lattice import exact_kernel, kernel_error, lattice
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Generator = np.random.RandomState
 
 SAMPLINGS = ("orthogonal", "quasi", "random")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.spaces.nystrom import NystromFeatures
 from nablasso.spaces.representer import RepresenterSpace
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Function:
     """
 
     intercept: float
-    columns: NDArray[np.intp]
+    columns: Index
     space: RepresenterSpace | FourierFeatures | NystromFeatures | None = None
     u: Array | None = None
     v: Array | None = None

@@ -20,12 +20,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.losses import Loss
 from nablasso.spaces.weighted_ridge import WeightedRidge
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
 MAX_STEPS = 100

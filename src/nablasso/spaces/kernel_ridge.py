@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.kernels import Kernel
 from nablasso.losses import Loss
@@ -16,8 +15,7 @@ from nablasso.spaces.function import Function
 from nablasso.spaces.kernel_machine import BestMachine, best_machine
 from nablasso.spaces.representer import RepresenterSpace
 from nablasso.spaces.ridge import RIDGE_GRID, RidgeInverse
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 SMALLEST_MACHINE = 1e-7  # ridges below, in units of the trace, leave too few digits for Newton
 
@@ -43,7 +41,7 @@ def kernel_ridge(
     X: Array,  # (n, d) selected columns only
     y: Array,
     weights: Array,
-    columns: NDArray[np.intp],
+    columns: Index,
     *,
     scales: Array,  # (d,)
     fit_intercept: bool,
@@ -67,7 +65,7 @@ def machine_refit(
     X: Array,  # (n, d) selected columns only
     y: Array,
     weights: Array,
-    columns: NDArray[np.intp],
+    columns: Index,
     *,
     scales: Array,  # (d,)
     fit_intercept: bool,

@@ -35,14 +35,12 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
 from scipy.special import kv
 
 from nablasso.kernels.base import positive
 from nablasso.kernels.radial import Matern52, RadialKernel, RationalQuadratic
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 REACHES = (1.0, 0.7, 0.5)
 ROOMS = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 15.0, 20.0)  # in widths of the kernel
@@ -66,7 +64,7 @@ class Points(NamedTuple):
     """Points of a lattice: frequencies (n, t), indices (n, t), weights (n,) adding up to one."""
 
     omega: Array
-    indices: NDArray[np.intp]
+    indices: Index
     weights: Array
 
 

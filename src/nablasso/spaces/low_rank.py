@@ -14,12 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 PRECISION = 1e-10  # of the trace: what a kernel without a rank may lose
 

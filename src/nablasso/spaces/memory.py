@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from nablasso.exceptions import DataTooLargeError
+from nablasso.errors import DataTooLargeError
 
 SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their making needs
 

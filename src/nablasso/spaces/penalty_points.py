@@ -16,12 +16,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from nablasso.preparation import Table
-
-Array = NDArray[np.float64]
+from nablasso.data.table import Table
+from nablasso.types import Array
 
 FURTHEST = 0.5
 

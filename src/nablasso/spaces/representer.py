@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.kernels.base import Array, Kernel, KernelOperator
+from nablasso.kernels.base import Kernel, KernelOperator
+from nablasso.types import Array
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for one matrix
 

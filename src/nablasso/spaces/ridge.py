@@ -19,10 +19,9 @@ Cost: O(n^3) once, O(n^2) per ridge for the leave-one-out error.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 # both in units of the trace of the weighted centred kernel
 SMALLEST = 1e-11

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class Space(Protocol):

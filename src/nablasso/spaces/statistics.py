@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.exceptions import DriftWarning, InvalidDataError, InvalidParameterError
+from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterError
 from nablasso.spaces.blocks import Products, Slab, block_products, block_slices, in_order, slabs
 from nablasso.spaces.chunk_checks import Rows, checked_rows, listed
 from nablasso.spaces.fourier import FourierFeatures

@@ -12,11 +12,10 @@ without the second term where there is no intercept. O(n^3) once, O(n^2) a produ
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri, dtrtri
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class WeightedRidge:

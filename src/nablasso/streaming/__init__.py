@@ -1,4 +1,4 @@
-"""Blocks of rows and sums over them: tables from anywhere, codes of one byte, passes that add up."""
+"""Blocks of rows and sums over them: tables from anywhere, columns as codes, passes that add up."""
 
 from nablasso.streaming.sample import fair_sample
 from nablasso.streaming.tables import open_table

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.exceptions import InvalidParameterError
-from nablasso.whole_file import written_whole
+from nablasso.errors import InvalidParameterError
+from nablasso.persistence import atomic_write
 
 FORMAT = 1  # of the files; raised when a pass means something else
 
@@ -51,7 +51,7 @@ class Store:
             except (OSError, ValueError, zipfile.BadZipFile):
                 path.unlink()  # damaged: computed again
         found = compute()
-        with written_whole(path) as place, place.open("wb") as file:
+        with atomic_write(path) as place, place.open("wb") as file:
             np.savez(file, **found)
         return found
 

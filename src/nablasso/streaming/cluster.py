@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import (
+from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
     MissingExtraError,

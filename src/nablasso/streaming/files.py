@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from nablasso.streaming.sources import Part, Raw, listed
 
 PathLike = str | os.PathLike[str]
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz")
-PART_ROWS = 1 << 18  # of a part: an eighth of a gigabyte for sixty columns, a few megabytes of codes
+PART_ROWS = 1 << 18  # of a part; row groups that are larger are parts of their own
 BATCH_ROWS = 1 << 15  # read at a time
 BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group at once
 PART_BYTES = 1 << 26  # of text
@@ -335,7 +335,7 @@ def _look_parquet(path: Path) -> dict[str, str]:
             raise _empty(path)
     _check_doubled(path, schema.names)
     kinds = (str(field.type) for field in schema)
-    return {name: kind for name, kind in zip(schema.names, kinds, strict=True)}
+    return dict(zip(schema.names, kinds, strict=True))
 
 
 def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
@@ -396,7 +396,9 @@ class CSVPart:
     def _reader(self, kind: Any) -> Any:
         csv, lib = arrow("pyarrow.csv"), arrow("pyarrow")
         types = dict.fromkeys(self.wanted.all, kind)
-        if not _is_number(self.target_type):
+        if self.target_type == "bool":
+            types[self.wanted.target] = lib.bool_()
+        elif not _is_number(self.target_type):
             types[self.wanted.target] = lib.string()
         text: Any = self.path
         if self.end:

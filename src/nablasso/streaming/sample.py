@@ -18,18 +18,15 @@ at the cost of a second pass.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.preparation import _bits, _mix
+from nablasso.data.table import Hash, _bits, _mix
+from nablasso.errors import InvalidDataError
 from nablasso.streaming.sources import Rows, Source
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Hash = NDArray[np.uint64]
+from nablasso.types import Array, Index
 
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
@@ -47,12 +44,15 @@ class Sample(NamedTuple):
 
     def first(self, k: int) -> Sample:
         """The first ``k`` rows: a fair sample of the sample."""
-        return Sample(*(part[:k] for part in self))
+        return self._at(slice(k))
 
     def in_order(self) -> Sample:
         """The rows as they came in the table."""
-        order = np.argsort(self.place, kind="stable")
-        return Sample(*(part[order] for part in self))
+        return self._at(np.argsort(self.place, kind="stable"))
+
+    def _at(self, rows: Any) -> Sample:
+        parts: list[Any] = [part[rows] for part in self]
+        return Sample(*parts)
 
 
 class _Pile(NamedTuple):
@@ -97,19 +97,21 @@ class Drawn(NamedTuple):
 
 
 def _drawn(source: Source, size: int) -> dict[str, NDArray[np.generic]]:
-    for ordered in (False, True):
-        pile = source.fold(
-            partial(_hashed, size=size, ordered=ordered), partial(_piled, size=size), "Sampling"
-        )
-        if pile is None:
-            raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
-        sample = _smallest(pile.pieces, size)
-        families = len(sample.y) - len(np.unique(sample.hashes))
-        if len(sample.y) < size or families <= FAMILIES * size:
-            break
+    pile, sample = _pass(source, size, False)
+    families = len(sample.y) - len(np.unique(sample.hashes))
+    if len(sample.y) == size and families > FAMILIES * size:
+        pile, sample = _pass(source, size, True)
     ends = np.cumsum([0, *(pile.lengths[k] for k in range(max(pile.lengths) + 1))])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
     return sample._replace(place=ends[part] + row)._asdict()
+
+
+def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
+    task = partial(_hashed, size=size, ordered=ordered)
+    pile = source.fold(task, partial(_piled, size=size), "Sampling")
+    if pile is None:
+        raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
+    return pile, _smallest(pile.pieces, size)
 
 
 def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:

@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.progress import track
 from nablasso.streaming.checkpoints import Store, digest
 from nablasso.streaming.codes import Codes, Column
+from nablasso.types import Array
 
 if TYPE_CHECKING:
     from nablasso.streaming.sample import Drawn
 
-Array = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Merge = Callable[[Result, Result], Result]
@@ -115,7 +115,9 @@ class Reading:
             for j, name in enumerate(self.names):
                 x = raw.X[:, j]
                 if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
-                    raise _bad(raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}")
+                    raise _bad(
+                        raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
+                    )
         if self.factors is not None:
             weight = weight * self.factors[y.astype(np.intp)]
         return Rows(raw.X, y, weight, part, start)
@@ -252,9 +254,8 @@ class CodedFile:
 
     def write(self, part: CodedPart) -> None:
         """Write both files; the second one says that the first is whole."""
-        for place, array in zip(
-            self._files(), (part.codes, np.stack([part.y, part.weight])), strict=True
-        ):
+        arrays: tuple[NDArray[Any], ...] = (part.codes, np.stack([part.y, part.weight]))
+        for place, array in zip(self._files(), arrays, strict=True):
             beside = place.with_suffix(".new")
             with beside.open("wb") as file:
                 np.save(file, array)
@@ -311,6 +312,7 @@ class Source:
     named: bool = True
     reading: Reading = field(init=False)
     sample: Drawn | None = field(init=False, default=None)
+    tables: dict[Any, Any] = field(init=False, default_factory=dict)  # in codes, by categories
 
     def __post_init__(self) -> None:
         self.reading = Reading(self.names, self.missing)
@@ -383,12 +385,15 @@ class Arrays(Source):
         arrays = [X, y] if weight is None else [X, y, weight]
         if np.ndim(X) != 2 or len({len(array) for array in arrays}) > 1:
             raise InvalidDataError(
-                "X must be a table with as many rows as y and weight; got shapes "
+                "X must be a table, and X, y and weight must have as many rows; got shapes "
                 f"{', '.join(str(np.shape(array)) for array in arrays)}."
             )
         origin = str(getattr(X, "filename", None) or "The table")
         super().__init__(
-            [ArrayPart(X, y, weight, s, min(s + rows, len(y)), origin) for s in range(0, len(y), rows)],
+            [
+                ArrayPart(X, y, weight, s, min(s + rows, len(y)), origin)
+                for s in range(0, len(y), rows)
+            ],
             tuple(map(str, names)) if names is not None else default_names(np.shape(X)[1]),
             fingerprint=fingerprint_of(arrays),
             origin=origin,
@@ -544,8 +549,8 @@ def _joined(parts: Sequence[CodedPart]) -> CodedPart:
 def edge_of(part: CodedPart) -> Edge:
     """The length and the ends of a part, as arrays of their own."""
     m = len(part.y)
-    ends = (part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m))
-    return Edge(m, *(CodedPart(*(np.array(x) for x in end)) for end in ends))
+    head, tail = part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m)
+    return Edge(m, _joined([head]), _joined([tail]))
 
 
 # --- what is done where the part is ---
@@ -567,9 +572,7 @@ def _rows_of(number: int, part: Part, reading: Reading) -> Iterator[Rows]:
         start += len(raw.y)
 
 
-def _encoded(
-    number: int, part: Part, columns: Sequence[Column], reading: Reading
-) -> CodedPart:
+def _encoded(number: int, part: Part, columns: Sequence[Column], reading: Reading) -> CodedPart:
     """The rows of positive weight, in codes."""
     done = [CodedPart(np.empty((len(columns), 0), np.uint8), np.empty(0), np.empty(0))]
     for rows in _rows_of(number, part, reading):

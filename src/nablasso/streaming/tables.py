@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.streaming.checkpoints import Store
 from nablasso.streaming.cluster import (
     TIMEOUT,
@@ -30,7 +30,9 @@ def is_in_blocks(X: Any) -> bool:
     """Whether X is a table that is read in blocks: a source, files, or a Dask collection."""
     if isinstance(X, Source | str | os.PathLike) or is_dask(X):
         return True
-    return isinstance(X, list | tuple) and bool(X) and all(isinstance(x, str | os.PathLike) for x in X)
+    return (
+        isinstance(X, list | tuple) and bool(X) and all(isinstance(x, str | os.PathLike) for x in X)
+    )
 
 
 def open_table(
@@ -96,7 +98,7 @@ def open_table(
         names = None if not hasattr(X, "columns") else [str(name) for name in X.columns]
         arrays = (X, y) if sample_weight is None else (X, y, sample_weight)
         return Arrays(
-            *(np.asarray(a) if hasattr(a, "__dataframe__") or not hasattr(a, "dtype") else a for a in arrays),
+            *(a if isinstance(a, np.ndarray) else np.asarray(a) for a in arrays),  # also mapped
             names=names,
             rows=block_rows,
             threads=threads,
@@ -147,9 +149,7 @@ def open_table(
     )
 
 
-def _runner(
-    client: Any, timeout: float, threads: int, store: Store, size: int | None
-) -> Runner:
+def _runner(client: Any, timeout: float, threads: int, store: Store, size: int | None) -> Runner:
     """Workers of a client, or threads here with codes in memory, in the store or in a folder."""
     if client is not None:
         return Cluster(client, timeout)

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso.cli.columns import Missing, Roles, Rows
-from nablasso.cli.columns import choose_columns as choose
-from nablasso.cli.encoding import Encoding
-from nablasso.cli.table_file import read_table
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, NablassoError
+from nablasso.data.encoding import Encoding
+from nablasso.data.files import read_table
+from nablasso.data.roles import Missing, Roles, Rows
+from nablasso.data.roles import choose_columns as choose
+from nablasso.errors import InvalidDataError, InvalidParameterError, NablassoError
 
 
 def choose_columns(table, target, ignored=(), kept=(), *, categories=(), classify=False, rows=None):
@@ -333,12 +333,3 @@ def test_kinds_of_errors(table):
         choose_columns(table, "absent")
     with pytest.raises(InvalidDataError):
         choose_columns(table.assign(city="2024-01-31"), "y")
-
-
-def test_a_target_whose_squares_underflow_has_an_answer(run, table, write):
-    table["y"] *= 1e-200
-    path = write(table.to_csv(index=False))
-    quick = ("--method", "lasso", "--kernel", "linear", "--alphas", "2", "--cv", "2")
-    outcome = run("select", path, "--target", "y", *quick)
-    assert outcome.code == 0, outcome.err
-    assert outcome.out.startswith("No column was found"), outcome.out

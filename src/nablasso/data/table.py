@@ -20,14 +20,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
-HASHED = 4096  # rows at a time
 CORRELATED = 1024  # columns whose correlations with as many others are looked at at once
 ROUNDING = 16 * float(np.finfo(float).eps)  # relative variation that is rounding, not data
 
@@ -153,24 +151,6 @@ def first_rows(table: Table, n: int) -> Table:
     )
 
 
-def fair_rows(X: Array, y: Array, sample_weight: Array, n: int) -> NDArray[np.bool_]:
-    """Rows of non-zero weight, or about ``n`` distinct ones of them where there are more.
-
-    They have the smallest hashes of their values, columns in any order. A canonical order of all
-    rows would take a sort of every column. Other units may give another sample.
-    """
-    used = sample_weight > 0
-    if int(used.sum()) <= n:
-        return np.asarray(used)
-    hashes = np.empty(len(y), dtype=np.uint64)
-    for start in range(0, len(y), HASHED):
-        rows = slice(start, start + HASHED)
-        inputs = _mix(_bits(X[rows]), _bits(y[rows])[:, None])
-        hashes[rows] = _mix(inputs.sum(axis=1, dtype=np.uint64), _bits(y[rows]))
-    distinct = np.unique(hashes[used])
-    return np.asarray(used & (hashes <= distinct[min(n, len(distinct)) - 1]))
-
-
 def correlated_columns(
     X: Array, weights: Array, chosen: Index, least: float
 ) -> Iterator[tuple[int, Index]]:
@@ -219,7 +199,7 @@ def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     return row_order, np.lexsort((_skewness(X[row_order]), columns))
 
 
-def _moments(X: Array, weights: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _moments(X: Array, weights: Array) -> tuple[Array, Array, Mask]:
     """Weighted mean and standard deviation, and which columns vary."""
     centre = weights @ X
     deviation = np.sqrt(weights @ (X - centre) ** 2)

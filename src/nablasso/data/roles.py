@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from nablasso.cli.cells import DECIMAL_COMMA, check_finite, decimal_commas, read_columns
-from nablasso.cli.encoding import TRUTH, Column, Encoding, learned_fill, listed, numbers
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.preparation import MIN_ROWS
+from nablasso.data.encoding import (
+    DECIMAL_COMMA,
+    TRUTH,
+    Column,
+    Encoding,
+    Groups,
+    check_finite,
+    check_known,
+    decimal_commas,
+    learned_fill,
+    numbers,
+    read_columns,
+)
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError, InvalidParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
-Groups = dict[str, list[str]]
 
 
 class Missing(StrEnum):
@@ -126,7 +137,7 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) 
     Parameters
     ----------
     table : DataFrame
-        As :func:`~nablasso.cli.table_file.read_table` gives it.
+        As :func:`~nablasso.data.files.read_table` gives it.
     roles : Roles
         Which columns are what.
     rows : Rows, optional
@@ -155,62 +166,41 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) 
         )
     y, has_classes = _read_target(used[target], roles.classify)
     cells = used.drop(columns=target)
-    encoding = Encoding(read_columns(cells, roles.categories))
-    _check_cells(cells, encoding, y, rows)
-    chosen, remarks = _chosen_rows(cells, y, rows)
-    cells, y = cells.iloc[chosen], y.iloc[chosen]
-    _check_target(y, has_classes=has_classes)
-    encoding = _learned(encoding, cells, rows)
-    X = encoding.encode(cells, fill=rows.missing is Missing.IMPUTE)
-    return Data(
-        X.reset_index(drop=True),
-        y.reset_index(drop=True),
-        tuple(dict.fromkeys(roles.ignored)),
-        tuple(dict.fromkeys(roles.kept)),
-        has_classes,
-        encoding,
-        rows.missing,
-        remarks,
+    data = _read_rows(cells, y, read_columns(cells, roles.categories), rows)
+    _check_target(data.y, has_classes=has_classes)
+    return replace(
+        data,
+        ignored=tuple(dict.fromkeys(roles.ignored)),
+        kept=tuple(dict.fromkeys(roles.kept)),
+        has_classes=has_classes,
     )
 
 
 def read_variables(table: pd.DataFrame, names: Sequence[str], rows: Rows) -> Data:
     """Some columns of a table without a target; the target of the result is empty."""
+    import pandas as pd
+
     check_known("Column", names, list(table.columns))
     cells = table[list(names)]
-    encoding = Encoding(read_columns(cells))
     nothing = pd.Series(0.0, index=cells.index, name="")
-    _check_cells(cells, encoding, nothing, rows)
-    chosen, remarks = _chosen_rows(cells, nothing, rows)
-    encoding = _learned(encoding, cells.iloc[chosen], rows)
-    X = encoding.encode(cells.iloc[chosen], fill=rows.missing is Missing.IMPUTE)
-    return Data(
-        X.reset_index(drop=True),
-        nothing.iloc[chosen].reset_index(drop=True),
-        encoding=encoding,
-        missing=rows.missing,
-        remarks=remarks,
-    )
+    return _read_rows(cells, nothing, read_columns(cells), rows)
 
 
-def check_known(option: str, names: Iterable[str], columns: Sequence[str]) -> None:
-    """Refuse a name that is not among the columns; suggest the nearest one."""
-    for name in names:
-        if name not in columns:
-            raise InvalidParameterError(
-                f"{option} {name!r} is not a column.{_suggestion(name, columns)} "
-                f"The columns are: {listed(columns)}."
-            )
-
-
-def _suggestion(name: str, columns: Sequence[str]) -> str:
-    spelled = {column.casefold(): column for column in columns}
-    near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.5)
-    if near:
-        return f" Did you mean {spelled[near[0]]!r}?"
-    if not pd.to_numeric(pd.Series(columns), errors="coerce").isna().any():
-        return " The first line seems to hold numbers; put a line with column names above it."
-    return ""
+def _read_rows(
+    cells: pd.DataFrame, y: pd.Series[Any], columns: tuple[Column, ...], rows: Rows
+) -> Data:
+    """The rows to be used, as numbers; levels and fillings are learned from them alone."""
+    _check_cells(cells, columns, y, rows)
+    chosen, remarks = _chosen_rows(cells, y, rows)
+    cells, y = cells.iloc[chosen], y.iloc[chosen]
+    columns = read_columns(cells, [c.name for c in columns if c.levels is not None])
+    impute = rows.missing is Missing.IMPUTE
+    if impute:
+        columns = tuple(learned_fill(c, cells[c.name]) for c in columns)
+    encoding = Encoding(columns)
+    X = encoding.encode(cells, fill=impute).reset_index(drop=True)
+    y = y.reset_index(drop=True)
+    return Data(X, y, encoding=encoding, missing=rows.missing, remarks=remarks)
 
 
 def _read_target(cells: pd.Series[Any], classify: bool) -> tuple[pd.Series[Any], bool]:
@@ -268,11 +258,15 @@ def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
         )
 
 
-def _check_cells(cells: pd.DataFrame, encoding: Encoding, y: pd.Series[Any], rows: Rows) -> None:
+def _check_cells(
+    cells: pd.DataFrame, columns: tuple[Column, ...], y: pd.Series[Any], rows: Rows
+) -> None:
     """Refuse infinite cells, and missing ones if the options do not deal with them."""
+    import pandas as pd
+
+    Encoding(columns)  # refuses levels with the name of another column
     found = {
-        c.name: cells[c.name] if c.levels is not None else numbers(cells[c.name])
-        for c in encoding.columns
+        c.name: cells[c.name] if c.levels is not None else numbers(cells[c.name]) for c in columns
     }
     whole = pd.DataFrame({**found, str(y.name): y})
     check_finite(whole, str(y.name), missing_too=rows.missing is Missing.ERROR)
@@ -311,11 +305,3 @@ def _chosen_rows(
         )
         chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
     return chosen, tuple(remarks)
-
-
-def _learned(encoding: Encoding, cells: pd.DataFrame, rows: Rows) -> Encoding:
-    """Levels that the chosen rows have, and what to fill missing cells with."""
-    columns = read_columns(cells, [c.name for c in encoding.columns if c.levels is not None])
-    if rows.missing is Missing.IMPUTE:
-        columns = tuple(learned_fill(c, cells[c.name]) for c in columns)
-    return Encoding(columns)

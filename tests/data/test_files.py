@@ -1,4 +1,4 @@
-"""Reading a table: separators, compression, and files that are none."""
+"""Reading a table: separators, compression, files that are none; groups of its columns."""
 
 import gzip
 import sys
@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso.cli.table_file import read_table
-from nablasso.exceptions import InvalidDataError, MissingExtraError
+from nablasso.data.files import read_groups, read_table
+from nablasso.errors import InvalidDataError, MissingExtraError, NablassoError
 
 ROWS = "1.5,2\n3,4\n5,6\n7,8\n9,10\n"
 PLAIN = "a,b\n" + ROWS
+VARIABLES = ["a", "b", "c", "d"]
 
 
 def refusal(path: Path) -> str:
@@ -204,3 +205,62 @@ def test_duplicate_names(write):
     text = refusal(write("a,b,a,c,c,a\n" + "1,2,3,4,5,6\n" * 5))
     assert "used more than once: 'a' (columns 1, 3, 6); 'c' (columns 4, 5)." in text
     assert "Rename or remove them in the first line." in text
+
+
+def groups_refusal(path, ignored=()) -> str:
+    with pytest.raises(NablassoError) as caught:
+        read_groups(path, VARIABLES, ignored)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("groups.json", '{"first": ["a", "c"], "second": ["b"]}'),
+        ("groups.csv", "group,column\nfirst,a\nsecond,b\nfirst,c\n"),
+        ("groups.csv", "group;column\nfirst;a\nfirst;c\nsecond;b\n"),
+    ],
+)
+def test_groups_and_the_rest_one_by_one(write, name, content):
+    groups = read_groups(write(content, name), VARIABLES, [])
+    assert groups == {"first": ["a", "c"], "second": ["b"], "d": ["d"]}
+
+
+def test_ignored_columns_are_dropped_and_emptied_groups_with_them(write):
+    path = write('{"first": ["a", "x"], "gone": ["z"]}')
+    assert read_groups(path, ["a", "b"], ["x", "z"]) == {"first": ["a"], "b": ["b"]}
+
+
+def test_an_unknown_column(write):
+    text = groups_refusal(write('{"first": ["a", "B"]}'))
+    assert "group 'first': 'B' is not a column. Did you mean 'b'?" in text
+
+
+def test_a_column_in_two_groups(write):
+    text = groups_refusal(write('{"first": ["a"], "second": ["a"]}'))
+    assert "'a' is in 'first' and 'second'. Take it out of one of them." in text
+
+
+def test_a_group_named_like_a_column_outside_it(write):
+    text = groups_refusal(write('{"d": ["a", "b"]}'))
+    assert "'d' is the name of a group and of a column outside it. Rename the group." in text
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('{"first": ["a", ', "is not valid JSON"),
+        ('{"first": "a"}', "group 'first' must be a list of column names"),
+        ('{"first": [1]}', "group 'first' must be a list of column names"),
+        ("a,b\nfirst,a\n", "begins with 'a,b'"),
+        ("group,column\nfirst\n", "line 2 is 'first'"),
+    ],
+)
+def test_other_content_is_told_the_form(write, content, complaint):
+    text = groups_refusal(write(content))
+    assert complaint in text
+    assert 'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV' in text
+
+
+def test_no_file_of_groups(tmp_path):
+    assert "does not exist" in groups_refusal(tmp_path / "absent.json")
