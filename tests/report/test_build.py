@@ -132,7 +132,7 @@ def test_classes_get_a_table_of_counts():
 def test_leave_one_out_of_classes_is_leaving_one_out():
     """Against fits that really leave the row out."""
     from nablasso.losses import Logistic
-    from nablasso.report.held_out import held_out
+    from nablasso.report.build import held_out
     from nablasso.spaces import machine_refit
 
     few = X[:24]
