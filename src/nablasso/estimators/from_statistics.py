@@ -58,16 +58,17 @@ class StatisticsRegressor(DerivativeSelector):
         X, y, weights = self._validate(X, y, sample_weight)
         table = first_rows(self._prepare(X, y, weights), n_rows)
         self._check_statistics()
-        sampling = self.space.sampling if isinstance(self.space, FourierSpace) else None
-        family = FeatureFamily(
+        space = self.space if isinstance(self.space, FourierSpace) else FourierSpace()
+        family = Family(
             table,
             self._formulation(),
             metric=self._metric(table, table.y[:, None]),
+            choice=SpaceChoice(space, "fourier", "asked for"),
             n_components=self.n_components,
-            sampling=sampling,
             random_state=self.random_state,
         )
         names = getattr(self, "feature_names_in_", None)
+        assert family.features is not None
         return FrozenSpace.from_table(
             table,
             family.features,

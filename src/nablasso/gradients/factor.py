@@ -2,7 +2,7 @@ r"""A kernel as an inner product of few features: ``K = Phi Phi'``.
 
 A function of the RKHS spanned by the points is ``f(x) = phi(x) . b`` with norm ``||f|| = |b|``,
 where ``phi`` maps the points to the rows of ``Phi`` (N, r). Pivoted Cholesky factorisation
-(:mod:`nablasso.spaces.low_rank`) finds ``Phi`` and the rank r, which is p for the linear kernel
+(:func:`nablasso.spaces.low_rank`) finds ``Phi`` and the rank r, which is p for the linear kernel
 however many rows there are. The paper's square root of K is ``Phi`` times a rotation, so norms,
 steps and solutions are the same.
 
@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from nablasso.kernels import Kernel
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces.low_rank import low_rank
+from nablasso.spaces import low_rank
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.exceptions import CyclicGraphError, InvalidParameterError
-from nablasso.spaces.low_rank import LowRank, low_rank
+from nablasso.spaces import LowRank, low_rank
 
 Array = NDArray[np.float64]
 Node = Hashable
@@ -32,7 +32,7 @@ class Block(ABC):
     A node's kernel is ``k_w(x, x') = phi_w(x).phi_w(x')``; ``Block.train`` is ``phi_w`` at the
     data, shape (n, r). Products of kernels are row-wise Kronecker products of features. Where those
     have more columns than there are rows, or than the rank allowed, the product matrix is
-    decomposed anew (:mod:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
+    decomposed anew (:func:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
     rank) numbers.
     """
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels.base import Kernel
 from nablasso.preparation import Scaler, Table
-from nablasso.spaces.moments import FeatureMap
+from nablasso.spaces.features import FeatureMap
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

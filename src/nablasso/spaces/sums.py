@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nablasso.spaces.blocks import Products, Slab
 from nablasso.spaces.frozen import Array, FrozenSpace
-from nablasso.spaces.moments import Moments
+from nablasso.spaces.features import Moments
 
 
 @dataclass(eq=False)
