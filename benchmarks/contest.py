@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
+
 LEVEL = 0.9  # of the intervals asked for
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.datasets import KnownSupport
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 ALL = 0  # "n" of a problem whose protocol fixes the training rows
 TEST_ROWS = 1000
 SEEDS = range(1000, 1010)

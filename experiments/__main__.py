@@ -11,7 +11,7 @@ from typing import Any
 from experiments.pages import write_pages
 from experiments.registry import EXPERIMENTS
 from experiments.running import Experiment, Store, Unit, reproduce, written
-from nablasso.exceptions import DataUnavailableError, InvalidParameterError
+from nablasso.errors import DataUnavailableError, InvalidParameterError
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -46,8 +46,8 @@ from nablasso.estimators import (
 )
 from nablasso.hierarchy import as_decomposition
 from nablasso.progress import track
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Fit = Callable[[Array, Array, int], Fitted]  # standardised rows, outputs, seed
 
 DIMENSIONS = (8, 16, 32, 64, 128)

@@ -15,7 +15,7 @@ from experiments.registry import BACH, EXPERIMENTS, GREGOROVA, MARTEAU, ROSASCO,
 from experiments.running import DEFAULT, Store, as_markdown, convergence, refuse_stale
 from experiments.tables import Rows, column, where
 from experiments.verdicts import JUDGES, OPEN, Verdict, repeats
-from nablasso.whole_file import written_whole
+from nablasso.persistence import atomic_write
 
 PAPERS = {"denovas": ROSASCO, "nvsd": GREGOROVA, "hkl": BACH, "sgl": YE, "psd": MARTEAU}
 ABOUT = {
@@ -160,7 +160,7 @@ def write_pages(folder: Path) -> list[Path]:
     """Write all pages."""
     found = []
     for name, text in pages(folder).items():
-        with written_whole(folder / name) as place:
+        with atomic_write(folder / name) as place:
             place.write_text(text, encoding="utf-8")
         found.append(folder / name)
     return found

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold
@@ -37,8 +36,7 @@ from nablasso.estimators import (
     PSDRegressorCV,
 )
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MODELS = ("psd", "pnm", "glm", "ncm")
 CALL = "default"  # in the column of models: the library's class with nothing set but the draw

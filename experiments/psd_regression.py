@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
@@ -26,8 +25,7 @@ from nablasso.estimators import (
     MultiQuantileRegressorCV,
 )
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 LEVELS = (0.25, 0.5, 0.75)
 WIDTHS = (0.5, 1.0, 2.0)  # of the models' quantiles

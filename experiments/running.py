@@ -34,9 +34,9 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 from nablasso import __version__
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.persistence import atomic_write
 from nablasso.progress import track
-from nablasso.whole_file import written_whole
 
 Row = dict[str, Any]
 Unit = Mapping[str, Any]  # arguments of the experiment
@@ -308,7 +308,7 @@ def written(
     """The table and the figure of stored rows; stale ones are refused."""
     refuse_stale(experiment, rows, stem, quick=quick)
     files = {"rows": f"{stem}.csv", "table": f"{stem}.md"}
-    with written_whole(files["table"]) as place:
+    with atomic_write(files["table"]) as place:
         place.write_text(as_markdown(experiment, rows) + "\n", encoding="utf-8")
     if rows:
         try:
@@ -405,7 +405,7 @@ class Store:
     def _rewrite(self) -> None:
         """The whole file anew: columns were added, or rows taken out."""
         head = self._as_csv([dict(zip(self._columns, self._columns, strict=True))])
-        with written_whole(self._file) as place:
+        with atomic_write(self._file) as place:
             place.write_text(head + self._as_csv(self.rows), encoding="utf-8")
         self._write_state()
 
@@ -419,7 +419,7 @@ class Store:
         """Complete units, and where the rows of the last run that added some come from."""
         with_what = computed_with() if self._appended else self._stored_state("computed_with", {})
         content = {"done": self.done, "computed_with": with_what}
-        with written_whole(self._state) as place:
+        with atomic_write(self._state) as place:
             place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     def _key_of(self, row: Mapping[str, str]) -> tuple[str, ...]:
@@ -432,7 +432,7 @@ class Store:
         text = self._file.read_text(encoding="utf-8")
         if not text.endswith("\n"):
             text = text[: text.rfind("\n") + 1]
-            with written_whole(self._file) as place:
+            with atomic_write(self._file) as place:
                 place.write_text(text, encoding="utf-8")
         reader = csv.DictReader(io.StringIO(text))
         self._columns = list(reader.fieldnames or [])
@@ -506,7 +506,7 @@ def _draw(draw: Callable[[list[dict[str, str]]], Any], rows: list[Any], path: Pa
 
     figure = draw(rows)
     try:
-        with written_whole(path) as place:
+        with atomic_write(path) as place:
             figure.savefig(place, dpi=80, format="png")
     finally:
         pyplot.close(figure)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import lars_path
 
 from experiments.running import Row, record_of
+from nablasso.data.table import prepare
 from nablasso.datasets import KnownSupport, make_rings, make_turlach
 from nablasso.estimators import (
     SparseGradientClassifier,
@@ -30,11 +31,8 @@ from nablasso.gradients import (
     largest_curvature,
 )
 from nablasso.kernels import Polynomial
-from nablasso.preparation import prepare
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 POINTS = 40  # of a path
 STRIDE, STEPS, ROUNDS = 0.6, 6, 12  # pieces of a path: factor, points; most pieces and refinements

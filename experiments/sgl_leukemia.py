@@ -26,16 +26,16 @@ from sklearn.svm import SVC
 
 from experiments.running import CAPPED, CONVERGED, Row, record_of
 from nablasso.datasets import RealTable, load_leukemia
+from nablasso.errors import InvalidDataError
 from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
     sparse_gradient_path,
 )
-from nablasso.exceptions import InvalidDataError
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 Data = tuple[Array, Array, Array, Array]
 Supports = Callable[[Array, Array, Array], Masks]

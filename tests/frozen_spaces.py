@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from nablasso.data.table import prepare
 from nablasso.kernels import Anova
-from nablasso.preparation import prepare
 from nablasso.spaces import FrozenSpace, draw_fourier
 
 

@@ -14,11 +14,11 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # A module imports only from layers at or before its own.
 LAYERS = (
-    "exceptions",
+    "types",
+    "errors",
     "progress",
-    "whole_file",
-    "packing",
-    "preparation",
+    "persistence",
+    "data",
     "kernels",
     "losses",
     "penalties",
@@ -39,13 +39,12 @@ LAYERS = (
     "estimators",
     "datasets",
     "inspection",
-    "persistence",
     "distributed",
     "report",
     "cli",
 )
 
-OUTER_LAYERS = ("persistence", "distributed", "report", "cli")
+OUTER_LAYERS = ("distributed", "report", "cli")
 OPTIONAL_PACKAGES = ("pandas", "matplotlib", "typer", "rich", "pyarrow", "dask", "skops", "cvxpy")
 
 # Every optional package is made absent, and who asks for one is noted. To look into sys.modules
@@ -173,7 +172,7 @@ def test_no_core_module_imports_an_optional_package():
         "from nablasso.cli import main",
         "from nablasso.cli.select import select",
         "from nablasso import cli",
-        "from nablasso import exceptions, cli",
+        "from nablasso import errors, cli",
         "from nablasso import DerivativeLasso",
         "from nablasso import *",
         "import nablasso",
@@ -200,12 +199,12 @@ def test_the_checker_catches_an_import_down_the_layers(source):
         "from scipy import linalg",
         "import nablasso_extras",
         "from nablasso import __version__",
-        "from nablasso import exceptions",
-        "from nablasso.exceptions import NablassoError",
+        "from nablasso import errors",
+        "from nablasso.errors import NablassoError",
         "import nablasso.kernels.dot_product",
         "from . import dot_product",
         "from .dot_product import DotProduct",
-        "from ..exceptions import NablassoError",
+        "from ..errors import NablassoError",
         "from .. import progress",
     ],
 )

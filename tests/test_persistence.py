@@ -24,14 +24,14 @@ from nablasso import (
     persistence,
     save,
 )
-from nablasso.exceptions import (
+from nablasso.errors import (
     InvalidParameterError,
     MissingExtraError,
     ModelFileError,
     VersionMismatchWarning,
 )
 from nablasso.kernels import Gaussian
-from nablasso.packing import Pairs, packed, unpacked
+from nablasso.persistence import Pairs, atomic_write, check_place, pack_keys, unpack_keys
 from tests.estimators.test_scikit_learn import CHEAP_FIT, INSTANCES
 
 METHODS = (
@@ -125,24 +125,28 @@ def test_a_dictionary_by_node_is_rebuilt_and_the_model_untouched(path):
 
 def test_packing_goes_both_ways_and_copies_only_what_it_changes():
     plain = {"a": [1, (2, 3)], "b": {"c": np.zeros(2)}}
-    assert packed(plain) is plain
+    assert pack_keys(plain) is plain
     nested = {"a": [{(1, 2): {3: "x"}}], "plain": plain}
-    text = packed(nested)
+    text = pack_keys(nested)
     assert text["a"][0] == Pairs([((1, 2), Pairs([(3, "x")]))])
     assert text["plain"] is plain
-    assert unpacked(text) == nested
+    assert unpack_keys(text) == nested
 
 
 def test_packing_survives_a_cycle():
     loop = {"self": None, "by_node": {(1,): 2}}
     loop["self"] = loop
-    assert packed(loop)["by_node"] == Pairs([((1,), 2)])
+    assert pack_keys(loop)["by_node"] == Pairs([((1,), 2)])
 
 
 def test_the_stamp_tells_versions_and_notes_without_loading(model, path):
     save(model, path, notes={"target": "y"})
     stamp = persistence.read_stamp(path)
-    assert (stamp["format"], stamp["kind"], stamp["model"]) == (1, "skops", "DerivativeLasso")
+    assert (stamp["format"], stamp["kind"], stamp["model"]) == (
+        persistence.FORMAT,
+        "skops",
+        "DerivativeLasso",
+    )
     assert stamp["versions"]["nablasso"] == nablasso.__version__
     assert set(stamp["versions"]) == {"nablasso", "numpy", "scipy", "scikit-learn"}
     assert stamp["notes"] == {"target": "y"}
@@ -163,7 +167,14 @@ def test_another_minor_version_warns(model, path):
 def test_a_newer_format_is_refused(model, path):
     save(model, path)
     rewritten_stamp(path, format=persistence.FORMAT + 1)
-    with pytest.raises(ModelFileError, match=r"reads formats up to 1\. Install a newer"):
+    with pytest.raises(ModelFileError, match=r"reads format \d+\. Install a newer"):
+        load(path)
+
+
+def test_an_older_format_is_refused(model, path):
+    save(model, path)
+    rewritten_stamp(path, format=persistence.FORMAT - 1)
+    with pytest.raises(ModelFileError, match=r"reads format \d+\. Fit the model again"):
         load(path)
 
 
@@ -333,3 +344,40 @@ def test_without_skops_the_extra_is_named(model, path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
     with pytest.raises(MissingExtraError, match=r'pip install "nablasso\[io\]"'):
         save(model, path)
+
+
+def test_the_new_file_takes_the_place_of_the_old_at_the_end(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    with atomic_write(path) as place:
+        place.write_text("new")
+        assert (place.suffix, path.read_text()) == (".txt", "old")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["file.txt"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, ZeroDivisionError])
+def test_half_a_file_never_takes_the_place_of_the_old(tmp_path, error):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def write():
+        with atomic_write(path) as place:
+            place.write_text("ne")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_places_are_checked_before_the_work(tmp_path, monkeypatch):
+    check_place(tmp_path / "file.txt")
+    with pytest.raises(InvalidParameterError, match="is a folder"):
+        check_place(tmp_path)
+    with pytest.raises(InvalidParameterError, match="its folder does not exist"):
+        check_place(tmp_path / "absent" / "file.txt")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InvalidParameterError, match="no permission"):
+        check_place(tmp_path / "file.txt")

@@ -3,8 +3,9 @@
 import logging
 
 import pytest
+from joblib import parallel_config
 
-from nablasso.progress import Progress, reporting, track
+from nablasso.progress import Progress, reporting, run_jobs, track
 
 
 def test_items_pass_through_in_order_and_lazily():
@@ -87,3 +88,25 @@ def test_the_time_of_an_item_includes_the_work_on_it(monkeypatch):
             clock[0] += 5.0
     assert [p.seconds for p in seen] == [5.0, 10.0]
     assert [p.seconds_left for p in seen] == [5.0, 0.0]
+
+
+def power(base, exponent):
+    return base**exponent
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_results_of_jobs_come_in_order_for_any_number_of_workers(n_jobs):
+    arguments = [(k, 2) for k in range(6)]
+    with parallel_config(backend="threading"):  # processes: tests/estimators/test_stability.py
+        assert run_jobs(power, arguments, label="squares", n_jobs=n_jobs) == [0, 1, 4, 9, 16, 25]
+
+
+def test_every_job_is_reported():
+    seen = []
+    with reporting(seen.append):
+        run_jobs(power, [(1, 1), (2, 2)], label="powers")
+    assert [(p.label, p.done, p.total) for p in seen] == [("powers", 1, 2), ("powers", 2, 2)]
+
+
+def test_no_jobs():
+    assert run_jobs(power, [], label="none") == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.gradients.reference import Algorithm1
@@ -15,9 +14,8 @@ from benchmarks.unit import SIZE, timed
 from experiments.sgl_leukemia import divided
 from nablasso import SparseGradientRegressor, sparse_gradient_path
 from nablasso.datasets import load_leukemia
-from nablasso.exceptions import NablassoError
-
-Array = NDArray[np.float64]
+from nablasso.errors import NablassoError
+from nablasso.types import Array
 
 MOST = 3000  # iterations of the paper's algorithm per point
 TARGET = 1e-4  # relative duality gap of both

@@ -13,10 +13,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 STEP = 1.8  # of 1 / curvature; 2 is the limit of Theorem 10
 LOOK = 10  # iterations between two looks at the gap

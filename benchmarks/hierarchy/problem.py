@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
+
 Node = tuple[tuple[int, int], ...]  # (column, level) pairs, levels of at least one, sorted
 
 RELEVANT = 5

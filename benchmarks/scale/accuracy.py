@@ -38,11 +38,10 @@ from numpy.typing import NDArray
 from benchmarks.provenance import record_run
 from benchmarks.store import Row, RowStore
 from nablasso import DerivativeLasso
-from nablasso.exceptions import NoSelectionWarning
+from nablasso.errors import NoSelectionWarning
 from nablasso.kernels import Anova
 from nablasso.paths import DEFAULT_FRACTION
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 RESULTS = Path(__file__).parent / "results"
 KEY = ("question", "m", "seed")

@@ -28,8 +28,8 @@ import numpy as np
 
 from benchmarks.provenance import record_run
 from benchmarks.store import Row, RowStore
+from nablasso.data.table import prepare
 from nablasso.kernels import Gaussian
-from nablasso.preparation import prepare
 from nablasso.spaces import FrozenSpace, SufficientStatistics, draw_fourier
 from nablasso.spaces.blocks import linear_algebra_threads
 

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets import KnownSupport
 from nablasso.datasets.known_support import add_noise, noise_level
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 Inputs = Callable[[int, np.random.Generator], Array]
 

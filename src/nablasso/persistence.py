@@ -1,52 +1,182 @@
-"""Saving models in files that are safe to open.
+"""Files: written whole or not at all, plain data for JSON, models that are safe to open.
 
-The default format is that of skops: a zip archive of arrays and a description of the object, from
-which only types known to be harmless are built. Ours are known, with those of numpy, scipy and
-scikit-learn that they use; others are refused by name until the reader trusts them. Beside the
-model the archive holds a *stamp* in JSON: the number of the format, the versions that wrote it, and
-notes of the writer. It is read before anything is built.
+**Whole files.** :func:`atomic_write` writes beside the place and moves there when complete: a
+reader sees the old file or the new one, and an error, Ctrl-C or a full disk leaves the old one.
+
+**Plain data.** :func:`to_plain` makes of an object a tree that JSON can hold, and arrays by name:
+frozen dataclasses of this package as their fields, kernels as their parameters. Reading builds only
+such classes, found where their names say, so a file can make nothing else.
+
+**Models.** The default format is that of skops: a zip archive of arrays and a description of the
+object, from which only types known to be harmless are built: ours, and those of numpy, scipy and
+scikit-learn that they use; others are refused by name until the reader trusts them. A *stamp* in
+JSON beside it holds the number of the format, the versions that wrote it, and notes; it is read
+before anything is built. Dictionaries by node have tuples as keys, which the format cannot write:
+they become lists of pairs on the way out (:func:`pack_keys`) and are rebuilt on the way in.
 
 A kernel function is a combination of rows of its table, so a saved model holds rows of that table.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import os
 import pickle
+import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
+from numpy.typing import NDArray
 
-from nablasso.exceptions import (
+from nablasso.errors import (
+    InvalidDataError,
     InvalidParameterError,
     MissingExtraError,
     ModelFileError,
     VersionMismatchWarning,
 )
-from nablasso.packing import packed, unpacked
-from nablasso.whole_file import written_whole
 
-FORMAT = 1  # raised when older versions could no longer read a file
+FORMAT = 2  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 FORMATS = ("skops", "pickle")
 PICKLE_MAGIC = b"nablasso pickle\n"  # then the stamp in one line, then the pickle
 
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
 OUR_PACKAGES = (
-    *("preparation", "packing", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
+    *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
     *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
     *("inference", "reading", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
+PACKAGE, KERNELS = "nablasso.", "nablasso.kernels."
+NOT_OURS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path in the same folder, which takes the place of ``path`` at the end.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file is to be.
+
+    Yields
+    ------
+    Path
+        Where to write it; its suffix is that of ``path``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no file can be written there.
+    """
+    place = Path(path)
+    check_place(place)
+    try:
+        handle, name = tempfile.mkstemp(place.suffix, f".{place.stem[:40]}.", place.parent)
+    except OSError as error:
+        raise _not_writable(place, error.strerror or str(error)) from error
+    os.close(handle)
+    try:
+        os.chmod(name, 0o666 & ~_umask())
+        yield Path(name)
+        os.replace(name, place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where no file can be written, before the work that is to be written there."""
+    place = Path(path)
+    if place.is_dir():
+        raise InvalidParameterError(f"{place} is a folder. Give the path of a file to write.")
+    if not place.parent.is_dir():
+        raise _not_writable(place, "its folder does not exist")
+    if not os.access(place.parent, os.W_OK):
+        raise _not_writable(place, "no permission")
+
+
+def _not_writable(place: Path, reason: str) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"{place} cannot be written: {reason}. Give a path in a folder that exists and in which "
+        "you may write."
+    )
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; the temporary file had none of the others."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def to_plain(item: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A tree of ``item`` for JSON; its arrays are put into ``arrays``."""
+    if item is None or isinstance(item, bool | int | float | str):
+        return item
+    if isinstance(item, np.generic):
+        return item.item()
+    if isinstance(item, np.ndarray) and item.dtype != object:
+        name = f"array_{len(arrays)}"
+        arrays[name] = item
+        return {"array": name}
+    if isinstance(item, tuple | list) and not hasattr(item, "_fields"):
+        return {"items": [to_plain(part, arrays) for part in item]}
+    parts = _parts(item)
+    if parts is None or not type(item).__module__.startswith(PACKAGE):
+        raise InvalidParameterError(
+            f"A {type(item).__name__} cannot be kept as plain data. Use arrays, numbers, text, "
+            "tuples, kernels of nablasso and its frozen dataclasses."
+        )
+    kept = {name: to_plain(part, arrays) for name, part in parts.items()}
+    return {"class": f"{type(item).__module__}:{type(item).__qualname__}", "fields": kept}
+
+
+def from_plain(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The inverse of :func:`to_plain`."""
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        return np.asarray(arrays[tree["array"]])
+    if "items" in tree:
+        return tuple(from_plain(part, arrays) for part in tree["items"])
+    kept = {name: from_plain(part, arrays) for name, part in tree["fields"].items()}
+    return _class(tree["class"])(**kept)
+
+
+def _parts(item: Any) -> dict[str, Any] | None:
+    if type(item).__module__.startswith(KERNELS):
+        return dict(item.get_params(deep=False))
+    if is_dataclass(item) and not isinstance(item, type):
+        return {field.name: getattr(item, field.name) for field in fields(item)}
+    return None
+
+
+def _class(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    found = _member(module, attribute) if module.startswith(PACKAGE) else None
+    if (
+        isinstance(found, type)
+        and found.__module__ == module
+        and (is_dataclass(found) or module.startswith(KERNELS))
+    ):
+        return found
+    raise InvalidDataError(
+        f"The file holds an object of class {name!r}, which this version of nablasso does not "
+        "have. Read it with the version that wrote it."
+    )
 
 
 def save(
@@ -77,7 +207,7 @@ def save(
     """
     stamp = json.dumps(_stamp(model, format, notes))
     if format == "skops":
-        with written_whole(path) as place:
+        with atomic_write(path) as place:
             _write_skops(model, place, stamp)
     elif format == "pickle":
         _warn_of_pickle("Whoever loads this file runs whatever it says.")
@@ -85,7 +215,7 @@ def save(
             content = pickle.dumps(model)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidParameterError(f"The model cannot be pickled: {error}.") from error
-        with written_whole(path) as place:
+        with atomic_write(path) as place:
             place.write_bytes(PICKLE_MAGIC + stamp.encode() + b"\n" + content)
     else:
         raise _unknown_format(format)
@@ -178,6 +308,9 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _stamp(model: Any, kind: str, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+    import scipy  # only who saves a model needs their versions
+    import sklearn
+
     return {
         "format": FORMAT,
         "kind": kind,
@@ -195,10 +328,12 @@ def _stamp(model: Any, kind: str, notes: Mapping[str, Any] | None) -> dict[str, 
 def _check_versions(stamp: dict[str, Any], path: str | os.PathLike[str]) -> None:
     wrote = str(stamp["versions"].get("nablasso", "an unknown version"))
     ours = _version()
-    if stamp["format"] > FORMAT:
+    if stamp["format"] != FORMAT:
+        newer = stamp["format"] > FORMAT
         raise ModelFileError(
             f"{path} has format {stamp['format']}, written by nablasso {wrote}; this is nablasso "
-            f"{ours}, which reads formats up to {FORMAT}. Install a newer nablasso."
+            f"{ours}, which reads format {FORMAT}. "
+            + ("Install a newer nablasso." if newer else "Fit the model again, and save it.")
         )
     if wrote.split(".")[:2] != ours.split(".")[:2]:
         warnings.warn(
@@ -228,7 +363,7 @@ def _skops() -> Any:
 def _write_skops(model: Any, place: Path, stamp: str) -> None:
     skops_io = _skops()
     try:
-        skops_io.dump(packed(model), place, compression=zipfile.ZIP_DEFLATED)
+        skops_io.dump(pack_keys(model), place, compression=zipfile.ZIP_DEFLATED)
         nameless = [name for name in skops_io.get_untrusted_types(file=place) if "<" in name]
         if nameless:
             raise InvalidParameterError(f"no name leads to {', '.join(nameless)}")
@@ -250,7 +385,7 @@ def _read_skops(path: Path, trusted: Iterable[str | type]) -> Any:
         found = skops_io.get_untrusted_types(file=path)
         unknown = [name for name in found if name not in allowed and not _is_harmless(name)]
         if not unknown:
-            return unpacked(skops_io.load(path, trusted=found))
+            return unpack_keys(skops_io.load(path, trusted=found))
     except Exception as error:  # whatever a damaged or forged archive makes of itself
         raise ModelFileError(
             f"{path} is damaged, or needs packages that are not installed "
@@ -315,3 +450,71 @@ def _warn_of_pickle(sentence: str) -> None:
 
 def _unknown_format(name: str) -> InvalidParameterError:
     return InvalidParameterError(f"format must be one of {', '.join(FORMATS)}; got {name!r}.")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A dictionary as the list of its pairs."""
+
+    pairs: list[tuple[Any, Any]]
+
+
+def pack_keys(item: Any) -> Any:
+    """A copy in which dictionaries with keys of other types than text are :class:`Pairs`.
+
+    Everything between the model and such a dictionary is copied, nothing is changed in place.
+    """
+
+    def pack(part: Any) -> Any:
+        if type(part) is dict and not all(type(key) is str for key in part):
+            return Pairs(list(part.items()))
+        return part
+
+    return _rebuilt(item, pack, {})
+
+
+def unpack_keys(item: Any) -> Any:
+    """The inverse of :func:`pack_keys`."""
+
+    def unpack(part: Any) -> Any:
+        return dict(part.pairs) if isinstance(part, Pairs) else part
+
+    return _rebuilt(item, unpack, {})
+
+
+def _rebuilt(item: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
+    """``change`` applied to all parts, the innermost first; what is unchanged stays itself."""
+    if id(item) in seen:
+        return seen[id(item)][1]
+    seen[id(item)] = item, item  # a cycle meets the original
+    result = change(_with_new_parts(item, change, seen))
+    seen[id(item)] = item, result
+    return result
+
+
+def _with_new_parts(item: Any, change: Callable[[Any], Any], seen: dict[int, Any]) -> Any:
+    if isinstance(item, (str, bytes, int, float, np.ndarray, np.generic, type)) or item is None:
+        return item
+    if type(item) is dict:
+        values = [_rebuilt(value, change, seen) for value in item.values()]
+        if all(a is b for a, b in zip(item.values(), values, strict=True)):
+            return item
+        return dict(zip(item, values, strict=True))
+    if isinstance(item, (list, tuple)):
+        parts = [_rebuilt(part, change, seen) for part in item]
+        if all(a is b for a, b in zip(item, parts, strict=True)):
+            return item
+        return item._make(parts) if hasattr(item, "_make") else type(item)(parts)
+    return _with_new_attributes(item, change, seen)
+
+
+def _with_new_attributes(item: Any, change: Callable[[Any], Any], seen: dict[int, Any]) -> Any:
+    before = getattr(item, "__dict__", None)
+    if not isinstance(before, dict) or isinstance(item, NOT_OURS):
+        return item
+    after = {name: _rebuilt(value, change, seen) for name, value in before.items()}
+    if all(before[name] is after[name] for name in before):
+        return item
+    result = copy.copy(item)
+    vars(result).update(after)
+    return result

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nablasso.chunks import ArrayChunks, ParquetChunks, collect_statistics, passes
-from nablasso.exceptions import DriftWarning, InvalidDataError, StatisticsFileError
+from nablasso.errors import DriftWarning, InvalidDataError, StatisticsFileError
 from nablasso.progress import reporting
 from nablasso.spaces import SufficientStatistics
 from tests.frozen_spaces import frozen, rows

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from nablasso.chunks import ArrayChunks, CSVChunks, ParquetChunks, sample_rows
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from tests.frozen_spaces import rows
 
 NAMES = ("a", "b", "c", "d")

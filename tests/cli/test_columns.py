@@ -10,7 +10,7 @@ from nablasso.cli.columns import Missing, Roles, Rows
 from nablasso.cli.columns import choose_columns as choose
 from nablasso.cli.encoding import Encoding
 from nablasso.cli.table_file import read_table
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, NablassoError
+from nablasso.errors import InvalidDataError, InvalidParameterError, NablassoError
 
 
 def choose_columns(table, target, ignored=(), kept=(), *, categories=(), classify=False, rows=None):

@@ -3,7 +3,7 @@
 import pytest
 
 from nablasso.cli.groups_file import read_groups
-from nablasso.exceptions import NablassoError
+from nablasso.errors import NablassoError
 
 VARIABLES = ["a", "b", "c", "d"]
 

@@ -56,7 +56,7 @@ def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
 
 def test_all_goes_on_where_data_are_missing(run, tmp_path, monkeypatch):
     import experiments
-    from nablasso.exceptions import DataUnavailableError
+    from nablasso.errors import DataUnavailableError
 
     def no_data():
         raise DataUnavailableError("put the table there")

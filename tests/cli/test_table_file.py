@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from nablasso.cli.table_file import read_table
-from nablasso.exceptions import InvalidDataError, MissingExtraError
+from nablasso.errors import InvalidDataError, MissingExtraError
 
 ROWS = "1.5,2\n3,4\n5,6\n7,8\n9,10\n"
 PLAIN = "a,b\n" + ROWS

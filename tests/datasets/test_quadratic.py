@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.datasets import make_quadratic
 from nablasso.datasets.quadratic import MONOMIALS, draw_quadratic, quadratic_signal_sd
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 
 
 @pytest.mark.parametrize("n_terms", range(2, 10))

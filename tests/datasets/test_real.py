@@ -13,7 +13,7 @@ import pytest
 import nablasso.datasets as datasets
 from nablasso.datasets import real
 from nablasso.datasets.catalogue import CATALOGUE, TABLES, Facts
-from nablasso.exceptions import DataUnavailableError, InvalidDataError, InvalidParameterError
+from nablasso.errors import DataUnavailableError, InvalidDataError, InvalidParameterError
 
 DATA = Path(os.environ.get("NABLASSO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TEXT = b"a,b,split,target\n1,2,train,3\n4,,test,6\n7,8,train,9\n"

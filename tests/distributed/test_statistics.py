@@ -13,16 +13,15 @@ import pandas as pd
 import pytest
 
 from nablasso import DerivativeLasso
-from nablasso.exceptions import (
+from nablasso.errors import (
     DriftWarning,
     InvalidDataError,
     InvalidParameterError,
     NablassoError,
     WorkersTimeoutError,
 )
-from nablasso.inference.jobs import run_jobs
 from nablasso.kernels import Anova
-from nablasso.progress import reporting
+from nablasso.progress import reporting, run_jobs
 from nablasso.spaces import SufficientStatistics
 from tests.frozen_spaces import frozen, rows
 

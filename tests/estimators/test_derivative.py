@@ -19,18 +19,18 @@ from sklearn.preprocessing import StandardScaler
 
 from nablasso import DerivativeElasticNet, DerivativeGroupLasso, DerivativeLasso, derivative_path
 from nablasso.datasets import make_parabola
-from nablasso.estimators import reading
-from nablasso.exceptions import (
+from nablasso.errors import (
     DataTooLargeError,
     DegenerateFitWarning,
     InvalidDataError,
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
+from nablasso.estimators import reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, Family
 from nablasso.solvers import Denovas
-from nablasso.spaces import memory
+from nablasso.spaces import choice
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 ESTIMATORS = [DerivativeLasso, DerivativeGroupLasso, DerivativeElasticNet]
@@ -176,7 +176,7 @@ def test_defaults_of_alpha_and_ridge():
     assert model.alpha_ == pytest.approx(0.1 * path.alpha_max)  # these data are well-conditioned
 
 
-@pytest.mark.filterwarnings("ignore::nablasso.exceptions.DegenerateFitWarning")
+@pytest.mark.filterwarnings("ignore::nablasso.errors.DegenerateFitWarning")
 @each_estimator
 def test_nothing_is_selected_above_alpha_max(estimator):
     X, y = draw(20, 3)
@@ -823,7 +823,7 @@ def test_constant_y_depends_on_nothing(kernel, alpha, constant):
 
 
 def test_data_too_large(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 90_000)
+    monkeypatch.setattr(choice, "available_bytes", lambda: 90_000)
     with pytest.raises(DataTooLargeError, match=r"40 rows.*random sample of at most \d+ rows"):
         cheap().fit(*draw())
 

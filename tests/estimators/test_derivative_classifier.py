@@ -13,7 +13,7 @@ from nablasso import (
     DerivativeLassoCV,
     derivative_path,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import Polynomial
 from nablasso.losses import Logistic
 from tests.dense_reference import DenseProblem, cvxpy_optimum

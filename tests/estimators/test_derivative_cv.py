@@ -17,8 +17,8 @@ from nablasso import (
     DerivativeLasso,
     DerivativeLassoCV,
 )
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators import derivative_cv
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.progress import reporting
 
 PAIRS = [

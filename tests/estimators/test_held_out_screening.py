@@ -5,7 +5,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from nablasso import DerivativeLasso, HeldOutScreening
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 
 N, D = 120, 200
 

@@ -18,7 +18,7 @@ from nablasso import (
     MultipleKernelRegressorCV,
     hierarchical_path,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
 from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
 from nablasso.hierarchy.solvers import Solved

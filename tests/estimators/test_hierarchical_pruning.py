@@ -10,8 +10,8 @@ from nablasso import (
     HierarchicalKernelRegressorCV,
     MultipleKernelRegressorCV,
 )
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators import hierarchical_cv
-from nablasso.exceptions import InvalidParameterError
 
 RNG = np.random.default_rng(31)
 X = RNG.normal(size=(80, 5))

@@ -9,8 +9,8 @@ from sklearn.linear_model import Lasso, LassoCV, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.knockoffs import KnockoffSelector
-from nablasso.exceptions import InvalidParameterError
 
 
 def problem(seed=0, n=120, d=24, relevant=10, rho=0.4):

@@ -9,7 +9,7 @@ from sklearn.metrics import mean_poisson_deviance
 
 import nablasso.problems
 from nablasso import DerivativeElasticNet, DerivativeLasso, DerivativeLassoCV, derivative_path
-from nablasso.exceptions import DegenerateFitWarning, InvalidDataError, InvalidParameterError
+from nablasso.errors import DegenerateFitWarning, InvalidDataError, InvalidParameterError
 from nablasso.losses import Huber, Poisson, SquaredEpsilonInsensitive
 from nablasso.progress import reporting
 

@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nablasso import NablassoRegressor
+from nablasso.data.table import prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators import automatic, discoveries
-from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.preparation import prepare
 from nablasso.search.families import FAMILIES
 from nablasso.search.rules import Rules
 from tests.dense_reference import DenseProblem, cvxpy_optimum

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nablasso import NablassoClassifier
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 
 
 def classes(n=60, seed=0):

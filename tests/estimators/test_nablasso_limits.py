@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.errors import InvalidDataError
 from nablasso.estimators import nablasso
-from nablasso.exceptions import InvalidDataError
 from nablasso.search import decide
 from nablasso.search.rules import Rules
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
-from nablasso.exceptions import DataTooLargeError
+from nablasso.errors import DataTooLargeError
 from nablasso.screening import rounds
 from nablasso.solvers import dual
 from nablasso.spaces import representer

@@ -14,7 +14,7 @@ from nablasso import (
     derivative_path,
 )
 from nablasso.datasets import make_additive
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.progress import reporting
 
 SETTINGS = {"kernel": "polynomial", "ridge": 0.05, "tol": 1e-7}

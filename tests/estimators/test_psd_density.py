@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from nablasso import PSDDensity, PSDDensityCV
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative.constraints import BoxProbability, LinearConstraint, Moment
 from nablasso.nonnegative.gaussians import pair_integrals
 

@@ -14,7 +14,7 @@ from nablasso import (
     PSDRegressor,
     PSDRegressorCV,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative import newton
 
 GRID = np.linspace(-2, 3, 300)[:, None]

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.randomization import RandomizationTest, class_probabilities
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.inference import adjusted_p_values
 
 

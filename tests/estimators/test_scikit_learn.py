@@ -112,7 +112,7 @@ def test_every_public_estimator_is_checked():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::nablasso.exceptions.DegenerateFitWarning")
+@pytest.mark.filterwarnings("ignore::nablasso.errors.DegenerateFitWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # tiny data: thresholds, nothing selected
 @parametrize_with_checks(INSTANCES)
 def test_scikit_learn_check(estimator, check):
@@ -121,7 +121,7 @@ def test_scikit_learn_check(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::nablasso.exceptions.DegenerateFitWarning")
+@pytest.mark.filterwarnings("ignore::nablasso.errors.DegenerateFitWarning")
 @parametrize_with_checks([DerivativeLasso(), DerivativeLassoCV(alphas=4, ridges=(0.1,), cv=3)])
 def test_scikit_learn_check_at_default_accuracy(estimator, check):
     check(estimator)

@@ -15,7 +15,7 @@ from nablasso import (
     DerivativeLassoCV,
     derivative_path,
 )
-from nablasso.exceptions import (
+from nablasso.errors import (
     InvalidParameterError,
     MissingInteractionsWarning,
     NoSelectionWarning,

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from nablasso import SparseGradientClassifier, SparseGradientRegressor, sparse_gradient_path
 from nablasso.datasets import make_rings, make_turlach
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.gradients import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.solvers import Status

@@ -10,7 +10,7 @@ from nablasso import (
     sparse_gradient_path,
 )
 from nablasso.datasets import make_turlach
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Polynomial
 
 DATA = make_turlach(80, 7, random_state=0)

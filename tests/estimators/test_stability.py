@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.stability import StabilitySelection
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inference import false_selection_bound
 from nablasso.progress import reporting
 

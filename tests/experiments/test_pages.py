@@ -10,7 +10,7 @@ import pytest
 
 from experiments import EXPERIMENTS, verdicts
 from experiments.pages import PAPERS, pages, write_pages
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 

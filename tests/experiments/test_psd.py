@@ -29,7 +29,7 @@ from experiments.psd_regression import (
 from nablasso.datasets import load_boston, make_bow_tie
 from nablasso.datasets.nonnegative import two_modes_log_density
 from nablasso.datasets.uneven_noise import bow_tie_deviation
-from nablasso.exceptions import DataUnavailableError
+from nablasso.errors import DataUnavailableError
 
 
 @pytest.mark.parametrize("d", [1, 3])

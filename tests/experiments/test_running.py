@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from experiments import EXPERIMENTS, Experiment, Line, reproduce, running
 from nablasso import DerivativeLasso
-from nablasso.exceptions import DataUnavailableError, InvalidDataError, InvalidParameterError
+from nablasso.errors import DataUnavailableError, InvalidDataError, InvalidParameterError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from nablasso.data.table import prepare
 from nablasso.gradients import KernelFactor, Recipe, Setting, column_groups
 from nablasso.kernels import Gaussian
-from nablasso.preparation import prepare
 from nablasso.spaces import penalty_points
 
 N, P = 14, 5

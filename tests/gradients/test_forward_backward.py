@@ -6,7 +6,7 @@ from scipy.linalg import sqrtm
 
 from nablasso import SparseGradientClassifier, SparseGradientRegressor
 from nablasso.datasets import make_rings, make_turlach
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.gradients import ActiveSet, ForwardBackward, Point
 from nablasso.gradients.forward_backward import step_size
 from nablasso.kernels import Polynomial

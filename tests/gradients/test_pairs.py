@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.gradients import DensePairs, make_pairs
 
 N, P = 12, 3

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import Flat, Grid, Polynomial, hull_consistency, hull_of, walk
 from tests.hierarchy import full_problem as full
 from tests.hierarchy.small import search_on

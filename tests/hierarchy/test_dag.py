@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nablasso.exceptions import CyclicGraphError, InvalidParameterError
+from nablasso.errors import CyclicGraphError, InvalidParameterError
 from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag, ReducedSolver, hull_of
 from nablasso.hierarchy.dag import shallow_first
 from tests.hierarchy.small import data, search_on

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import eval_hermite
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import (
     AllSubsetsGaussian,
     Decomposition,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import Flat, Grid, Hermite, Polynomial, Pruner, Sample, Spline, sinks_of
 from nablasso.hierarchy.pruning import SHARE, WIDTH, _block_loss, leading
 from nablasso.losses import Huber, Logistic, Poisson, Squared

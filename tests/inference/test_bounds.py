@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.inference.bounds import false_selection_bound, largest_tail, lattice_count
 
 # Values printed by the R package stabs (Hofner, Hothorn), B = 50 pairs: threshold, q, p, bound.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.inference.conditionals import (
     LinearConditional,
     as_conditional,

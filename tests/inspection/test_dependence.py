@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.inspection import (
     category_dependence,
     pair_dependence,

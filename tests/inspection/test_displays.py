@@ -15,7 +15,7 @@ from nablasso import (
     SparseGradientClassifier,
     SparseGradientRegressor,
 )
-from nablasso.exceptions import InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.hierarchy import ExplicitDag
 from nablasso.inspection import (
     DagDisplay,

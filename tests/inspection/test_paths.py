@@ -13,7 +13,7 @@ from nablasso import (
     SparseGradientRegressorCV,
     derivative_path,
 )
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.inspection import path_of, paths
 
 RNG = np.random.default_rng(5)

@@ -20,7 +20,7 @@ from nablasso import (
     SparseGradientRegressor,
     StabilitySelection,
 )
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.kernels import Polynomial
 
 NAMES = ["ash", "birch", "cedar", "elm", "fir"]

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import AdditivePower, Gaussian, Linear, Polynomial
 
 RNG = np.random.default_rng(3)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from nablasso import kernels
-from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
+from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
 from nablasso.kernels import (
     KERNELS,
     AdditivePower,

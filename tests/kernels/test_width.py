@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import WIDTH_RULES, Anova, Gaussian, Linear, Matern52, Polynomial
 from nablasso.kernels import width as width_module
 from nablasso.kernels.width import width_by_rule

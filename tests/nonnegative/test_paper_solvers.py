@@ -17,7 +17,7 @@ from nablasso import (
     PSDRegressor,
 )
 from nablasso.datasets import make_bow_tie, make_two_modes, make_wavy_noise
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import PSDFitter, fista, fit
 from nablasso.nonnegative.baselines.projected import _projected
 from nablasso.solvers import Status

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nablasso.exceptions import InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
 from nablasso.report.content import Curve, Variable
 from nablasso.report.page import confidence_rank, confidence_text

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.search.grown import grow, grow_classes
 from nablasso.streaming.sources import Arrays
 

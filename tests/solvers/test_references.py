@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
 from nablasso.paths import support_of
 from nablasso.solvers import (

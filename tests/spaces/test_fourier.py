@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError, MissingInteractionsWarning
+from nablasso.errors import InvalidParameterError, MissingInteractionsWarning
 from nablasso.kernels import (
     Anova,
     Gaussian,
@@ -59,7 +59,7 @@ def test_the_error_falls_with_the_square_root_of_the_number(kernel):
     assert even < 0.8 * many  # even points do better than independent ones
 
 
-@pytest.mark.filterwarnings("ignore::nablasso.exceptions.MissingInteractionsWarning")
+@pytest.mark.filterwarnings("ignore::nablasso.errors.MissingInteractionsWarning")
 def test_too_few_features_for_all_pairs_stay_unbiased_and_touch_all_variables():
     scales = np.full(12, 0.6)
     with pytest.warns(MissingInteractionsWarning, match="25 frequencies are left for 66 sets"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Polynomial
 from nablasso.spaces import draw_nystrom, nystrom_features
 

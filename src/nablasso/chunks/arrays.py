@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.chunks.base import CHUNK_ROWS, Chunk, ChunkSource
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 
 PROBED_ROWS = 64  # that the fingerprint looks at
 

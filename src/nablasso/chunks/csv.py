@@ -10,7 +10,7 @@ import numpy as np
 
 from nablasso.chunks.base import Chunk
 from nablasso.chunks.files import FileChunks, PathLike, arrow
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 
 BLOCK_BYTES = 16 << 20
 

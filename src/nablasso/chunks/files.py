@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.chunks.base import Chunk, ChunkSource
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from nablasso.spaces.chunk_checks import check_names, listed
 
 PathLike = str | os.PathLike[str]

@@ -10,7 +10,7 @@ import numpy as np
 
 from nablasso.chunks.base import CHUNK_ROWS, Chunk
 from nablasso.chunks.files import FileChunks, PathLike, arrow
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 
 BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group at once
 

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from nablasso.chunks.base import ChunkSource
-from nablasso.exceptions import InvalidDataError, StatisticsFileError
+from nablasso.errors import InvalidDataError, StatisticsFileError
 from nablasso.progress import track
 from nablasso.spaces.chunk_checks import check_names
 from nablasso.spaces.frozen import FrozenSpace

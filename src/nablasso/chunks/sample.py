@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.chunks.base import ChunkSource, as_float
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.progress import track
 
 

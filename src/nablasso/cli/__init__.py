@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nablasso.exceptions import MissingExtraError
+from nablasso.errors import MissingExtraError
 
 EXTRA = ("typer", "rich", "pandas")
 UNEXPECTED = 3

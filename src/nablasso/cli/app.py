@@ -38,8 +38,8 @@ from nablasso.cli.session import (
 )
 from nablasso.cli.table_file import read_table
 from nablasso.cli.waiting import shown_progress
-from nablasso.exceptions import DataUnavailableError, NablassoError
-from nablasso.whole_file import written_whole
+from nablasso.errors import DataUnavailableError, NablassoError
+from nablasso.persistence import atomic_write
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, 3 a fault of "
@@ -177,7 +177,7 @@ def predict(
         elif out is None:
             sys.stdout.write(found.to_csv(index=False, lineterminator="\n"))
         if out is not None:
-            with written_whole(out) as place:
+            with atomic_write(out) as place:
                 found.to_csv(place, index=False, lineterminator="\n")
         for note in notes if not json else ():
             render.print_error(note)

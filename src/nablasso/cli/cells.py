@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from nablasso.cli.encoding import Column, labels, listed, numbers
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 TIME = r"([ T]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?(Z|UTC|[-+]\d{2}:?\d{2}))?)?"

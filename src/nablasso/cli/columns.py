@@ -13,8 +13,8 @@ import pandas as pd
 
 from nablasso.cli.cells import DECIMAL_COMMA, check_finite, decimal_commas, read_columns
 from nablasso.cli.encoding import TRUTH, Column, Encoding, learned_fill, listed, numbers
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.preparation import MIN_ROWS
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError, InvalidParameterError
 
 MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
 Groups = dict[str, list[str]]

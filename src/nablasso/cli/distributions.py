@@ -14,7 +14,7 @@ import pandas as pd
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
 from nablasso.cli.columns import Data
 from nablasso.cli.drawing import draw
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.inspection import DensityDisplay, QuantileDisplay
 
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)

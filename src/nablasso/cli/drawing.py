@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nablasso.exceptions import InvalidParameterError, MissingExtraError
-from nablasso.whole_file import written_whole
+from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.persistence import atomic_write
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -46,7 +46,7 @@ def draw(plot: Callable[[], Any], path: Path) -> None:
 
     figure = plot().figure_
     try:
-        with written_whole(path) as place:
+        with atomic_write(path) as place:
             figure.savefig(place, dpi=150, format=path.suffix[1:].lower())
     finally:
         pyplot.close(figure)

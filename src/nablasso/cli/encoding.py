@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 
 TRUTH = {"true": 1.0, "false": 0.0}
 SHOWN = 12  # names or cells listed in a message before it says how many more

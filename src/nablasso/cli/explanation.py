@@ -13,7 +13,7 @@ import pandas as pd
 from nablasso.cli.columns import check_known
 from nablasso.cli.drawing import draw
 from nablasso.cli.saved import Saved
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.inspection import (
     Dependence,
     DerivativeDisplay,

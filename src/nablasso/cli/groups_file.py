@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nablasso.cli.columns import Groups, check_known
 from nablasso.cli.table_file import find_separator, read_text, rows_of
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 
 EXPECTED = (
     'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV with the first line '

@@ -17,7 +17,7 @@ from nablasso import (
     NablassoRegressor,
 )
 from nablasso.cli.columns import Data, Groups
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise

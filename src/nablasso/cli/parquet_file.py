@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from nablasso.cli.encoding import listed
-from nablasso.exceptions import InvalidDataError, MissingExtraError
+from nablasso.errors import InvalidDataError, MissingExtraError
 
 
 def read_parquet(data: bytes, path: Path) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 
 FOLDER = "experiments"
 

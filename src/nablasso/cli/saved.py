@@ -19,7 +19,7 @@ from nablasso import NablassoRegressor, load, save
 from nablasso.cli.cells import LARGEST
 from nablasso.cli.columns import Data, Missing
 from nablasso.cli.encoding import Column, Encoding
-from nablasso.exceptions import InvalidDataError, ModelFileError
+from nablasso.errors import InvalidDataError, ModelFileError
 from nablasso.persistence import read_stamp
 
 

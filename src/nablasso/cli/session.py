@@ -15,8 +15,8 @@ from nablasso.cli.reading import Call, read_result
 from nablasso.cli.result import Result
 from nablasso.cli.saved import save_model
 from nablasso.cli.waiting import shown_progress
-from nablasso.exceptions import InvalidParameterError
-from nablasso.whole_file import check_place
+from nablasso.errors import InvalidParameterError
+from nablasso.persistence import check_place
 
 
 @contextmanager

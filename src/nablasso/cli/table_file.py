@@ -17,8 +17,8 @@ from pathlib import Path
 import pandas as pd
 
 from nablasso.cli.parquet_file import read_parquet
-from nablasso.exceptions import InvalidDataError
-from nablasso.preparation import MIN_ROWS
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"

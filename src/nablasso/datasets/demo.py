@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import KnownSupport, add_noise, partial_derivatives
 from nablasso.datasets.random_source import RandomSource, RandomStateLike, resolve_random_source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 DEMO_COLUMNS = (
     "humidity_percent",

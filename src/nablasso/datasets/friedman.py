@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -12,22 +11,21 @@ from nablasso.datasets.known_support import (
     require_features,
 )
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
+from nablasso.types import Array
 
 
 def friedman1_function(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-) -> NDArray[np.float64]:  # (n_samples,)
+    X: Array,  # (n_samples, n_features)
+) -> Array:  # (n_samples,)
     """f(x) = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5."""
     interaction = 10 * np.sin(np.pi * X[:, 0] * X[:, 1])
-    values: NDArray[np.float64] = (
-        interaction + 20 * np.square(X[:, 2] - 0.5) + 10 * X[:, 3] + 5 * X[:, 4]
-    )
+    values: Array = interaction + 20 * np.square(X[:, 2] - 0.5) + 10 * X[:, 3] + 5 * X[:, 4]
     return values
 
 
 def friedman1_gradient(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-) -> NDArray[np.float64]:  # (n_samples, n_features)
+    X: Array,  # (n_samples, n_features)
+) -> Array:  # (n_samples, n_features)
     """10 pi x2 cos(pi x1 x2), the same with x1, 40 (x3 - 1/2), 10, 5."""
     wave = 10 * np.pi * np.cos(np.pi * X[:, 0] * X[:, 1])
     constant = np.ones(len(X))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.random_source import RandomSource
+from nablasso.types import Array, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,24 +36,24 @@ class KnownSupport:
         function of ``X``.
     """
 
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    support: NDArray[np.bool_]
+    X: Array
+    y: Array
+    support: Mask
     feature_names: tuple[str, ...]
     groups: tuple[tuple[int, ...], ...] | None
-    noise_free: NDArray[np.float64]
-    noise_sd: float | NDArray[np.float64] = float("nan")
-    gradient: NDArray[np.float64] | None = None
+    noise_free: Array
+    noise_sd: float | Array = float("nan")
+    gradient: Array | None = None
 
 
 def add_noise(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-    noise_free: NDArray[np.float64],  # (n_samples,)
+    X: Array,  # (n_samples, n_features)
+    noise_free: Array,  # (n_samples,)
     relevant: Sequence[int],
-    noise_sd: float | NDArray[np.float64],  # for all rows, or (n_samples,)
+    noise_sd: float | Array,  # for all rows, or (n_samples,)
     rng: RandomSource,
     *,
-    gradient: NDArray[np.float64] | None = None,  # (n_samples, n_features)
+    gradient: Array | None = None,  # (n_samples, n_features)
     feature_names: tuple[str, ...] | None = None,
     groups: tuple[tuple[int, ...], ...] | None = None,
 ) -> KnownSupport:
@@ -76,10 +76,10 @@ def add_noise(
 
 
 def partial_derivatives(
-    X: NDArray[np.float64],  # (n_samples, n_features)
+    X: Array,  # (n_samples, n_features)
     columns: Sequence[int],
-    values: NDArray[np.float64],  # (n_samples, len(columns))
-) -> NDArray[np.float64]:
+    values: Array,  # (n_samples, len(columns))
+) -> Array:
     """The gradient with these values in these columns and zero elsewhere."""
     gradient = np.zeros_like(X)
     gradient[:, list(columns)] = values

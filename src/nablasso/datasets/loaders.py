@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from nablasso.datasets.real import RealTable, load_table
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 
 PUMADYN = ("8fh", "8fm", "8nh", "32fh", "32fm", "32nh")
 

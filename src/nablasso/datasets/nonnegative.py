@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MODE, DEVIATION = 1.0, 0.3  # of the density in one variable
 HALF_WIDTH = 5.0  # of the interval of the bell

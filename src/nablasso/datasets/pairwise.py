@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -15,35 +15,36 @@ from nablasso.datasets.known_support import (
     require_features,
 )
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
+from nablasso.types import Array
 
 
 def pairwise_function(
-    X: NDArray[np.float64],  # (n_samples, n_features)
+    X: Array,  # (n_samples, n_features)
     n_relevant: int = 4,
     coefficients: ArrayLike | None = None,  # (n_relevant * (n_relevant - 1) / 2,)
-) -> NDArray[np.float64]:
+) -> Array:
     """f(x) = sum over i < j <= r of c_ij x_i x_j, with r = ``n_relevant``.
 
     ``coefficients`` lists c_12, c_13, ..., c_23, ...; all are 1 by default.
     """
     c = pair_coefficients(n_relevant, coefficients)
     left, right = np.triu_indices(n_relevant, k=1)
-    values: NDArray[np.float64] = (X[:, left] * X[:, right]) @ c
+    values: Array = (X[:, left] * X[:, right]) @ c
     return values
 
 
 def pairwise_gradient(
-    X: NDArray[np.float64],  # (n_samples, n_features)
+    X: Array,  # (n_samples, n_features)
     n_relevant: int = 4,
     coefficients: ArrayLike | None = None,
-) -> NDArray[np.float64]:  # (n_samples, n_features)
+) -> Array:  # (n_samples, n_features)
     """sum_j c_ij x_j in column i, with c symmetric and zero on its diagonal."""
     C = np.zeros((n_relevant, n_relevant))
     C[np.triu_indices(n_relevant, k=1)] = pair_coefficients(n_relevant, coefficients)
     return partial_derivatives(X, range(n_relevant), X[:, :n_relevant] @ (C + C.T))
 
 
-def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> NDArray[np.float64]:
+def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> Array:
     """Check the coefficients of the r (r - 1) / 2 pairs of r variables; ones by default.
 
     Raises
@@ -65,9 +66,7 @@ def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> NDArra
     return c
 
 
-def wishart_correlation(
-    n_features: int, random_state: RandomStateLike = None
-) -> NDArray[np.float64]:
+def wishart_correlation(n_features: int, random_state: RandomStateLike = None) -> Array:
     """C = S / sqrt(diag S diag S'), with S Wishart of dimension p and 2 p degrees of freedom.
 
     Returns
@@ -79,12 +78,12 @@ def wishart_correlation(
     G = rng.standard_normal(size=(2 * n_features, n_features))
     S = G.T @ G
     scale = np.sqrt(np.diag(S))
-    C: NDArray[np.float64] = S / np.outer(scale, scale)
+    C: Array = S / np.outer(scale, scale)
     return C
 
 
 def pairwise_signal_sd(
-    correlation: NDArray[np.float64],  # (n_features, n_features)
+    correlation: Array,  # (n_features, n_features)
     n_relevant: int = 4,
 ) -> float:
     """sd(x'Ax) = sqrt(2 tr(A C A C)) for x ~ N(0, C), where x'Ax is the sum of the pairs."""

@@ -6,7 +6,6 @@ from itertools import combinations_with_replacement
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -16,9 +15,9 @@ from nablasso.datasets.known_support import (
     require_features,
 )
 from nablasso.datasets.random_source import RandomSource, RandomStateLike, resolve_random_source
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Monomial = tuple[int, ...]  # its variables, one or two of them, perhaps the same twice
 
 N_RELEVANT = 3

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
 from nablasso.datasets.catalogue import CATALOGUE, Facts
-from nablasso.exceptions import DataUnavailableError, InvalidDataError, InvalidParameterError
+from nablasso.errors import DataUnavailableError, InvalidDataError, InvalidParameterError
+from nablasso.types import Array, Mask
 
 FOLDER = "NABLASSO_DATA"
 SPLIT = "split"  # a column that says "train" or "test"
@@ -49,13 +50,13 @@ class RealTable:
         Rows to train on, where the source divides them.
     """
 
-    X: NDArray[np.float64]
+    X: Array
     y: NDArray[Any]
     feature_names: tuple[str, ...]
     name: str
     description: str
     source: str
-    train: NDArray[np.bool_] | None = None
+    train: Mask | None = None
 
 
 def load_table(name: str) -> RealTable:
@@ -111,7 +112,7 @@ def _read(facts: Facts, file: Path) -> RealTable:
     )
 
 
-def _numbers(cells: Sequence[str]) -> NDArray[np.float64]:
+def _numbers(cells: Sequence[str]) -> Array:
     return np.array([cell or "nan" for cell in cells], dtype=np.float64)
 
 
@@ -144,7 +145,7 @@ def _fetched(facts: Facts) -> RealTable:
     return RealTable(X, y, names, facts.name, facts.what, f"OpenML {facts.openml}")
 
 
-def _compare(facts: Facts, X: NDArray[np.float64], y: NDArray[Any], cure: str) -> None:
+def _compare(facts: Facts, X: Array, y: NDArray[Any], cure: str) -> None:
     """Refuse a copy of another shape or with another target."""
     expected = (facts.n_samples, facts.n_features)
     found = f"{X.shape[0]} rows and {X.shape[1]} inputs" if X.shape != expected else ""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import KnownSupport, add_noise, require_features
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
+from nablasso.types import Array
 
 INNER_RADIUS = 3.0
 OUTER_RADIUS = 7.5
 
 
 def rings_function(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-) -> NDArray[np.float64]:  # (n_samples,)
+    X: Array,  # (n_samples, n_features)
+) -> Array:  # (n_samples,)
     """f(x) = 1 where sqrt(x1^2 + x2^2) is nearer to 3 than to 7.5, else 0."""
     radius = np.hypot(X[:, 0], X[:, 1])
     return (radius < (INNER_RADIUS + OUTER_RADIUS) / 2).astype(np.float64)

@@ -7,7 +7,7 @@ from functools import cache
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -18,8 +18,7 @@ from nablasso.datasets.known_support import (
 )
 from nablasso.datasets.pairwise import pair_coefficients, pairwise_function, pairwise_gradient
 from nablasso.datasets.random_source import RandomSource, RandomStateLike, resolve_random_source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 def _uniform(rng: RandomSource, n_samples: int, n_features: int, half_width: float) -> Array:

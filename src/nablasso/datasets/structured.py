@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -14,8 +13,7 @@ from nablasso.datasets.known_support import (
     require_features,
 )
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 RELEVANT = (0, 1, 2, 6, 7, 8)
 N_COPIES = 3

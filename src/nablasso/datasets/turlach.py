@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import (
     KnownSupport,
@@ -12,19 +11,20 @@ from nablasso.datasets.known_support import (
     require_features,
 )
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
+from nablasso.types import Array
 
 
 def turlach_function(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-) -> NDArray[np.float64]:  # (n_samples,)
+    X: Array,  # (n_samples, n_features)
+) -> Array:  # (n_samples,)
     """f(x) = (2 x1 - 1)^2 + x2 + x3 + x4 + x5."""
-    values: NDArray[np.float64] = np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1)
+    values: Array = np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1)
     return values
 
 
 def turlach_gradient(
-    X: NDArray[np.float64],  # (n_samples, n_features)
-) -> NDArray[np.float64]:  # (n_samples, n_features)
+    X: Array,  # (n_samples, n_features)
+) -> Array:  # (n_samples, n_features)
     """4 (2 x1 - 1), then 1 for x2 to x5."""
     slopes = np.ones((len(X), 5))
     slopes[:, 0] = 4 * (2 * X[:, 0] - 1)

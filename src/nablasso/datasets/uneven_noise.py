@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.datasets.known_support import KnownSupport, add_noise
 from nablasso.datasets.random_source import RandomStateLike, resolve_random_source
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 def wavy_mean(x: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from nablasso.spaces.chunk_checks import check_names, listed
 from nablasso.spaces.frozen import FrozenSpace
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nablasso.distributed.partitions import Partition, dask, partitions
-from nablasso.exceptions import NablassoError, WorkersTimeoutError
+from nablasso.errors import NablassoError, WorkersTimeoutError
 from nablasso.progress import track
 from nablasso.spaces.frozen import FrozenSpace
 from nablasso.spaces.statistics import SufficientStatistics

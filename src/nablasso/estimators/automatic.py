@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from nablasso.data.table import Table, first_rows
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.certificate import certify_selection
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.fitting import Fit, all_certified, spread
@@ -25,12 +26,10 @@ from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.exceptions import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import Table, first_rows
 from nablasso.screening.rounds import WIDE, is_wide, narrowed
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
@@ -42,9 +41,7 @@ from nablasso.search.together import AllRows
 from nablasso.solvers import Status
 from nablasso.spaces import RepresenterSpace
 from nablasso.streaming.sources import Arrays
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
@@ -98,7 +95,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return describe(self)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
 

@@ -8,12 +8,17 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, first_rows, prepare
+from nablasso.errors import (
+    DegenerateFitWarning,
+    InvalidParameterError,
+    NoSelectionWarning,
+)
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
 from nablasso.estimators.taught import groups_of
@@ -25,16 +30,10 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import (
-    DegenerateFitWarning,
-    InvalidParameterError,
-    NoSelectionWarning,
-)
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
 from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
 from nablasso.penalties import Partition, Penalty
-from nablasso.preparation import Table, check_weights, first_rows, prepare
 from nablasso.problems import Problem
 from nablasso.regression.adaptive import adaptive_scales
 from nablasso.solvers import Solution, Solver, Status, as_solver
@@ -45,8 +44,7 @@ from nablasso.spaces import (
     choose_space,
     penalty_points,
 )
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index, Mask
 
 METRIC_ROWS = 1000  # that teach the metric where the space is not the exact one
 STEEP = 10.0  # derivative norms growing this much between the data call for a warning
@@ -83,7 +81,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         """Build the penalty from the groups and their weights."""
 
     @abstractmethod
-    def _group_weights(self, labels: NDArray[np.intp]) -> Array:
+    def _group_weights(self, labels: Index) -> Array:
         """Weight of each column's group, per column."""
 
     @abstractmethod
@@ -113,7 +111,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return summary_text(self)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
 
@@ -125,7 +123,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         kept = column_indices(self, self.always_keep, "always_keep")
         weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
 
-        def penalty(columns: NDArray[np.intp]) -> Penalty:
+        def penalty(columns: Index) -> Penalty:
             partition = Partition(labels[columns])
             return self._make_penalty(partition, weights[columns][partition.first])
 

@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.estimators.fitting import Fit
 from nablasso.paths import Family, Formulation, support_of, walk_path
-from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.solvers import as_solver
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of the largest alpha worth a look
 ROOM = 0.1

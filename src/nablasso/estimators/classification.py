@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
+from nablasso.data.table import Table, prepare
 from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.fitting import Fit, spread
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.losses import Logistic, Loss
 from nablasso.paths import Family
-from nablasso.preparation import Table, prepare
 from nablasso.spaces import Function, PenaltyPoints
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

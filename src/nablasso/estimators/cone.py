@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.table import MIN_ROWS, Table, check_weights
+from nablasso.errors import InvalidDataError
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import GivenLinear, NonnegativeRegressor
 from nablasso.estimators.psd_metric import learn
 from nablasso.estimators.validation import check_finite_columns
-from nablasso.exceptions import InvalidDataError
 from nablasso.nonnegative import Fit, SquaredLoss, Task
 from nablasso.nonnegative.cones import cone_matrix, decompose
-from nablasso.preparation import MIN_ROWS, Table, check_weights
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.folds import Fold
-from nablasso.exceptions import InvalidParameterError
 from nablasso.progress import track
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Result = TypeVar("Result")
 
 RULES = ("1se", "min")
@@ -132,9 +130,7 @@ def choose(
     )
 
 
-def held_out_scorer(
-    selector: Any, weights: Array, rows: NDArray[np.intp]
-) -> Callable[[Any, Any, Any], float]:
+def held_out_scorer(selector: Any, weights: Array, rows: Index) -> Callable[[Any, Any, Any], float]:
     """``(model, X, y)`` of the held-out ``rows`` to a number: ``scoring``, or the own score.
 
     Weights that are all the same are not passed on: a user's scorer may not take them.

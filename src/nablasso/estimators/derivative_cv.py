@@ -11,9 +11,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.cross_validation import (
     by_name,
@@ -27,13 +28,10 @@ from nablasso.estimators.fold_scores import Cell, Data, Outcome, score_fold
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
 from nablasso.estimators.from_statistics import StatisticsRegressor, judge_folds
-from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, StatisticsFamily, alpha_grid
-from nablasso.preparation import Table
 from nablasso.solvers import as_solver
 from nablasso.spaces import PenaltyPoints, SufficientStatistics
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least

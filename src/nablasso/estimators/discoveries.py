@@ -29,8 +29,7 @@ from nablasso.progress import track
 from nablasso.regression.paired import paired
 from nablasso.search.decide import Decision, search, settle
 from nablasso.search.few import FewRows
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 N_FOLDS = 5
 CLEAR_GAIN = 2.0  # standard errors over the mean

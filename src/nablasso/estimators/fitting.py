@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.paths import Family, support_of
-from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
+from nablasso.regression.machine import Refit
 from nablasso.solvers import Solution
-from nablasso.spaces import Function, Refit
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.spaces import Function
+from nablasso.types import Array, Mask
 
 NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts as certified
 

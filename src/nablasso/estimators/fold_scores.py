@@ -13,19 +13,16 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from nablasso.data.table import Table
 from nablasso.estimators.cross_validation import held_out_scorer
 from nablasso.estimators.folds import Fold
 from nablasso.paths import Family, support_of, walk_path
-from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.solvers import Solver
 from nablasso.spaces import Function
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 Refits = dict[bytes, Function]  # by support
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -15,10 +14,10 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.preparation import MIN_ROWS, Table
+from nablasso.data.table import MIN_ROWS, Table
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.types import Index
 
-Index = NDArray[np.intp]
 Fold = tuple[Index, Index]
 
 

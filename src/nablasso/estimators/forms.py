@@ -6,19 +6,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 
 @dataclass(eq=False, repr=False)
 class PenaltyForm:
     """How an estimator makes its penalty from groups of columns."""
 
-    def _group_weights(self, labels: NDArray[np.intp]) -> Array:
+    def _group_weights(self, labels: Index) -> Array:
         """Weight of each column's group, per column: the size of the group."""
         return np.bincount(labels)[labels].astype(float)
 
@@ -41,7 +39,7 @@ class GroupLassoForm(LassoForm):
     _: KW_ONLY
     group_weights: Any = "size"
 
-    def _group_weights(self, labels: NDArray[np.intp]) -> Array:
+    def _group_weights(self, labels: Index) -> Array:
         sizes = np.bincount(labels).astype(float)
         if isinstance(self.group_weights, str):
             if self.group_weights not in ("size", "sqrt"):

@@ -13,23 +13,20 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from nablasso.data.table import first_rows
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.base import DerivativeSelector
 from nablasso.estimators.fitting import Fit
 from nablasso.estimators.fold_scores import Cell, Outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
-from nablasso.exceptions import InvalidParameterError
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
-from nablasso.paths import FeatureFamily, Formulation, StatisticsFamily, support_of, walk_path
-from nablasso.preparation import first_rows
+from nablasso.paths import Family, Formulation, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SufficientStatistics
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
+from nablasso.types import Array, Mask
 
 
 @dataclass(eq=False, repr=False)
@@ -138,7 +135,7 @@ def _fold_gain(family: StatisticsFamily, fit: Fit) -> tuple[float, float]:
     if family.statistics.n_folds < 2:
         return float("nan"), float("inf")
     chosen = family.usable(fit.support)
-    folds = [fold for _, fold in family._folds]
+    folds = [fold for _, fold in family.regression.folds]
     shares = np.array([fold.weight for fold in folds])
     centre = family.moments.y_mean if family.formulation.fit_intercept else 0.0
     null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
@@ -205,8 +202,8 @@ def judge_folds(
 def _null(family: StatisticsFamily) -> Array:
     """Mean squared errors of the mean without the fold, for all folds."""
     intercept = family.formulation.fit_intercept
-    centres = [train.y_mean if intercept else 0.0 for train, _ in family._folds]
-    tests = [test for _, test in family._folds]
+    centres = [train.y_mean if intercept else 0.0 for train, _ in family.regression.folds]
+    tests = [test for _, test in family.regression.folds]
     return np.array(
         [
             test.y_variance + (test.y_mean - centre) ** 2

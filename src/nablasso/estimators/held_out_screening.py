@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.table import check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_finite_columns,
     check_training_data,
     feature_names,
 )
-from nablasso.exceptions import InvalidParameterError
-from nablasso.preparation import check_weights, prepare
 from nablasso.screening.rounds import by_chance, screen
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 SHOWN = 10  # names listed in the summary
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class HeldOutScreening(SelectorMixin, BaseEstimator):
     """Keep the columns of a wide table that tell something about ``y``, alone or in pairs.
 
@@ -40,21 +38,6 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
     A selector that follows in a pipeline sees only what is left, and its certificate is for that.
     What was kept predicts the rows it was chosen on too well: judge a pipeline as a whole on other
     rows, for example with ``cross_val_score``.
-
-    Parameters
-    ----------
-    n_spare : int, default=10
-        Columns (groups) kept besides those that are clearly relevant: the next best ones.
-    pairs : bool, default=True
-        Whether pairs are looked at: the part of the work that grows with the square of the columns.
-    task : {"auto", "regression", "classification"}, default="auto"
-        What ``y`` is; ``"auto"`` takes numbers for numbers and anything else for labels.
-    feature_groups : list of lists, dict or array-like, optional
-        Groups of columns that are kept or dropped together.
-    always_keep : list, optional
-        Columns, by name or index, that are kept whatever they tell.
-    verbose : int, default=0
-        Log progress on the ``nablasso`` logger.
 
     Attributes
     ----------
@@ -82,13 +65,32 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
     ['x7', 'x11', 'x12']
     """
 
-    n_spare: int = 10
+    n_spare: int = parameter(
+        10,
+        "int",
+        "Columns (groups) kept besides those that are clearly relevant: the next best ones.",
+    )
     _: KW_ONLY
-    pairs: bool = True
-    task: str = "auto"
-    feature_groups: Any = None
-    always_keep: Any = None
-    verbose: int = 0
+    pairs: bool = parameter(
+        True,
+        "bool",
+        "Whether pairs are looked at: the part of the work that grows with the square of the "
+        "columns.",
+    )
+    task: str = parameter(
+        "auto",
+        '{"auto", "regression", "classification"}',
+        'What ``y`` is; ``"auto"`` takes numbers for numbers and anything else for labels.',
+    )
+    feature_groups: Any = parameter(
+        None,
+        "list of lists, dict or array-like",
+        "Groups of columns that are kept or dropped together.",
+    )
+    always_keep: Any = parameter(
+        None, "list", "Columns, by name or index, that are kept whatever they tell."
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the columns to keep.
@@ -135,7 +137,7 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
             f"{self.chance_:.1%}."
         )
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
 

@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import (
     LIGHTER,
@@ -22,9 +22,7 @@ from nablasso.estimators.psd_base import (
 )
 from nablasso.estimators.psd_metric import learn, noise_targets
 from nablasso.nonnegative import Fit, GaussianLoss, Task
-from nablasso.preparation import Table, check_weights
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

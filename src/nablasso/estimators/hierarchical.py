@@ -18,11 +18,12 @@ from sklearn.metrics import log_loss
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import DagHierarchy, Grid, Hierarchy, KernelDag, Whitened, as_decomposition
 from nablasso.losses import (
     Logistic,
@@ -32,10 +33,7 @@ from nablasso.losses import (
     SquaredHinge,
     as_loss,
 )
-from nablasso.preparation import Table, check_weights, prepare
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,

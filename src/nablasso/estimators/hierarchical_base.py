@@ -18,12 +18,13 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.hierarchical_reading import (
     read_certificate,
     read_finds,
@@ -36,7 +37,6 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import (
     Budget,
     Found,
@@ -55,13 +55,8 @@ from nablasso.hierarchy import (
 )
 from nablasso.losses import Loss
 from nablasso.paths import DEFAULT_FRACTION
-from nablasso.preparation import Table
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
+from nablasso.types import Array, Index, Mask
 
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
 

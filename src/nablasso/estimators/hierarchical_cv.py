@@ -18,11 +18,12 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import (
     RULES,
     by_name,
@@ -39,7 +40,6 @@ from nablasso.estimators.hierarchical import (
     KernelRegressorBase,
 )
 from nablasso.estimators.hierarchical_base import KernelSelector, selected
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import (
     Found,
     Node,
@@ -50,10 +50,8 @@ from nablasso.hierarchy import (
     largest_alpha,
 )
 from nablasso.paths import alpha_grid
-from nablasso.preparation import Table
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths

@@ -8,18 +8,16 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.hierarchical import HierarchicalKernelRegressor, SingleAlpha
 from nablasso.estimators.hierarchical_reading import node_names, renamed
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import Found, Search, largest_alpha, walk
 from nablasso.paths import alpha_grid
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,9 @@ class HierarchicalPath:
 
     alphas: Array
     hulls: list[list[Any]]
-    support: NDArray[np.bool_]
+    support: Mask
     gaps: Array
-    certified: NDArray[np.bool_]
+    certified: Mask
     objectives: Array
     rules: list[str]
     reasons: list[str]

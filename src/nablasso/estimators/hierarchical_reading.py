@@ -6,17 +6,14 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import saving
 from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.validation import feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import Found, Hierarchy, HullRefit, Search, sinks_of
-from nablasso.preparation import Table
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 SHOWN = 8  # interactions listed in a summary
 
@@ -151,7 +148,7 @@ def _depths(hierarchy: Hierarchy, nodes: Iterable[Any], *, grid: bool) -> dict[H
 
 
 def _importances(
-    hierarchy: Hierarchy, search: Search, found: Found, origin: NDArray[np.intp], d: int
+    hierarchy: Hierarchy, search: Search, found: Found, origin: Index, d: int
 ) -> Array:
     """Deviation of the part of f that involves each column, in deviations of the target."""
     sample, problem = search.sample, found.problem

@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.wrapped import (
     Rows,
     WrappedSelector,
@@ -17,11 +17,9 @@ from nablasso.estimators.wrapped import (
     fit_clone,
     root_seed,
 )
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inference import gaussian_knockoffs, knockoff_threshold, shrunk_correlation
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

@@ -16,11 +16,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.table import MIN_ROWS, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.validation import check_finite_columns, check_new_data
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.preparation import MIN_ROWS, check_weights
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

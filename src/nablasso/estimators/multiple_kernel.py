@@ -11,6 +11,8 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.hierarchical import (
     KernelClassifierBase,
@@ -20,9 +22,7 @@ from nablasso.estimators.hierarchical import (
 )
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.hierarchical_cv import CrossValidatedAlpha
-from nablasso.exceptions import InvalidParameterError
 from nablasso.hierarchy import Flat, Grid, Hierarchy, as_decomposition
-from nablasso.preparation import Table
 
 
 @dataclass(eq=False, repr=False)

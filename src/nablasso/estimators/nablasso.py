@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, fair_rows, prepare
 from nablasso.estimators.automatic import AutomaticSelector, Given
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.outcome import read_all_rows
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.preparation import Table, check_weights, fair_rows, prepare
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
 from nablasso.search.predictor import Predictor, predictor_of
@@ -27,8 +26,7 @@ from nablasso.search.together import (
     predictor_of_all,
 )
 from nablasso.spaces import Function
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 PREPARED_ROWS = 20_000  # rows of a regression that are put into canonical order
 

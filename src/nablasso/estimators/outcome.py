@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.estimators.reading import CLEAR_GAIN, correlated_pairs
 from nablasso.estimators.validation import feature_names
-from nablasso.preparation import Table
 from nablasso.reading import (
     Evidence,
     all_relevant,
@@ -28,9 +27,7 @@ from nablasso.search.grown import Grown
 from nablasso.search.predictor import Predictor
 from nablasso.search.together import AllRows, Odds, TermsAndLandmarks
 from nablasso.spaces import Function, RepresenterSpace
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 WEAK = 3.0  # nats: odds of about twenty to one
 NEGLIGIBLE = 0.05  # cross derivatives in deviations of the target that are not worth a sentence

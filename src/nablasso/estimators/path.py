@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.derivative import DerivativeLasso, SingleFit
 from nablasso.estimators.fitting import Fit, spread
-from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, alpha_grid, walk_path
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import as_solver
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,9 @@ class DerivativePath:
 
     alphas: Array
     importances: Array
-    support: NDArray[np.bool_]
+    support: Mask
     dual_gaps: Array
-    n_iter: NDArray[np.intp]
+    n_iter: Index
     alpha_max: float
     ridge: float
 

@@ -12,12 +12,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.psd_evidence import evidence_scales
 from nablasso.estimators.psd_metric import check_metric, learn
 from nablasso.estimators.psd_ranks import Ranks
@@ -29,14 +30,10 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.nonnegative import Fit, Task, check_solver, fit
-from nablasso.preparation import Table, check_weights, prepare
 from nablasso.solvers import Status
-from nablasso.spaces.kernel_ridge import length_scale
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MODELS = ("psd", "pnm", "glm", "ncm")
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not

@@ -15,9 +15,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.cone import ConeValued
 from nablasso.estimators.cross_validation import choose, on_folds
 from nablasso.estimators.docs import document
@@ -27,12 +28,9 @@ from nablasso.estimators.psd_base import NonnegativeEstimator
 from nablasso.estimators.psd_density import DensityEstimator
 from nablasso.estimators.psd_regressor import NonnegativeMean
 from nablasso.estimators.quantile import TOL, Quantiles
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative import Fit, InfeasibleError, PSDFitter, Task, fit
-from nablasso.preparation import Table
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 FOLD_TOL = 1e-3  # nats: a fold's fit need not be more exact than its score
 FOLD_ITER = 300

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.table import MIN_ROWS, Table, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import Given, NonnegativeEstimator, check_count
 from nablasso.estimators.validation import (
@@ -20,14 +21,11 @@ from nablasso.estimators.validation import (
     column_indices,
     feature_names,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative import Base, Fit, LogLoss, PSDModel, Task, natural_height
 from nablasso.nonnegative.constraints import as_functionals
 from nablasso.nonnegative.model import check_box
 from nablasso.nonnegative.sampling import sample
-from nablasso.preparation import MIN_ROWS, Table, check_weights
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MANY_FEATURES = 30
 WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel

@@ -17,15 +17,11 @@ fewer when there are many groups.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.optimize import OptimizeResult, minimize
 
-from nablasso.kernels import Gaussian
-from nablasso.spaces.kernel_ridge import length_scale
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.kernels import Gaussian, length_scale
+from nablasso.types import Array, Index
 
 ROWS = 500
 NUMBERS = 2e7  # of squared differences that are held, 160 MB

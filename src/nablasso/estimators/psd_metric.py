@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.taught import rows_of
-from nablasso.exceptions import InvalidParameterError
-from nablasso.preparation import Table
 from nablasso.regression.paired import paired
 from nablasso.search.decide import search
 from nablasso.search.families import FAMILIES
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SEARCH_ROWS = 500
 GAUSSIAN = FAMILIES[6]

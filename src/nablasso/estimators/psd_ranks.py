@@ -7,9 +7,8 @@ both follows whichever the target does.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class Ranks:

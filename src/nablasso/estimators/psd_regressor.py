@@ -6,16 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import Given, NonnegativeRegressor
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.nonnegative import Fit, PoissonLoss, RowLoss, SquaredLoss, Task
-from nablasso.preparation import Table
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 LOSSES = ("squared", "poisson")
 SHOWN = 10

@@ -16,18 +16,16 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import mean_pinball_loss
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.psd_base import LIGHTER, GivenLinear, NonnegativeRegressor
 from nablasso.estimators.psd_metric import learn, noise_targets
-from nablasso.exceptions import InvalidParameterError
 from nablasso.nonnegative import Fit, PinballLoss, Task
-from nablasso.preparation import Table
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 TOL = 1e-4  # default duality gap, in deviations of y
 

@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.knockoffs import check_rate
 from nablasso.estimators.validation import group_labels
 from nablasso.estimators.wrapped import (
@@ -23,7 +24,6 @@ from nablasso.estimators.wrapped import (
     root_seed,
     used_columns,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.inference import (
     HeldOut,
     PredictionLoss,
@@ -35,10 +35,9 @@ from nablasso.inference import (
     randomization_p_values,
     squared_loss,
 )
-from nablasso.inference.jobs import run_jobs
+from nablasso.progress import run_jobs
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Fold = tuple[Index, Index]
 
 HIT = 0.9  # probability given to the predicted class of a classifier without probabilities

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.data.table import Table, correlated_columns
 from nablasso.estimators.validation import feature_names
-from nablasso.preparation import Table, correlated_columns
 from nablasso.reading import discrete_columns
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 TWIN_CORRELATION = 0.95
 CLEAR_GAIN = 2.0  # standard errors
@@ -46,7 +45,7 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     return ("twins" if twins else "clear"), twins
 
 
-def correlated_pairs(table: Table, chosen: NDArray[np.intp]) -> list[tuple[int, int]]:
+def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
     pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
     inside[chosen] = True

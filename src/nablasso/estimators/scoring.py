@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.preparation import Table
+from nablasso.data.table import Table
+from nablasso.errors import InvalidDataError
 from nablasso.search.few import FewRows
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 
 class HeldOutRegressor(RegressorMixin, BaseEstimator):
@@ -66,9 +65,7 @@ class HeldOutClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-def fold_score(
-    selector: Any, table: Table, rows: FewRows, residuals: Array, fold: NDArray[np.intp]
-) -> float:
+def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fold: Index) -> float:
     """The score of left-out predictions, given by their residuals in units of ``rows.Y``.
 
     ``rows`` are the first ones of the table.
@@ -92,7 +89,7 @@ def fold_score(
     return score
 
 
-def _inputs(table: Table, fold: NDArray[np.intp]) -> Array:
+def _inputs(table: Table, fold: Index) -> Array:
     """The rows as the user gave them: all columns, in their order and units."""
     centre, scale, columns = table.scaler.centre, table.scaler.scale, table.columns
     X = np.tile(centre, (len(fold), 1))

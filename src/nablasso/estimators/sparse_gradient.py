@@ -21,16 +21,15 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.sparse_gradient_predictor import fit_predictor
 from nablasso.estimators.validation import check_new_data, check_training_data
-from nablasso.exceptions import InvalidParameterError
 from nablasso.gradients import GradientFit
-from nablasso.preparation import Table, check_weights, prepare
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(eq=False, repr=False)

@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.table import Table
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.sparse_gradient_predictor import left_out_gain
@@ -26,7 +28,6 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
 )
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.gradients import (
     DEFAULT_MAX_ITER,
     FORMS,
@@ -41,11 +42,9 @@ from nablasso.gradients import (
 )
 from nablasso.kernels import WIDTH_RULES, as_kernel
 from nablasso.paths import DEFAULT_FRACTION
-from nablasso.preparation import Table
 from nablasso.solvers import Status
 from nablasso.spaces import PenaltyPoints, penalty_points, require_memory
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SHOWN = 10
 

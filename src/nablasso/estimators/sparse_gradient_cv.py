@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import (
     by_name,
     check_rule,
@@ -29,11 +29,9 @@ from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.sparse_gradient import GradientClassification, GradientRegression
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.validation import check_new_data
-from nablasso.exceptions import InvalidParameterError
 from nablasso.gradients import Learner, union_of
 from nablasso.paths import alpha_grid
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SMALLEST_FRACTION = 1e-2  # of alpha_max
 WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer

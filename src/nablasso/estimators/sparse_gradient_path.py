@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.sparse_gradient import SingleGradientFit, SparseGradientRegressor
 from nablasso.estimators.sparse_gradient_cv import gradient_grid
 from nablasso.estimators.validation import check_new_data
-from nablasso.exceptions import InvalidParameterError
 from nablasso.gradients import GradientFit, union_of
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,11 @@ class SparseGradientPath:
 
     alphas: Array
     importances: Array
-    support: NDArray[np.bool_]
+    support: Mask
     objectives: Array
     dual_gaps: Array
     relative_gaps: Array
-    n_iter: NDArray[np.intp]
+    n_iter: Index
     alpha_max: float
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from nablasso.data.table import Table
 from nablasso.estimators.reading import selection_status
 from nablasso.estimators.validation import feature_names
-from nablasso.preparation import Table
 
 LISTED = 20  # variables named in a summary
 TWINS_UP_TO = 1000  # selected variables up to which twins are looked for

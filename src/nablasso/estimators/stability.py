@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.wrapped import (
     WrappedSelector,
     chooses_classes,
@@ -18,7 +19,6 @@ from nablasso.estimators.wrapped import (
     root_seed,
     selected_columns,
 )
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inference import (
     ASSUMPTIONS,
     complementary_pairs,
@@ -26,8 +26,7 @@ from nablasso.inference import (
     half_sample_selections,
     smallest_threshold,
 )
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 
 @dataclass(eq=False, repr=False)
@@ -129,7 +128,7 @@ class StabilitySelection(WrappedSelector):
         self._unpack(selections)
         return self
 
-    def _unpack(self, selections: NDArray[np.bool_]) -> None:
+    def _unpack(self, selections: Mask) -> None:
         q, d = float(selections.sum(axis=1).mean()), selections.shape[1]
         self.threshold_ = float(self.threshold)
         if self.max_expected_false is not None:
@@ -180,8 +179,6 @@ class StabilitySelection(WrappedSelector):
             )
 
 
-def _select(
-    estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int
-) -> NDArray[np.bool_]:
+def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
     """What a clone of the estimator selects on these rows."""
     return selected_columns(fit_clone(estimator, X, y, weights, seed), X.shape[1])

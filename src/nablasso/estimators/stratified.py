@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.folds import Fold
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MANY_ROWS = 400  # from here on five folds do as well as ten
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.preparation import Table
 from nablasso.search.few import FewRows
 from nablasso.search.rules import Rules
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
 
-
-def groups_of(selector: Any, table: Table) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def groups_of(selector: Any, table: Table) -> tuple[Index, Mask]:
     """The group of each column of the table, numbered from 0, and which groups are kept."""
     labels = group_labels(selector, selector.feature_groups)
     kept = column_indices(selector, selector.always_keep, "always_keep")

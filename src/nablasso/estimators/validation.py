@@ -7,17 +7,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
 from nablasso.penalties.partition import labels_from_groups
-from nablasso.preparation import MIN_ROWS
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 SHOWN = 10  # names listed in a message before it says "..."
 

@@ -20,13 +20,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from nablasso.data.table import MIN_ROWS, canonical_order, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.validation import check_training_data
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
-from nablasso.preparation import MIN_ROWS, canonical_order, check_weights
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 
 class Rows(NamedTuple):

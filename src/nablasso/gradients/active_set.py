@@ -18,13 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.gradients.problem import Certificate, GradientProblem, Point
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
 GROWTH = 10  # variables that may come in when there are fewer
@@ -236,7 +233,7 @@ def _entry_level(problem: GradientProblem, point: Point) -> float:
     return problem.penalty.restricted(point.columns).level(point.B)
 
 
-def _present_groups(problem: GradientProblem, point: Point) -> NDArray[np.bool_]:
+def _present_groups(problem: GradientProblem, point: Point) -> Mask:
     """Groups with a row that is not zero."""
     labels = problem.penalty.labels[point.columns]
     present = np.zeros(len(problem.penalty.weights), dtype=bool)

@@ -13,14 +13,12 @@ With pivots P and the triangle ``L = Phi[P]``: ``phi(x) = L^{-1} k(x_P, x)``, an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from nablasso.kernels import Kernel
 from nablasso.kernels.base import row_blocks
 from nablasso.spaces import low_rank
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K
 

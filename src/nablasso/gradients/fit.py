@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.gradients.active_set import ActiveSet, GradientSolution
 from nablasso.gradients.forward_backward import ForwardBackward
@@ -28,9 +27,7 @@ from nablasso.gradients.path import alpha_scale, null_point
 from nablasso.gradients.problem import GradientProblem, Point
 from nablasso.gradients.setting import Setting, default_ridge
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 GradientSolver = ActiveSet | ForwardBackward
 SOLVERS: dict[str, type[GradientSolver]] = {

@@ -31,7 +31,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.gradients.active_set import (
     DEFAULT_MAX_ITER,
@@ -42,8 +41,6 @@ from nablasso.gradients.active_set import (
 )
 from nablasso.gradients.problem import GradientProblem, Point
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from nablasso.exceptions import NotTwiceDifferentiableError
+from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.kernels import DotProductKernel, Kernel, KernelOperator
-from nablasso.kernels.base import Array
+from nablasso.types import Array
 
 
 class Constant(DotProductKernel):

@@ -24,16 +24,13 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
 

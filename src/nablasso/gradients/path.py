@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from nablasso.gradients.active_set import ActiveSet, largest_curvature
 from nablasso.gradients.problem import GradientProblem, Point
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 HUGE = 1e150  # an alpha that selects nothing
 NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients

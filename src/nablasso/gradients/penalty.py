@@ -19,10 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index, Mask
 
 FORMS = ("lasso", "squared", "ridge")
 
@@ -42,7 +40,7 @@ class RowPenalty:
     ridge: float
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Groups with a ridge instead of a norm."""
         everything = self.form == "ridge"
         return np.asarray((self.weights == 0) | everything)

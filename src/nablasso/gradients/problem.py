@@ -45,15 +45,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.gradients.pairs import Pairs
 from nablasso.gradients.penalty import RowPenalty
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Logistic, Loss, Squared
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 
 @dataclass(frozen=True)

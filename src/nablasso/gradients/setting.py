@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import Table
 from nablasso.gradients.active_set import largest_curvature
 from nablasso.gradients.factor import KernelFactor
 from nablasso.gradients.pairs import Pairs, make_pairs
@@ -29,15 +29,12 @@ from nablasso.gradients.problem import (
     class_targets,
     regression_targets,
 )
-from nablasso.kernels import Kernel
+from nablasso.kernels import Kernel, length_scale
 from nablasso.kernels.width import width_by_rule
 from nablasso.penalties import Partition
-from nablasso.preparation import Table
-from nablasso.spaces import PenaltyPoints, kernel_trace, length_scale, machine_on_grid
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.regression.machine import GramRows, Machines
+from nablasso.spaces import PenaltyPoints
+from nablasso.types import Array, Index, Mask
 
 RIDGE_FRACTION = 0.01
 
@@ -134,11 +131,9 @@ class Setting:
         """Weight of ``||f0||^2`` for one target of -1 and 1."""
         if self.recipe.ridge is not None:
             return self.recipe.ridge
-        weights, gram = self.table.weights, self.phi @ self.phi.T
-        if kernel_trace(gram, weights, fit_intercept=False) <= 0:
-            return self.total
-        best = machine_on_grid(LOGISTIC, gram, y, weights, fit_intercept=False)
-        return self.total * best.ridge
+        rows = GramRows(self.phi @ self.phi.T)
+        machines = Machines(LOGISTIC, rows, y, self.table.weights, fit_intercept=False)
+        return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
 
     def on_columns(self, columns: Mask, form: str) -> Setting:
         """The same recipe in another form on some of the table's columns."""

@@ -54,16 +54,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.hierarchy.dag import Hierarchy, Node, Outside
+from nablasso.types import Array, Index, Mask
 
 if TYPE_CHECKING:
     from nablasso.hierarchy.dag import Node
     from nablasso.hierarchy.grid import Grid
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Pairs = tuple[tuple[int, int], ...]
 
 ROUNDING = 1e-14  # of the sum of absolute values
@@ -346,7 +344,7 @@ class _Search:
     def _raise(self, bounds: Array) -> None:
         self.bound = max(self.bound, float(np.max(bounds, initial=0.0)))
 
-    def _look(self, chunk: Index, sizes: Array, high: NDArray[np.bool_]) -> None:
+    def _look(self, chunk: Index, sizes: Array, high: Mask) -> None:
         """The nodes themselves: by their own bound, and exactly where that is too large."""
         some = np.flatnonzero(high.any(axis=1))
         chunk, sizes, high = chunk[some], sizes[some], high[some]

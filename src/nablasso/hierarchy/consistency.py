@@ -29,14 +29,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, solve
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, ancestor_matrix, hull_of, shallow_first
 from nablasso.hierarchy.problem import descendant_norms, dual_bound, weights_of
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 PRECISION = 1e-9  # of the dual norm's square
 STEPS = 100_000
@@ -113,7 +111,7 @@ def _centred(hierarchy: Hierarchy, node: Node) -> Array:
     return F - hierarchy.weights @ F
 
 
-def _varying(hierarchy: Hierarchy, hull: list[Node], Phi: Array) -> NDArray[np.bool_]:
+def _varying(hierarchy: Hierarchy, hull: list[Node], Phi: Array) -> Mask:
     """Features that are not constant: the root of a grid has none."""
     raw = np.column_stack([hierarchy.block(v).train for v in hull])
     squares = hierarchy.weights @ raw**2

@@ -17,12 +17,11 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import CyclicGraphError, InvalidParameterError
+from nablasso.errors import CyclicGraphError, InvalidParameterError
 from nablasso.spaces import LowRank, low_rank
+from nablasso.types import Array, Mask
 
-Array = NDArray[np.float64]
 Node = Hashable
 
 
@@ -239,7 +238,7 @@ def sinks_of(hierarchy: Hierarchy, hull: set[Node]) -> set[Node]:
     return hull - {parent for node in hull for parent in hierarchy.parents(node)}
 
 
-def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> NDArray[np.bool_]:
+def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> Mask:
     """``[v, w]`` is true where ``v`` is an ancestor of ``w``; ``nodes`` must form a hull."""
     place = {node: k for k, node in enumerate(nodes)}
     matrix = np.eye(len(nodes), dtype=bool)

@@ -40,15 +40,13 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import comb, eval_hermite, eval_hermitenorm
 from sklearn.base import BaseEstimator, clone
 
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels.base import positive
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SLACK = 1e-9  # of the range: rounding at its ends is not outside
 NEGLIGIBLE = 1e-10  # of the largest eigenvalue: components below are rounding

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.bounds import (
     WORK,
     Tables,
@@ -44,9 +43,8 @@ from nablasso.hierarchy.dag import (
     hull_of,
 )
 from nablasso.hierarchy.decompositions import Decomposition
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Pairs = tuple[tuple[int, int], ...]
 
 CACHE_BYTES = 2**28  # of product nodes' features

@@ -33,17 +33,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, svd
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, hull_of, ordered
-from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.hierarchy.problem import Sample
 from nablasso.losses import Logistic, Loss, Poisson, Squared
-from nablasso.spaces.kernel_machine import quadratic_model
-
-Array = NDArray[np.float64]
+from nablasso.regression.machine import Machines, OnFeatures, quadratic_model
+from nablasso.regression.ridge import centred_moments
+from nablasso.spaces import FeatureRows
+from nablasso.types import Array
 
 SHARE = 0.99  # of a node's variance that its leading directions hold
 PER_DIRECTION = 10  # rows
@@ -216,8 +215,9 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample, centre = self.sample, self.sample.fit_intercept
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        data = (sample.loss, Phi, sample.y, sample.weights, ridge)
-        coef = feature_machine(*data, fit_intercept=centre)[1] if Phi.shape[1] else np.empty(0)
+        rows = OnFeatures(FeatureRows(None, Phi))
+        machines = Machines(sample.loss, rows, sample.y, sample.weights, centre)
+        coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         if centre:
             z = z + sample.loss.best_intercept(sample.y, z, sample.weights)

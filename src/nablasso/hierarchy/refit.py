@@ -15,32 +15,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.hierarchy.dag import Block, Hierarchy, Node, hull_of, ordered
 from nablasso.hierarchy.problem import Sample
 from nablasso.hierarchy.search import Found
-from nablasso.hierarchy.thin_ridge import ThinRidge
-from nablasso.kernels import as_kernel
+from nablasso.kernels import as_kernel, length_scale
 from nablasso.losses import Squared
-from nablasso.spaces import (
-    Function,
-    RidgeInverse,
-    kernel_ridge,
-    length_scale,
-    machine_on_grid,
-    machine_refit,
-)
-from nablasso.spaces.kernel_machine import left_out_predictions
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.regression.machine import GramRows, Machines, refit
+from nablasso.regression.ridge import Ridge
+from nablasso.spaces import Function
+from nablasso.types import Array, Index, Mask
 
 STEP = 1e-5  # of central differences, in standardised units
 MARGIN = 1e-3  # the Gaussian kernel must be better by this share
 MOST = 20  # columns beyond which an isotropic kernel sees little
-THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
 
 
 @dataclass(frozen=True)
@@ -105,16 +93,9 @@ def penalised(sample: Sample, found: Found, function: HullFunction) -> HullRefit
     """The penalised function itself, with its left-out predictions at fixed weights."""
     problem, point = found.problem, found.point
     gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-    left_out = left_out_predictions(
-        sample.loss,
-        gram,
-        sample.y,
-        sample.weights,
-        found.alpha / 2,
-        point.predictions,
-        fit_intercept=sample.fit_intercept,
-    )
-    return HullRefit(function, "none", left_out)
+    data = (sample.y, sample.weights, sample.fit_intercept)
+    machines = Machines(sample.loss, GramRows(gram), *data)
+    return HullRefit(function, "none", machines.left_out(found.alpha / 2, point.predictions))
 
 
 class Refitter:
@@ -167,12 +148,9 @@ class Refitter:
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.X[:, used], as_kernel("gaussian")
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
-        data = (kernel, X, sample.y, sample.weights, self.columns[used])
-        scales, intercept = np.full(X.shape[1], 1 / width), sample.fit_intercept
-        if isinstance(sample.loss, Squared):
-            made = kernel_ridge(*data, scales=scales, fit_intercept=intercept)
-        else:
-            made = machine_refit(sample.loss, *data, scales=scales, fit_intercept=intercept)
+        data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
+        scales = np.full(X.shape[1], 1 / width)
+        made = refit(*data, scales=scales, fit_intercept=sample.fit_intercept)
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
@@ -188,17 +166,11 @@ class Refitter:
 
     def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
         """Coefficients, intercept and predictions of left-out rows."""
-        sample, intercept = self.sample, self.sample.fit_intercept
-        y, p = sample.y, sample.weights
-        if isinstance(sample.loss, Squared) and Phi.shape[1] <= THIN * len(y):
-            thin = ThinRidge(Phi, y, p, fit_intercept=intercept)
-            return *thin.coefficients(), y - thin.left_out(thin.ridge)
-        gram = Phi @ Phi.T
+        sample, y = self.sample, self.sample.y
         if isinstance(sample.loss, Squared):
-            inverse = RidgeInverse(gram, p, fit_intercept=intercept)
-            ridge = inverse.best_ridge(y)
-            u = inverse.coefficients(y, ridge)
-            b = float(p @ (y - gram @ u)) if intercept else 0.0
-            return Phi.T @ u, b, y - inverse.loo_residuals(y, ridge)
-        best = machine_on_grid(sample.loss, gram, y, p, fit_intercept=intercept)
-        return Phi.T @ best.machine.u, best.machine.intercept, best.left_out
+            fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
+            ridge = fit.best_ridge(y)
+            return *fit.feature_coefficients(y, ridge), y - fit.loo_residuals(y, ridge)
+        data = (y, sample.weights, sample.fit_intercept)
+        best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
+        return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out

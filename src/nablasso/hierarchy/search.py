@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.hierarchy.bounds import WORK
 from nablasso.hierarchy.dag import (
@@ -40,9 +39,7 @@ from nablasso.hierarchy.dag import (
 )
 from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, bytes_held, dual_bound
 from nablasso.hierarchy.solvers import ReducedSolver, Solved
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem
 AT_ONCE = 0.25  # nodes added at a time, relative to the size of the hull

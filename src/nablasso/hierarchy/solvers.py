@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.linalg.lapack import dposv
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.problem import Point, ReducedProblem, dual_bound
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 NEWTON_STEPS = 100
 CENTRING = 0.1

@@ -28,12 +28,9 @@ Every bound is cut at q / tau, Markov's bound, and where its condition fails.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.errors import InvalidParameterError
 
 ASSUMPTIONS = ("worst-case", "unimodal", "r-concave")
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice

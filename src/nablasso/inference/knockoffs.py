@@ -29,11 +29,9 @@ With c = 1 the false discovery rate is at most q; fewer than 1/q selections are 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, inv
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 MIN_EIGENVALUE = 1e-6  # of the shrunk correlation
 MAX_SWEEPS = 100

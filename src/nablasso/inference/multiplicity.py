@@ -13,9 +13,8 @@ positively dependent ones. The adjusted p-value of a test is the smallest q that
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 
 def adjusted_p_values(p_values: Array) -> Array:
@@ -28,7 +27,7 @@ def adjusted_p_values(p_values: Array) -> Array:
     return adjusted
 
 
-def benjamini_hochberg(p_values: Array, fdr: float) -> NDArray[np.bool_]:
+def benjamini_hochberg(p_values: Array, fdr: float) -> Mask:
     """Which tests are rejected at false discovery rate ``fdr``."""
     # q k / m and m p / k round differently: a tie is a rejection
     return np.asarray(adjusted_p_values(p_values) <= fdr * (1 + 1e-12))

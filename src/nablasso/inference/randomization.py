@@ -36,11 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.inference.conditionals import Conditional, Draw
-from nablasso.inference.jobs import run_jobs
+from nablasso.progress import run_jobs
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Predict = Callable[[Array], Array]
 RowLoss = Callable[[NDArray[np.generic], Array], Array]  # targets, outputs -> one loss per row
 

@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.inference.bounds import false_selection_bound
-from nablasso.inference.jobs import run_jobs
+from nablasso.progress import run_jobs
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Select = Callable[[Array, NDArray[np.generic], Array, int], Mask]  # X, y, weights, seed
 
 

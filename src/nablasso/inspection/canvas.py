@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nablasso.exceptions import MissingExtraError
+from nablasso.errors import MissingExtraError
 
 BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
 # Told apart by colour-blind eyes too, and dark enough for lines on white.

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import check_weights
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.dependence import Dependence, bands_of, sample_rows
 from nablasso.inspection.response import response_of
-from nablasso.preparation import check_weights
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MOST = 50  # levels
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.validation import feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.canvas import BLUE, open_axes, shorten
 
 LARGEST = 900.0  # area of the node of largest weight, in square points

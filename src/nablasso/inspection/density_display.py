@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.psd_density import DensityEstimator
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.canvas import BLUE, SEQUENTIAL, open_axes, shorten, tidy
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides
 MAX_POINTS = 2000

@@ -17,7 +17,7 @@ For two variables ``m(t, u)`` is taken on a grid. Its double centring is what th
 beyond what each does alone.
 
 Cost: three evaluations of f per row and grid point (one per pair of grid points), at most
-``max_rows`` rows: the first in the canonical order of :mod:`nablasso.preparation`, a fair sample
+``max_rows`` rows: the first in the canonical order of :mod:`nablasso.data.table`, a fair sample
 that does not depend on the order of the input.
 """
 
@@ -28,16 +28,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import canonical_order, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.quantile import weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.exceptions import InvalidDataError, InvalidParameterError
 from nablasso.inspection.response import Response, response_of
-from nablasso.preparation import canonical_order, check_weights
 from nablasso.reading import discrete_columns
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 STEP = 1e-3  # of the column's deviation
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at

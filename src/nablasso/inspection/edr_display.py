@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.validation import feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.canvas import BLUE, COLOURS, shorten, split_axes, tidy
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SHOWN = 12  # variables with a bar
 NEGLIGIBLE = 0.01  # of the largest loading

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import nablasso.estimators as families
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.certificate import MAX_ITER, PATH_ROWS, PATH_TOL, TOL
@@ -31,15 +32,11 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.exceptions import InvalidParameterError
 from nablasso.paths import Family, Formulation, alpha_grid, walk_path
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.preparation import Table, check_weights, prepare
 from nablasso.progress import track
 from nablasso.solvers import as_solver
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 SMALLEST = 1e-3  # last alpha, as a fraction of the first
 CLASS_ROWS = 150  # rows of a classifier's certificate: Newton steps at every alpha, for each class

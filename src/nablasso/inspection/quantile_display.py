@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.heteroscedastic import MeanAndNoise
 from nablasso.estimators.quantile import Quantiles, weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.canvas import BLUE, end_labels, open_axes, shorten, tidy
 from nablasso.inspection.response import without_names
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 NORMAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a Gaussian's quantiles
 MAX_POINTS = 2000

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
-from nablasso.exceptions import InvalidParameterError
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Scale = Literal["probability", "log-odds"]
 
 BLOCK = 2000  # rows evaluated at once: the kernel matrix with the training rows has to fit

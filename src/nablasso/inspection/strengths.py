@@ -11,18 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from nablasso.data.table import check_weights
 from nablasso.estimators.validation import check_new_data, column_indices
 from nablasso.inspection.dependence import sample_rows
 from nablasso.inspection.response import Response, response_of
-from nablasso.preparation import check_weights
 from nablasso.reading import Interaction, discrete_columns, interactions
 from nablasso.reading.differences import moves, quotients
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 MAX_COLUMNS = 15
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nablasso.exceptions import InvalidParameterError, NotTwiceDifferentiableError
+from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
 from nablasso.kernels.additive import AdditivePower
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, KernelOperator, length_scale

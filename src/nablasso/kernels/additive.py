@@ -27,9 +27,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels.base import Array, Kernel, KernelOperator
+from nablasso.errors import InvalidParameterError
+from nablasso.kernels.base import Kernel, KernelOperator
 from nablasso.kernels.dot_product import DotProductOperator, Polynomial
+from nablasso.types import Array
 
 REACH = 3.0  # the outermost knots, in deviations of a column
 WIDTH = 0.8

@@ -29,9 +29,10 @@ from math import comb
 
 import numpy as np
 
-from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels.base import Array, Kernel, KernelOperator, row_blocks
+from nablasso.errors import InvalidParameterError
+from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
 from nablasso.kernels.radial import Gaussian, RadialKernel
+from nablasso.types import Array
 
 KEEP_BYTES = 256 << 20
 

@@ -26,12 +26,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array
 
 BLOCK_ELEMENTS = 1 << 18  # entries of a temporary block: 2 MiB, about a core's cache
 

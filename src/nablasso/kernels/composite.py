@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nablasso.kernels.base import Array, Kernel, KernelOperator, positive
+from nablasso.kernels.base import Kernel, KernelOperator, positive
+from nablasso.types import Array
 
 
 class Sum(Kernel):

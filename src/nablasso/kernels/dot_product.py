@@ -20,8 +20,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from nablasso.exceptions import InvalidParameterError
-from nablasso.kernels.base import Array, Kernel, KernelOperator, column_blocks, row_blocks
+from nablasso.errors import InvalidParameterError
+from nablasso.kernels.base import Kernel, KernelOperator, column_blocks, row_blocks
+from nablasso.types import Array
 
 
 class DotProductKernel(Kernel):

@@ -22,16 +22,10 @@ from abc import abstractmethod
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from nablasso.exceptions import NotTwiceDifferentiableError
-from nablasso.kernels.base import (
-    Array,
-    Kernel,
-    KernelOperator,
-    column_blocks,
-    positive,
-    row_blocks,
-)
+from nablasso.errors import NotTwiceDifferentiableError
+from nablasso.kernels.base import Kernel, KernelOperator, column_blocks, positive, row_blocks
 from nablasso.kernels.width import width_by_rule
+from nablasso.types import Array
 
 
 class RadialKernel(Kernel):

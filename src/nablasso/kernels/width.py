@@ -5,20 +5,17 @@
 * ``"neighbour20"``: mean distance to the 20th nearest neighbour (Rosasco et al. 2013).
 * ``"median20"``: median distance to the 20 nearest neighbours (Gregorova et al. 2018).
 
-Rows are expected merged and in canonical order (:mod:`nablasso.preparation`): a pair counts with
+Rows are expected merged and in canonical order (:mod:`nablasso.data.table`): a pair counts with
 the product of its weights, a point with its weight. Only the first ``MAX_ROWS`` rows are used.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array, Mask
 
 WIDTH_RULES = ("median", "half_median", "neighbour20", "median20")
 MAX_ROWS = 2000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.losses.base import Loss
 from nablasso.losses.epsilon_insensitive import (
     SmoothedEpsilonInsensitive,

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 ROUNDING = float(np.finfo(float).eps)
 STEPS = 200  # of the search for the intercept: it ends at rounding, long before

@@ -12,8 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from nablasso.losses.base import Array, Loss
+from nablasso.losses.base import Loss
 from nablasso.losses.unit import positive, robust_deviation
+from nablasso.types import Array
 
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 

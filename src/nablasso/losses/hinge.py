@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.losses.base import Array, Loss
+from nablasso.errors import InvalidDataError
+from nablasso.losses.base import Loss
 from nablasso.losses.unit import positive
+from nablasso.types import Array
 
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.losses.base import Array, Loss
+from nablasso.errors import InvalidDataError
+from nablasso.losses.base import Loss
+from nablasso.types import Array
 
 STEPS = 100  # bisection alone would end at rounding after about 60
 

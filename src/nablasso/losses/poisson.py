@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.losses.base import Array, Loss
+from nablasso.errors import InvalidDataError
+from nablasso.losses.base import Loss
+from nablasso.types import Array
 
 
 class Poisson(Loss):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nablasso.losses.base import Array, Loss
+from nablasso.losses.base import Loss
+from nablasso.types import Array
 
 
 class Squared(Loss):

@@ -6,7 +6,7 @@ import numpy as np
 
 from nablasso.kernels.base import positive
 from nablasso.kernels.width import _weighted_median
-from nablasso.losses.base import Array
+from nablasso.types import Array
 
 __all__ = ["positive", "robust_deviation"]
 

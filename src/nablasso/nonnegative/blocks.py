@@ -17,13 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from nablasso.nonnegative.factor import Factor
 from nablasso.nonnegative.tangents import LinearTangent, PSDTangent, Tangent
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 CHUNK = 8192  # rows of a temporary
 FEASIBLE = 1e-7  # of the largest value a functional could have: rounding

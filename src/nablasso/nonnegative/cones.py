@@ -17,12 +17,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array
 
 NAMED = ("nonnegative", "monotone", "convex")
 MAX_SUBSETS = 20_000

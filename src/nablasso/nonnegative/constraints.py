@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.gaussians import Bumps, pair_integrals, pair_moments
 from nablasso.nonnegative.model import check_box
 from nablasso.nonnegative.task import Base, Functional
-from nablasso.preparation import Table
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class DensityConstraint(ABC):

@@ -22,14 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.nonnegative.blocks import Block
 from nablasso.nonnegative.losses import RowLoss
-from nablasso.nonnegative.watch import Watch
+from nablasso.progress import Watch
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 @dataclass(frozen=True)

@@ -19,19 +19,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
 from nablasso.kernels.base import row_blocks
 from nablasso.nonnegative.gaussians import Bumps
 from nablasso.nonnegative.model import LinearModel, PSDModel
+from nablasso.types import Array, Index
 
 if TYPE_CHECKING:
     from nablasso.nonnegative.task import Task
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 FREE = 2
 SPANNED = 1e-10  # share of k(x, x) left over that counts as none; integrals still see 1e-8

@@ -33,13 +33,11 @@ Teboulle, theorem 4.4).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.nonnegative.dual import Best, DualPoint, DualSolution, Problem
-from nablasso.nonnegative.watch import Watch
+from nablasso.progress import Watch
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 CHECK = 10  # iterations between two looks at the gap
 POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the constant from below

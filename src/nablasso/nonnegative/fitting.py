@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.base import Fit
 from nablasso.nonnegative.blocks import Block, LinearBlock, PSDBlock
 from nablasso.nonnegative.dual import DualPoint, DualSolution, Problem
@@ -28,10 +27,9 @@ from nablasso.nonnegative.fista import solve as solve_fista
 from nablasso.nonnegative.interior import solve as solve_inside
 from nablasso.nonnegative.newton import solve
 from nablasso.nonnegative.task import Task
-from nablasso.nonnegative.watch import Watch
+from nablasso.progress import Watch
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 STEP = 10.0
 HEAVY = 1.0  # the weight l2 to start from

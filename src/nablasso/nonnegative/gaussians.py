@@ -20,12 +20,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array, Index
 
 LOG_ROOT_TWO_PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -58,7 +56,7 @@ class Bumps:
         top = np.where(np.isfinite(top), top, 0.0)
         return np.exp(logs - top[:, None]), top
 
-    def columns(self, chosen: NDArray[np.intp]) -> Bumps:
+    def columns(self, chosen: Index) -> Bumps:
         """The factors of some variables."""
         return Bumps(self.centres[:, chosen], self.precisions[:, chosen])
 
@@ -71,7 +69,7 @@ class Bumps:
         centres = np.where(scale != 0, (self.centres - shift) / safe, 0.0)
         return Bumps(centres, self.precisions * scale**2)
 
-    def spread(self, columns: NDArray[np.intp], n_features: int) -> Bumps:
+    def spread(self, columns: Index, n_features: int) -> Bumps:
         """Bumps of more variables, constant in the new ones."""
         centres = np.zeros((len(self), n_features))
         precisions = np.zeros_like(centres)

@@ -26,16 +26,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.nonnegative.blocks import LinearBlock
 from nablasso.nonnegative.dual import Best, DualPoint, DualSolution, Evaluation, Problem
 from nablasso.nonnegative.tangents import Tangent
-from nablasso.nonnegative.watch import Watch
+from nablasso.progress import Watch
 from nablasso.solvers import Status
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Solve = Callable[[Array], Array]
 
 DENSE = 1600  # order of the largest matrix that is factorised

@@ -17,16 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.nonnegative.base import FittedFunction
 from nablasso.nonnegative.gaussians import Bumps, pair_integrals, pair_moments, sum_of_logs
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 ROUNDING = float(np.finfo(float).eps)
 

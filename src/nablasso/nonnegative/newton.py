@@ -17,14 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.nonnegative.dual import Best, DualPoint, DualSolution, Evaluation, Problem
 from nablasso.nonnegative.quasi_newton import climb
-from nablasso.nonnegative.watch import Watch
+from nablasso.progress import Watch
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MANY = 4000  # rows from which on quasi-Newton steps come first
 QUASI = 200  # of these, at most

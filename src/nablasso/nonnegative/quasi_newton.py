@@ -13,12 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.nonnegative.dual import Best, DualPoint, Problem
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MEMORY = 20  # pairs of the quasi-Newton matrix
 EVALUATIONS = 3  # at most, per iteration

@@ -17,12 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import NDArray
 
 from nablasso.nonnegative.gaussians import Bumps, sum_of_logs
 from nablasso.nonnegative.model import PSDModel, schur_factor
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 REACH = 7.0  # widths of a squared bump beyond the outermost centres; nothing is left there
 NODES = 10  # per panel

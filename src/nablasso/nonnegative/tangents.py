@@ -14,9 +14,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class Tangent(ABC):

@@ -19,14 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from nablasso.nonnegative.gaussians import Bumps, pair_integrals
 from nablasso.nonnegative.losses import RowLoss
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import MIN_ROWS, Table, first_rows
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel, length_scale
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.preparation import MIN_ROWS, Table, first_rows
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
 from nablasso.regression.ridge import FeatureRidge, KernelRidge, Ridge
@@ -63,9 +62,7 @@ from nablasso.spaces import (
     slope_map,
     slope_moments,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 RIDGE_FLOOR = 1e-5
 # of the kernel's trace: ridge=0 means this. Rounding keeps the solver from a gap of 1e-5 below it
@@ -89,7 +86,7 @@ class Formulation:
 
     kernel: Kernel
     length_scale: str | float
-    penalty: Callable[[NDArray[np.intp]], Penalty]
+    penalty: Callable[[Index], Penalty]
     fit_intercept: bool
     loss: Loss = field(default_factory=Squared)
 
@@ -313,8 +310,8 @@ class Family:
             return Function(coef.intercept, columns, space, coef.u, coef.v)
         assert isinstance(space, FeatureSpace)
         w = space.coefficients(coef.u, coef.v)
-        on_pseudo = isinstance(space.rows, PseudoRows)
-        b = space.rows.intercept(w) if on_pseudo else coef.intercept
+        rows = space.rows
+        b = rows.intercept(w) if isinstance(rows, PseudoRows) else coef.intercept
         return Function(b, columns, self.features, w)
 
     def steepness(
@@ -382,7 +379,12 @@ class Family:
         whole, intercept = self.whole, self.formulation.fit_intercept
         n = min(len(whole.X), 2 * self.n_components, PROBED_LANDMARKS)
         table = first_rows(whole, n)
-        X, y, weights, scales = table.X[:, support], table.y, table.weights, self._scales_of(support)
+        X, y, weights, scales = (
+            table.X[:, support],
+            table.y,
+            table.weights,
+            self._scales_of(support),
+        )
         features = self._draw(X, scales, weights)
         assert features is not None
         ours = FeatureRidge(FeatureRows(features, X), y, weights, fit_intercept=intercept)

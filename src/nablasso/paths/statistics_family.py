@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.paths.family import Family, Formulation
-from nablasso.preparation import Table
 from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import MomentRidge, best_of, ridge_grid
@@ -35,10 +34,7 @@ from nablasso.spaces import (
     SufficientStatistics,
     slope_map,
 )
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 
 class FoldErrors(NamedTuple):
@@ -71,7 +67,7 @@ class FoldRidge:
         return self._all.smallest_ridge
 
     @cached_property
-    def _folds(self) -> list[tuple[Moments, Moments]]:
+    def folds(self) -> list[tuple[Moments, Moments]]:
         """(without the fold, the fold) for all folds."""
         statistics = self.statistics
         if statistics.n_folds < 2:
@@ -88,8 +84,8 @@ class FoldRidge:
     def fold_errors(self, chosen: Index | None, floor: float = 0.0) -> FoldErrors:
         """Ridge regression on some features: the best ridge of a grid, and its errors."""
         ridges = ridge_grid(self.on(chosen).trace, floor)
-        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self._folds])
-        shares = np.array([fold.weight for _, fold in self._folds])
+        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self.folds])
+        shares = np.array([fold.weight for _, fold in self.folds])
         best = best_of(shares @ errors / shares.sum())
         return FoldErrors(float(ridges[best]), errors[:, best])
 
@@ -99,9 +95,7 @@ class FoldRidge:
             return self._all
         return MomentRidge(self.moments, fit_intercept=self.fit_intercept, chosen=chosen)
 
-    def _errors(
-        self, train: Moments, test: Moments, chosen: Index | None, ridges: Array
-    ) -> Array:
+    def _errors(self, train: Moments, test: Moments, chosen: Index | None, ridges: Array) -> Array:
         """Mean squared errors on ``test`` at each ridge."""
         fit = MomentRidge(train, fit_intercept=self.fit_intercept, chosen=chosen)
         W, b = fit.coefficients(ridges)

@@ -11,14 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.problems import Problem
 from nablasso.solvers import Solution, Solver, Status
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Mask
 
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 

@@ -19,12 +19,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.penalties.partition import Partition
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 
 class Penalty(ABC):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nablasso.exceptions import InvalidParameterError
-from nablasso.penalties.base import Array, Penalty
+from nablasso.errors import InvalidParameterError
+from nablasso.penalties.base import Penalty
 from nablasso.penalties.partition import Partition
+from nablasso.types import Array
 
 
 class ElasticNet(Penalty):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nablasso.penalties.base import Array, Penalty
+from nablasso.penalties.base import Penalty
+from nablasso.types import Array
 
 ROUNDING = 1e-9  # a projected norm may exceed its radius by rounding
 

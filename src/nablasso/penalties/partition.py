@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
-
-Array = NDArray[np.float64]
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array, Index
 
 
 class Partition:
@@ -22,7 +21,7 @@ class Partition:
         Group of each variable; any integers.
     """
 
-    def __init__(self, labels: NDArray[np.intp]) -> None:
+    def __init__(self, labels: Index) -> None:
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         order = np.argsort(first)  # groups are numbered as they appear among the columns
         rank = np.empty_like(order)
@@ -60,7 +59,7 @@ class Partition:
         return np.asarray(per_group[self.labels])
 
 
-def labels_from_groups(groups: Iterable[Sequence[int]], n_features: int) -> NDArray[np.intp]:
+def labels_from_groups(groups: Iterable[Sequence[int]], n_features: int) -> Index:
     """Group number of each column, in the order of ``groups``; refuses gaps and overlaps."""
     labels = np.full(n_features, -1, dtype=np.intp)
     for label, members in enumerate(groups):

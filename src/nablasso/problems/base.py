@@ -42,14 +42,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
 from nablasso.spaces import Space
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
@@ -291,14 +289,14 @@ class SquaredProblem(Problem):
             return self._least_norm_dual(np.flatnonzero(~free))
         return solution
 
-    def _least_norm_dual(self, columns: NDArray[np.intp]) -> Array:
+    def _least_norm_dual(self, columns: Index) -> Array:
         """The least-norm solution of ``M s = -g(0)`` on the given columns of ``s``."""
         s = np.zeros(self.space.points.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
         s[:, columns] = _least_norm(self._dense_hessian(columns), rhs).reshape(len(s), -1)
         return s
 
-    def _dense_hessian(self, columns: NDArray[np.intp]) -> Array:
+    def _dense_hessian(self, columns: Index) -> Array:
         """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
         m, d = self.space.points.shape
         D, L = self.space.dense()

@@ -1,9 +1,10 @@
 r"""(P) with any smooth loss: a sequence of squared-loss problems.
 
 At predictions ``z`` the loss is replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
-(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with the squared
-loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``: everything known about the
-squared loss applies. A solution of the model has the same ``u`` and ``c`` times its ``s``.
+(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
+the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``: everything
+known about the squared loss applies. A solution of the model has the same ``u`` and ``c`` times its
+``s``.
 
 Three minimisations run this way, each with a line search on the true objective
 (:func:`descend`) that makes it converge from anywhere, and each with quadratic convergence:
@@ -40,7 +41,6 @@ from nablasso.problems.base import (
     ABOVE,
     BLOWN_UP,
     DAMPING,
-    Array,
     DualPoint,
     Problem,
     SquaredProblem,
@@ -55,6 +55,7 @@ from nablasso.regression.machine import (
 )
 from nablasso.regression.ridge import WeightedRidge
 from nablasso.spaces import FeatureRows, FeatureSpace, PseudoRows
+from nablasso.types import Array
 
 HALVINGS = 30
 FLAT_STEPS = 50
@@ -104,10 +105,10 @@ class SmoothProblem(Problem):
     @property
     def machines(self) -> Machines:
         """(P) without its penalty."""
-        space = self.space
-        on_rows = isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows)
-        rows = OnFeatures(space.rows) if on_rows else GramRows(space.gram)
-        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
+        data, space = (self.y, self.weights, self.fit_intercept), self.space
+        if isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows):
+            return Machines(self.loss, OnFeatures(space.rows), *data)
+        return Machines(self.loss, GramRows(space.gram), *data)
 
     def predictions(self, point: DualPoint) -> Array:
         """Values of a point's function with its best intercept."""

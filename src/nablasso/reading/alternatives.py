@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from nablasso.reading.left_out import Array, Evidence, compare
+from nablasso.reading.left_out import Evidence, compare
+from nablasso.types import Array
 
 DEPENDENCE = 0.5  # correlation, of values or of ranks, under which b is no candidate
 PER_COLUMN = 3

@@ -17,9 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from nablasso.types import Array, Mask
 
 DISCRETE_LEVELS = 10
 STEP = 1e-3  # of the column's standard deviation
@@ -44,7 +43,7 @@ class Moves:
         return Moves(self.column, *tiled)
 
 
-def discrete_columns(X: Array) -> NDArray[np.bool_]:
+def discrete_columns(X: Array) -> Mask:
     """Mask of the columns with at most 10 distinct values."""
     ordered = np.sort(X, axis=0)
     return np.asarray(1 + np.sum(np.diff(ordered, axis=0) > 0, axis=0) <= DISCRETE_LEVELS)

@@ -30,13 +30,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.reading.differences import discrete_columns
-from nablasso.reading.left_out import Array, Evidence, compare
-from nablasso.spaces import length_scale
+from nablasso.reading.left_out import Evidence, compare
+from nablasso.types import Array, Index, Mask
 
 SIGNIFICANCE = 0.01
 UNLIKELY_GAP = 1e-3
@@ -103,7 +102,7 @@ def sign_only(evidence: Evidence, names: Sequence[str]) -> str | None:
     )
 
 
-def all_relevant(importances: Array, support: NDArray[np.bool_]) -> str | None:
+def all_relevant(importances: Array, support: Mask) -> str | None:
     """Nearly all of the columns are selected, and none stands out."""
     d, n_selected = len(support), int(np.sum(support))
     if d < LEAST_COLUMNS or n_selected < NEARLY_ALL * d:
@@ -136,11 +135,11 @@ def _references(evidence: Evidence, a: int) -> tuple[Evidence, Evidence, Evidenc
     return smooth, replace(smooth, kernel=Gaussian(), scales=scales / width), without
 
 
-def _continuous(X: Array) -> NDArray[np.intp]:
+def _continuous(X: Array) -> Index:
     return np.flatnonzero(~discrete_columns(X))
 
 
-def _interior(parts: Array) -> NDArray[np.bool_]:
+def _interior(parts: Array) -> Mask:
     """Which splits of the sorted rows leave enough on either side, from cumulative weights."""
     count = np.arange(1, len(parts) + 1)
     rows = (count >= LEAST_ROWS) & (count <= len(parts) - LEAST_ROWS)
@@ -158,7 +157,7 @@ def _gaps(values: Array, weights: Array, probability: float) -> list[float]:
     return [float(ordered[k] + ordered[k + 1]) / 2 for k in np.flatnonzero(wide)]
 
 
-def _difference(residuals: Array, weights: Array, below: NDArray[np.bool_]) -> float:
+def _difference(residuals: Array, weights: Array, below: Mask) -> float:
     """Two-sided p-value of Welch's test that both sides have one mean, with weights."""
     means, squares, freedoms = [], [], []
     for side in (below, ~below):

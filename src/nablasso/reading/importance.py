@@ -12,14 +12,14 @@ Cost: gradients at n points, and values at 4 n points per discrete column.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.reading.differences import Array, discrete_columns, moves, quotients
+from nablasso.reading.differences import discrete_columns, moves, quotients
 from nablasso.spaces import Function
+from nablasso.types import Array, Mask
 
 
 def importances(
-    function: Function, Z: Array, weights: Array, discrete: NDArray[np.bool_] | None = None
+    function: Function, Z: Array, weights: Array, discrete: Mask | None = None
 ) -> Array:
     """Root mean squared derivative, or difference quotient, of each column.
 

@@ -19,9 +19,9 @@ from itertools import combinations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.reading.differences import Array, Moves, discrete_columns, moves, quotients
+from nablasso.reading.differences import Moves, discrete_columns, moves, quotients
+from nablasso.types import Array, Index, Mask
 
 
 class Smooth(Protocol):
@@ -46,8 +46,8 @@ def interactions(
     function: Smooth,
     Z: Array,
     weights: Array,
-    columns: Sequence[int] | NDArray[np.intp],
-    discrete: NDArray[np.bool_] | None = None,
+    columns: Sequence[int] | Index,
+    discrete: Mask | None = None,
 ) -> list[Interaction]:
     """All pairs of the given columns, the strongest interaction first.
 

@@ -21,13 +21,13 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel
-from nablasso.spaces import Function, kernel_ridge
-
-Array = NDArray[np.float64]
+from nablasso.losses import Squared
+from nablasso.regression.machine import refit
+from nablasso.spaces import Function
+from nablasso.types import Array, Index
 
 ROUNDING = 1e-12
 LEAST_SCALE = 0.2  # of the mean absolute residual
@@ -92,12 +92,13 @@ def local_scale(
     X: Array,  # (n, d) selected columns only
     loo_residuals: Array,
     weights: Array,
-    columns: NDArray[np.intp],
+    columns: Index,
     *,
     scales: Array,  # (d,)
 ) -> LocalScale:
     """Fit the size of the left-out residuals by kernel ridge regression."""
     sizes = np.abs(loo_residuals)
     least = LEAST_SCALE * float(weights @ sizes) or 1.0
-    fit = kernel_ridge(kernel, X, sizes, weights, columns, scales=scales, fit_intercept=True)
+    data = (Squared(), kernel, X, sizes, weights, columns)
+    fit = refit(*data, scales=scales, fit_intercept=True)
     return LocalScale(fit.function, least, np.maximum(sizes - fit.loo_residuals, least))

@@ -18,14 +18,12 @@ O(n^3), and one product ``D u``, O(n^2 d).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from nablasso.kernels import AdditivePower, DotProductKernel, Kernel
-from nablasso.spaces import RepresenterSpace, RidgeInverse
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.regression.ridge import Ridge
+from nablasso.spaces import RepresenterSpace
+from nablasso.types import Array, Index, Mask
 
 DROP = 1e-3
 KEPT_SCALE = 0.1
@@ -39,7 +37,7 @@ def adaptive_scales(
     Y: Array,
     weights: Array,
     labels: Index,
-    kept: NDArray[np.bool_],
+    kept: Mask,
     n_passes: int,
 ) -> Array:
     """A multiplier for each group after so many passes, from the best of them.
@@ -70,7 +68,7 @@ def _one_pass(
     Z = X[:, active] * per_column[active]
     bound, width = _bound(kernel, Z, weights)
     space = RepresenterSpace(bound, X[:, active], per_column[active] / width)
-    inverse = RidgeInverse(space.gram, weights)
+    inverse = Ridge(space.gram, weights)
     ridge = inverse.best_ridge(Y)
     squares = np.zeros(X.shape[1])
     for u in inverse.coefficients(Y, ridge).T:

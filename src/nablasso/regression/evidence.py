@@ -37,13 +37,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from nablasso.kernels import DotProductKernel, Kernel, Linear, RadialKernel
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 FAILED = 1e10  # the value where the matrix is not positive
 FLOOR = 1e-9  # of the mean diagonal, added to it: beyond that rounding invents evidence

@@ -21,13 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from nablasso.regression.evidence import Covariance, Evidence, restricted_inverse
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 NEWTON_STEPS, HALVINGS = 30, 6
 SETTLED = 1e-6  # change of psi a row

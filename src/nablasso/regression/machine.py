@@ -27,16 +27,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.kernels import Kernel
 from nablasso.losses import Loss, Squared
 from nablasso.regression.ridge import RIDGE_GRID, TIE, FeatureRidge, Ridge, WeightedRidge
 from nablasso.spaces import FeatureMap, FeatureRows, Function, RepresenterSpace
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 SMALLEST_MACHINE = 1e-7  # ridges below, in units of the trace, leave too few digits for Newton
 FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
@@ -86,9 +83,7 @@ class Rows(Protocol):
     def from_dual(self, u: Array) -> Array:
         """Coefficients of the function of a dual variable."""
 
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> Step:
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
         """Ridge regression of one target with any weights."""
 
     def trace(self, weights: Array, *, fit_intercept: bool) -> float:
@@ -122,9 +117,7 @@ class GramRows:
         """``u`` itself."""
         return u
 
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> Step:
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
         """One Cholesky factorisation, O(n^3)."""
         regression = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
         return _GramStep(regression, target, weights, ridge)
@@ -176,9 +169,7 @@ class OnFeatures:
         """``Phi' u``."""
         return self.rows.adjoint(u)
 
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> Step:
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
         """One pass over the rows, O(n m^2)."""
         return _FeatureStep(self.rows, target, weights, ridge, fit_intercept=fit_intercept)
 

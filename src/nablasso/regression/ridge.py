@@ -30,14 +30,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
 from scipy.linalg.lapack import dpotri, dtrtri
 
 from nablasso.spaces import FeatureRows, Moments
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 # all three in units of the trace of the weighted centred kernel
 SMALLEST_RIDGE = 1e-11
@@ -228,6 +225,15 @@ class MomentRidge:
         """``w`` (features, ridges) and the intercepts (ridges,)."""
         W = self.V @ (self.c[:, None] / (self.e[:, None] + ridges))
         return W, self.y_mean - self.mean @ W
+
+
+def centred_moments(
+    Phi: Array, target: Array, weights: Array, *, centre: bool
+) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``, or ``diag(q)``."""
+    moments = FeatureRows(None, Phi).moments(target, weights)
+    C, c, _ = moments.about(centred=centre)
+    return moments.weight * C, moments.weight * c
 
 
 class FeatureRidge:

@@ -11,12 +11,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso import __version__
+from nablasso.data.table import check_weights
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection.response import without_names
-from nablasso.preparation import check_weights
 from nablasso.report.citations import citations_of
 from nablasso.report.content import (
     Certificate,

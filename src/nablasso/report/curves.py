@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.exceptions import InvalidParameterError
 from nablasso.inspection import (
     Dependence,
     category_dependence,
@@ -32,8 +31,7 @@ from nablasso.report.content import (
 )
 from nablasso.report.table import Columns
 from nablasso.report.words import curve_words, output_words
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MAX_EFFECTS = 20  # variables with curves, the strongest
 MAX_CLASSES = 6  # classes with a curve each

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
+from nablasso.data.table import check_weights, prepare
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.validation import check_new_data
 from nablasso.inspection.paths import single_fit
 from nablasso.losses import Logistic
-from nablasso.preparation import check_weights, prepare
+from nablasso.regression.machine import refit
 from nablasso.report.content import HeldOut, HeldOutClasses
-from nablasso.spaces import machine_refit
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 N_FOLDS = 5
 MAX_ROWS = 1000  # of leave-one-out by Newton steps
@@ -72,7 +71,7 @@ def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOu
     columns = table.columns[chosen]
     odds = []
     for target in model._signed_targets(table.y[rows]).T:
-        machine = machine_refit(
+        machine = refit(
             Logistic(),
             model.kernel_,
             table.X[rows][:, chosen],
@@ -119,8 +118,8 @@ def _numbers(observed: Array, predicted: Array, weights: Array, how: str) -> Hel
 
 def _classes(
     labels: NDArray[Any],
-    observed: NDArray[np.intp],
-    predicted: NDArray[np.intp],
+    observed: Index,
+    predicted: Index,
     weights: Array,
     how: str,
 ) -> HeldOutClasses:

@@ -6,7 +6,8 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from nablasso.exceptions import MissingExtraError
+from nablasso.errors import MissingExtraError
+from nablasso.persistence import atomic_write
 from nablasso.report.charts import (
     curve_chart,
     interaction_chart,
@@ -18,7 +19,6 @@ from nablasso.report.charts import (
 from nablasso.report.content import Report, Variable
 from nablasso.report.palette import DARK, LIGHT, variables
 from nablasso.report.words import number
-from nablasso.whole_file import written_whole
 
 TEMPLATES = files("nablasso.report") / "templates"
 
@@ -33,7 +33,7 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
         Where to write it.
     """
     page = render_report(report)
-    with written_whole(path) as place:
+    with atomic_write(path) as place:
         place.write_text(page, encoding="utf-8")
 
 

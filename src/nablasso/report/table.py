@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nablasso.data.table import absolute_correlations
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.exceptions import InvalidParameterError
-from nablasso.preparation import absolute_correlations
 from nablasso.report.content import Alternative, Variable
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 RELATED = 0.5  # correlation from which another column is worth naming
 SHOWN = 3  # correlated columns per variable

@@ -13,10 +13,9 @@ from scipy.stats import norm
 
 from nablasso.progress import track
 from nablasso.screening.scores import clipped, product_scores
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
 Single = NDArray[np.float32]
-Index = NDArray[np.intp]
 
 BLOCK = 4096  # columns
 MARGIN = 3.0  # products to be expected at first, for each one wanted

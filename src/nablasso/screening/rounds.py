@@ -29,16 +29,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.screening.products import best_pairs, largest_products
 from nablasso.screening.scores import column_scores
 from nablasso.search.families import FAMILIES
 from nablasso.search.few import FewRows
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from nablasso.types import Array, Index, Mask
 
 WIDE = 4_000_000  # rows times columns from which on a search is preceded by screening
 ROUNDS = 5

@@ -22,12 +22,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.progress import track
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 BLOCK = 1 << 20  # features times rows that are looked at at once
 DEGREE = 5

@@ -23,10 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 DEGREES = (2.0, 5.0)  # of freedom that are tried
 OFFSETS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of a warp, over the distance of the median from the end
@@ -87,7 +86,7 @@ class Assumption:
         """Mean log derivative of the target."""
         return 0.0 if self.warp is None else float(self.warp.log_slope(y).mean())
 
-    def only(self, rows: NDArray[np.intp]) -> Assumption:
+    def only(self, rows: Index) -> Assumption:
         """For some of the rows."""
         part = {k: v[rows] for k in ("weights", "level") if (v := getattr(self, k)) is not None}
         return replace(self, **part) if part else self

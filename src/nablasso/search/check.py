@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.regression.paired import paired
 from nablasso.search.copies import copies_of
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 
 def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from nablasso.preparation import absolute_correlations
+from nablasso.data.table import absolute_correlations
 from nablasso.search.few import FEWER_STEPS, FewRows, Model
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 
 def with_copies(few: FewRows, model: Model) -> Model:

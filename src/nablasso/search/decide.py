@@ -20,15 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.progress import track
 from nablasso.search.check import check
 from nablasso.search.copies import one_variance, with_copies
 from nablasso.search.few import FewRows, Model
 from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
-
-Index = NDArray[np.intp]
+from nablasso.types import Index
 
 ROUNDS = 4  # of assumptions
 MORE_STEPS, LAST_STEPS = 8, 30  # of tuning on more rows, and at the end

@@ -12,13 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial
 from nablasso.regression.evidence import Covariance
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 RANK = 8  # features of a column
 

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
@@ -29,9 +28,7 @@ from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.search.walks import walk
 from nablasso.spaces import Function, RepresenterSpace
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 STEPS, FEWER_STEPS = 12, 10  # of L-BFGS: at first, from a neighbour
 SIZES = (*range(1, 11), 12, 14, 17, 20)  # at which a ranking is cut

@@ -16,9 +16,8 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.search.certificate import Certificate, centred, certify
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
@@ -34,8 +33,7 @@ from nablasso.streaming.sources import (
     Source,
     fair_sample,
 )
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows

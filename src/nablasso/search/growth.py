@@ -46,8 +46,7 @@ from nablasso.streaming.passes import (
     screen,
 )
 from nablasso.streaming.sources import Coded, Sample
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
 MOST_FUNCTIONS = {1: 40, 2: 12, 3: 3}  # where the last of them are used they double, up to these
@@ -109,7 +108,7 @@ class Growth:
 
     # --- terms ---
 
-    def degrees(self, term: Term) -> NDArray[np.intp]:
+    def degrees(self, term: Term) -> Index:
         """Degrees of a term's functions."""
         k = self.size.get(term, FUNCTIONS[len(term)])
         return degrees_of([len(self.columns[j].prior) for j in term], k)
@@ -118,7 +117,7 @@ class Growth:
         """A design of terms."""
         return Design(tuple(terms), tuple(self.degrees(t) for t in terms))
 
-    def prior(self, term: Term, degrees: NDArray[np.intp]) -> Array:
+    def prior(self, term: Term, degrees: Index) -> Array:
         """Prior variances of a term's functions over its ``v``."""
         return np.asarray(
             np.prod(

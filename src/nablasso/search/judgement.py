@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.search.rules import Rules
 from nablasso.streaming.passes import CELLS, SIZES, Sums
 from nablasso.streaming.responses import Response
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Kind = Literal["auto", "number", "count", "positive", "label"]
 
 FREEDOMS = (1.5, 3.0, 6.0)  # degrees of freedom of Student noise that are tried

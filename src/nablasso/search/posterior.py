@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.search.terms import Gain, Noise, gain_of
 from nablasso.streaming.passes import Design, Sums, Term
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 FLOOR = 1e-9  # of the rows, on the diagonal of C
 SETTLED = 0.1  # change of log v below which variances are tuned

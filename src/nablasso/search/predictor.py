@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.search.assumptions import Assumption, Warp
 from nablasso.search.decide import Decision
 from nablasso.search.few import FewRows, Model
 from nablasso.spaces import Function
-
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
 
 SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
@@ -65,7 +63,7 @@ class Predictor:
         ends = np.column_stack([f - self.deviation * half, f + self.deviation * half])
         return ends if self.warp is None else self.warp.back(ends)
 
-    def on_columns(self, columns: NDArray[np.intp]) -> Predictor:
+    def on_columns(self, columns: Index) -> Predictor:
         """As a function of a table of which these are the columns."""
         function = replace(self.function, columns=columns[self.function.columns])
         return replace(self, function=function)

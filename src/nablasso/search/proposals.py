@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.search.terms import orthonormal_gains
 from nablasso.streaming.codes import Codes, Column
 from nablasso.streaming.passes import Term
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Ranked = list[tuple[float, Term]]
 
 TRIPLE_FUNCTIONS = 2  # of a column, in the screen of triples

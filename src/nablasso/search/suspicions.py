@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.search.assumptions import (
     CORRELATIONS,
@@ -21,8 +20,7 @@ from nablasso.search.assumptions import (
 )
 from nablasso.search.families import FAMILIES
 from nablasso.search.few import FewRows, Model
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 FIRST_SERIAL = (0.9, 1.0)
 FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not noise

@@ -29,11 +29,9 @@ from dataclasses import dataclass
 from math import lgamma, log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.streaming.passes import Term
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 KINDS = 3  # columns, pairs, triples: each has a third of the chances
 LARGEST_VARIANCE = 1e6  # of a term over the noise: beyond it a term is exact

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.paired import paired
@@ -26,9 +25,7 @@ from nablasso.search.grown import Grown
 from nablasso.search.predictor import ROOM, Predictor
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)

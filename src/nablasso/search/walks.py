@@ -17,12 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.regression.evidence import Evidence, Solved, against, shaped
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 PRODUCT_PASSES, RADIAL_PASSES = 12, 8
 FADED, FLAT = 1e-4, 1e-6  # variances, over the largest, that leave: of products, of radial kernels

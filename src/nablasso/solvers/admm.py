@@ -37,7 +37,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from nablasso.penalties import ElasticNet, GroupLasso, Penalty
 from nablasso.problems import Coefficients, SquaredProblem
-from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
+from nablasso.solvers.base import Callback, Solution, Solver, Status, certify
+from nablasso.types import Array
 
 MAX_DENSE = 6000
 LOOK_EVERY = 100  # iterations after which the gap is looked at in any case

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from nablasso.problems import Coefficients, DualPoint, Problem, SquaredProblem
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, Coefficients], None]
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 

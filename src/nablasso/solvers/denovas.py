@@ -28,10 +28,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
-from nablasso.solvers.base import Array, Callback, Solution, Solver, Status, certify
+from nablasso.solvers.base import Callback, Solution, Solver, Status, certify
+from nablasso.types import Array, Mask
 
 POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the norms from below
 
@@ -128,7 +128,7 @@ class Denovas(Solver[SquaredProblem]):
         return v
 
 
-def irrelevant(problem: SquaredProblem, solution: Solution) -> NDArray[np.bool_]:
+def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
     r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
 
     For a dual point :math:`s` (the paper's :math:`\bar v` is :math:`s / 2\sigma`) whose gap is

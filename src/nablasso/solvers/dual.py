@@ -28,7 +28,8 @@ import numpy as np
 
 from nablasso.problems import DualPoint, SquaredProblem, between
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
+from nablasso.solvers.base import Callback, Solution, Solver, Status
+from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300

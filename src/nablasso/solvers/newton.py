@@ -16,8 +16,9 @@ import numpy as np
 from sklearn.base import clone
 
 from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, descend
-from nablasso.solvers.base import Array, Callback, Solution, Solver, Status
+from nablasso.solvers.base import Callback, Solution, Solver, Status
 from nablasso.solvers.dual import DualSolver
+from nablasso.types import Array
 
 SHARE = 0.1  # of the gap of (P) that a model's solution may leave
 IDLE = 4  # steps without progress after which the rounding floor is reached

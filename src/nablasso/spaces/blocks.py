@@ -22,8 +22,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from nablasso.spaces.frozen import Array, Floats, FrozenSpace
+from nablasso.spaces.frozen import Floats, FrozenSpace
 from nablasso.spaces.row_hash import fold_numbers, row_hashes
+from nablasso.types import Array
 
 SLAB_ROWS = 1 << 15
 BLOCK_ROWS = 1 << 12  # enough rows that adding m x m numbers costs little; fewer are slower

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from nablasso.exceptions import DataTooLargeError, InvalidParameterError
+from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel
 from nablasso.spaces.frequencies import has_frequencies

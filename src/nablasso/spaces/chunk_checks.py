@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nablasso.exceptions import InvalidDataError
-from nablasso.preparation import check_weights
+from nablasso.data.table import check_weights
+from nablasso.errors import InvalidDataError
 from nablasso.spaces.blocks import SLAB_ROWS
-from nablasso.spaces.frozen import Array, Floats, FrozenSpace
+from nablasso.spaces.frozen import Floats, FrozenSpace
+from nablasso.types import Array
 
 SHOWN = 10  # names listed in a message before it says "..."
 

@@ -31,19 +31,17 @@ the result; unlabelled rows are merged and sorted for the same reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from nablasso.kernels.base import Array, Kernel, KernelOperator
-from nablasso.preparation import Table
-
-Index = NDArray[np.intp]
+from nablasso.data.table import Table
+from nablasso.kernels.base import Kernel, KernelOperator
+from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for one matrix
 FURTHEST = 0.5  # of the way to another row
@@ -217,12 +215,14 @@ class RepresenterSpace:
 
 
 class Evaluated(Protocol):
-    """What can be evaluated at new points, given coefficients."""
+    """What can be evaluated at new points ``Z`` (k, d), given coefficients."""
 
-    def evaluate(self, Z: Array, *coef: Array) -> Array:
+    @property
+    def evaluate(self) -> Callable[..., Array]:
         """Values, shape (k,)."""
 
-    def evaluate_gradients(self, Z: Array, *coef: Array) -> Array:
+    @property
+    def evaluate_gradients(self) -> Callable[..., Array]:
         """Gradients, shape (k, d)."""
 
 

@@ -50,15 +50,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.spaces.fourier import FourierFeatures, slope_moments
 from nablasso.spaces.nystrom import NystromFeatures
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 FeatureMap = FourierFeatures | NystromFeatures
 
 CHUNK_BYTES = 16 << 20  # features computed at a time

@@ -40,12 +40,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel
 from nablasso.spaces.frequencies import Frequencies, draw_frequencies
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for the features
 GATHER = 64  # variables per touched variable from which gathering beats a dense product
@@ -186,7 +184,7 @@ def draw_fourier(
     scales : array, shape (d,)
         Multipliers of the columns before the kernel sees them; zero removes a column. Draws follow
         the order of the columns: give them in a canonical order, as a
-        :class:`~nablasso.preparation.Table` has them, and permuting the input permutes the result.
+        :class:`~nablasso.data.table.Table` has them, and permuting the input permutes the result.
     n_components : int
         ``m``; an odd number means the next even one. Fewer come where more would add nothing.
     sampling : {"orthogonal", "quasi", "random"}, optional

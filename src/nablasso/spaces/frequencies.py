@@ -27,9 +27,9 @@ points for radial kernels). ``"orthogonal"`` makes the directions of each block 
 orthogonal. Each point has the right distribution by itself in all three, so all are unbiased; only
 their dependence differs.
 
-**Lattices**: quadrature of a spectral density of few variables. For a product of one-dimensional kernels with spectral density ``p`` the sum over all points of a
-lattice with steps ``h``, shifted by half a step so that ``-omega`` is in it with ``omega``, is by
-Poisson's formula
+**Lattices**: quadrature of a spectral density of few variables. For a product of one-dimensional
+kernels with spectral density ``p`` the sum over all points of a lattice with steps ``h``, shifted
+by half a step so that ``-omega`` is in it with ``omega``, is by Poisson's formula
 
 .. math::
     \prod_a h_a \sum_{\omega} p(\omega) \cos(\omega \cdot \delta)
@@ -64,20 +64,18 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
 from scipy.special import gammaincinv, kv, ndtri
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from nablasso.exceptions import InvalidParameterError, MissingInteractionsWarning
+from nablasso.errors import InvalidParameterError, MissingInteractionsWarning
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, positive
 from nablasso.kernels.composite import Scaled, Sum
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Generator = np.random.RandomState
 
 SAMPLINGS = ("orthogonal", "quasi", "random")
@@ -393,7 +391,7 @@ class Points(NamedTuple):
     """Points of a lattice: frequencies (n, t), indices (n, t), weights (n,) adding up to one."""
 
     omega: Array
-    indices: NDArray[np.intp]
+    indices: Index
     weights: Array
 
 

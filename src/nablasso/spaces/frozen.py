@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.data.table import Scaler, Table
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel
-from nablasso.preparation import Scaler, Table
 from nablasso.spaces.features import FeatureMap
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Floats = NDArray[Any]  # float32 or float64, as the input is
 
 CENTRE_ROWS = 1000  # of the subsample, whose features give the centre

@@ -39,12 +39,10 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel
 from nablasso.spaces.exact import RepresenterSpace
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from nablasso.types import Array, Index
 
 LANDMARKS = ("uniform", "kmeans++", "leverage")
 POOL = 20_000  # rows that landmarks are chosen from
@@ -131,7 +129,7 @@ def draw_nystrom(
 ) -> NystromFeatures:
     """Choose landmarks among the rows of ``X`` and make the features.
 
-    Rows are expected merged and in canonical order (:mod:`nablasso.preparation`), so that draws do
+    Rows are expected merged and in canonical order (:mod:`nablasso.data.table`), so that draws do
     not depend on how they came. Fewer components come out where rows add nothing to the others.
     """
     if landmarks not in LANDMARKS:

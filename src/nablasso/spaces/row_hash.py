@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.preparation import Hash
-
-Index = NDArray[np.intp]
+from nablasso.data.table import Hash
+from nablasso.types import Index
 
 HALF = np.uint64(32)
 CACHED_ROWS = 1 << 10  # hashed at a time: their bits stay in the cache

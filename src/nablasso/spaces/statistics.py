@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.exceptions import DriftWarning, InvalidDataError, InvalidParameterError
+from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterError
 from nablasso.spaces.blocks import Products, Slab, block_products, block_slices, in_order, slabs
 from nablasso.spaces.chunk_checks import Rows, checked_rows, listed
+from nablasso.spaces.features import Moments
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.spaces.frozen import FrozenSpace
-from nablasso.spaces.features import Moments
 from nablasso.spaces.statistics_file import read_statistics, write_statistics
 from nablasso.spaces.sums import Sums
 

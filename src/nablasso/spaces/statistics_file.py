@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import StatisticsFileError
+from nablasso.errors import StatisticsFileError
+from nablasso.persistence import atomic_write, from_plain, to_plain
 from nablasso.spaces.frozen import FrozenSpace
-from nablasso.spaces.plain import from_plain, to_plain
-from nablasso.whole_file import written_whole
 
 KIND = "nablasso statistics"
-FORMAT = 1  # raised whenever the meaning of the sums changes
+FORMAT = 2  # raised whenever the meaning of the sums changes, or the place of a class
 HEADER = "header"
 PREFIX = "sum_"
 
@@ -46,7 +45,7 @@ def write_statistics(
     }
     arrays |= {PREFIX + name: array for name, array in sums.items()}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with written_whole(path) as place, place.open("wb") as file:
+    with atomic_write(path) as place, place.open("wb") as file:
         np.savez(file, **{HEADER: text}, **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.spaces.blocks import Products, Slab
-from nablasso.spaces.frozen import Array, FrozenSpace
 from nablasso.spaces.features import Moments
+from nablasso.spaces.frozen import FrozenSpace
+from nablasso.types import Array
 
 
 @dataclass(eq=False)

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import ndtri
 
-Array = NDArray[np.float64]
+from nablasso.types import Array, Index
+
 Codes = NDArray[np.uint8]
 
 BINS = 160  # codes of a column at most; finer ones changed no answer, coarser ones cost error
@@ -85,7 +86,7 @@ class Column:
         table = self.table[: len(self.centres), :k]
         return np.asarray(inside[:, None] * (table[left + 1] - table[left]) / width[:, None])
 
-    def _cell(self, x: Array) -> tuple[NDArray[np.intp], Array, Array]:
+    def _cell(self, x: Array) -> tuple[Index, Array, Array]:
         """The centre to the left, the share of the way to the next, and how far that is."""
         left = np.clip(np.searchsorted(self.centres, x) - 1, 0, len(self.centres) - 2)
         width = self.centres[left + 1] - self.centres[left]

@@ -22,14 +22,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.streaming.codes import Column, with_functions
 from nablasso.streaming.responses import Response
 from nablasso.streaming.sources import CONTEXT, Block, Coded
+from nablasso.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Term = tuple[int, ...]
 Sums = dict[str, Array]
 

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 HUBER = 1.5  # deviations from which on Huber's loss is linear: the first steps
 TUKEY = 4.685  # deviations beyond which Tukey's weight is zero: 95 % as exact on normal noise

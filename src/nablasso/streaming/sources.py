@@ -20,10 +20,10 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
 from nablasso.streaming.codes import Codes, Column
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Hash = NDArray[np.uint64]
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

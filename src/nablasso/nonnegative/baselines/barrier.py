@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from nablasso.nonnegative.baselines.curvature import Rows, barriers, expansion
 from nablasso.nonnegative.losses import RowLoss
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 SHRINK = 0.1  # of t from one smooth problem to the next
 START = 0.1  # first t in units of the loss at the start

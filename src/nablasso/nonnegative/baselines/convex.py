@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.base import Fit
 from nablasso.nonnegative.baselines import projected
 from nablasso.nonnegative.baselines.barrier import Block, Objective, minimise
@@ -27,8 +26,7 @@ from nablasso.nonnegative.factor import Factor
 from nablasso.nonnegative.gaussians import Bumps
 from nablasso.nonnegative.task import Task
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 LEVELS = 10.0 ** np.arange(-6, 7)  # constants tried for the start
 

@@ -11,7 +11,6 @@ is smooth, tends to it with ``t``, and costs a gap of ``2 t``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.nonnegative.losses import (
     GaussianLoss,
@@ -21,8 +20,8 @@ from nablasso.nonnegative.losses import (
     RowLoss,
     SquaredLoss,
 )
+from nablasso.types import Array
 
-Array = NDArray[np.float64]
 Rows = tuple[Array, Array, Array]  # values (n,), gradients (n, p), Hessians (n, p, p)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.base import Fit
 from nablasso.nonnegative.baselines import projected
 from nablasso.nonnegative.baselines.convex import fit_convex
@@ -15,8 +14,6 @@ from nablasso.nonnegative.baselines.functions import Measure
 from nablasso.nonnegative.baselines.glm import fit_density, fit_regression
 from nablasso.nonnegative.factor import make_factors
 from nablasso.nonnegative.task import Task
-
-Array = NDArray[np.float64]
 
 MODELS = ("pnm", "glm", "ncm")
 MAX_ITER = 1000

@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.base import FittedFunction
 from nablasso.nonnegative.gaussians import Bumps
 from nablasso.nonnegative.model import LinearModel, check_box
 from nablasso.nonnegative.task import Task
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 POOL = 20  # draws of the base measure per draw of an exponential model
 

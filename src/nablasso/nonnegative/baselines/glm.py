@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -29,8 +28,7 @@ from nablasso.nonnegative.factor import Factor
 from nablasso.nonnegative.model import LinearModel
 from nablasso.nonnegative.task import Task
 from nablasso.solvers import Status
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 DRAWS = 10_000  # of the base measure, for the integral
 FEW = 100  # draws that carry the integral: fewer call for a warning

@@ -21,13 +21,11 @@ Cost of an iteration: O(n m + m^2).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.baselines.barrier import BarrierResult, Block, Objective
 from nablasso.nonnegative.losses import PoissonLoss, SquaredLoss
-
-Array = NDArray[np.float64]
+from nablasso.types import Array
 
 MAX_ITER = 100_000
 GROW, RELAX = 2.0, 0.95  # of the constant, after a step that failed and after one that did not

@@ -19,10 +19,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp] | slice
+from nablasso.types import Array, Index
+
+Rows = Index | slice
 
 TINY = 1e-300
 LARGEST_EXPONENT = 200.0

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nablasso.nonnegative.losses.base import TINY, Array, RowLoss, Rows, bounded_exp
+from nablasso.nonnegative.losses.base import TINY, RowLoss, Rows, bounded_exp
+from nablasso.types import Array
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 PROX_STEPS = 60

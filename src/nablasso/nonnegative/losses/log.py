@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nablasso.nonnegative.losses.base import TINY, Array, RowLoss, Rows, bounded_exp
+from nablasso.nonnegative.losses.base import TINY, RowLoss, Rows, bounded_exp
+from nablasso.types import Array
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nablasso.nonnegative.losses.base import Array, RowLoss, Rows
+from nablasso.nonnegative.losses.base import RowLoss, Rows
+from nablasso.types import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from nablasso.nonnegative.losses.base import TINY, Array, RowLoss, Rows, bounded_exp
+from nablasso.nonnegative.losses.base import TINY, RowLoss, Rows, bounded_exp
+from nablasso.types import Array
 
 
 @dataclass(frozen=True)

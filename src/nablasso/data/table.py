@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.exceptions import InvalidDataError
+from nablasso.errors import InvalidDataError
+from nablasso.types import Array, Index, Mask
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
@@ -153,7 +152,7 @@ def first_rows(table: Table, n: int) -> Table:
     )
 
 
-def fair_rows(X: Array, y: Array, sample_weight: Array, n: int) -> NDArray[np.bool_]:
+def fair_rows(X: Array, y: Array, sample_weight: Array, n: int) -> Mask:
     """Rows of non-zero weight, or about ``n`` distinct ones of them where there are more.
 
     They have the smallest hashes of their values, columns in any order. A canonical order of all
@@ -219,7 +218,7 @@ def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     return row_order, np.lexsort((_skewness(X[row_order]), columns))
 
 
-def _moments(X: Array, weights: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _moments(X: Array, weights: Array) -> tuple[Array, Array, Mask]:
     """Weighted mean and standard deviation, and which columns vary."""
     centre = weights @ X
     deviation = np.sqrt(weights @ (X - centre) ** 2)

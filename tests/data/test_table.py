@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nablasso import preparation
-from nablasso.exceptions import InvalidDataError
-from nablasso.preparation import (
+from nablasso.data import table
+from nablasso.data.table import (
     MIN_ROWS,
     absolute_correlations,
     canonical_order,
@@ -14,6 +13,7 @@ from nablasso.preparation import (
     fair_rows,
     prepare,
 )
+from nablasso.errors import InvalidDataError
 
 
 def make(X, y, weights=None, *, standardize=True, centre_y=True):
@@ -336,7 +336,7 @@ class TestFairRows:
 
 
 def test_correlated_columns_are_those_of_the_whole_matrix(monkeypatch):
-    monkeypatch.setattr(preparation, "CORRELATED", 3)
+    monkeypatch.setattr(table, "CORRELATED", 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 11)) + 0.1 * rng.normal(size=(20, 11))
     X[:, 4] = 1.0

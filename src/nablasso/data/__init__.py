@@ -1,0 +1,1 @@
+"""Tables: rows in canonical order, read from files, encoded."""

@@ -1,0 +1,127 @@
+"""Parameters documented where they are declared, attributes where they are set.
+
+An estimator is a dataclass: every parameter is a field, so that it is declared once and the
+``__init__`` lists them all, as scikit-learn expects::
+
+    @estimator
+    class Smoother(BaseEstimator):
+        width: float | None = parameter(None, "float", "Of the kernel; by default measured.")
+        _: KW_ONLY
+        verbose: int = parameter(0, "int", "Log progress.")
+
+The section Parameters of the docstring is made from the fields and cannot differ from the
+signature. A subclass inherits both: its parents' parameters, and the attributes that their
+docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
+keeps its place and its documentation, and describe an inherited attribute anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
+from textwrap import fill, indent
+from typing import Any, TypeVar, dataclass_transform
+
+Class = TypeVar("Class", bound=type)
+
+WIDTH = 95  # of the lines of a built section
+REQUIRED = MISSING  # the default of a parameter that has none
+
+__all__ = ["KW_ONLY", "REQUIRED", "estimator", "parameter"]
+
+
+def parameter(default: Any, kind: str, text: str = "") -> Any:
+    """A parameter of an estimator: its default, what it may be, and what it does.
+
+    Lines of ``text`` are joined and broken anew; an empty line begins a new paragraph.
+    """
+    return field(default=default, metadata={"kind": kind, "text": text})
+
+
+@dataclass_transform(eq_default=False)
+def estimator(cls: Class) -> Class:
+    """Make a class an estimator: ``__init__`` from its parameters, their documentation too."""
+    _complete_overridden(cls)
+    text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    made: Class = dataclass(eq=False, repr=False)(cls)  # type: ignore[assignment]
+    if text:  # there is none under python -OO
+        made.__doc__ = _documented(made, text)
+    return made
+
+
+def _complete_overridden(cls: type) -> None:
+    """A new default keeps the documentation and the place of the parameter it stands for."""
+    inherited: dict[str, Field[Any]] = {}
+    for base in reversed(cls.__mro__[1:]):
+        inherited |= vars(base).get("__dataclass_fields__", {})
+    for name in inspect.get_annotations(cls).keys() & inherited.keys():
+        old, new = inherited[name], vars(cls).get(name, MISSING)
+        if not isinstance(new, Field):
+            changed: Any = field(default=new, metadata=old.metadata, kw_only=bool(old.kw_only))
+            setattr(cls, name, changed)
+
+
+def _documented(cls: type, text: str) -> str:
+    head, sections = _sections(text)
+    if "Parameters" in sections:
+        raise TypeError(
+            f"{cls.__name__} has a section Parameters in its docstring; it is made from the "
+            "fields. Document each with parameter(default, kind, text)."
+        )
+    attributes = _attributes(cls, sections.pop("Attributes", ""))
+    built = {"Parameters": _parameters(cls), "Attributes": attributes, **sections}
+    parts = [f"{name}\n{'-' * len(name)}\n{body}" for name, body in built.items() if body]
+    return "\n\n".join([head, *parts]) + "\n"
+
+
+def _sections(text: str) -> tuple[str, dict[str, str]]:
+    """A docstring's beginning, and its sections by name."""
+    head, *rest = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.MULTILINE)
+    bodies = [body.strip("\n") for body in rest[1::2]]
+    return head.rstrip(), dict(zip(rest[::2], bodies, strict=True))
+
+
+def _parameters(cls: Any) -> str:
+    by_place = sorted(fields(cls), key=lambda one: bool(one.kw_only))  # as in the signature
+    return "\n".join(_described(one) for one in by_place if one.init and one.metadata)
+
+
+def _described(one: Field[Any]) -> str:
+    kind, text = one.metadata["kind"], one.metadata["text"]
+    if one.default is None:
+        kind += ", optional"
+    elif one.default is not MISSING:
+        kind += f", default={_shown(one.default)}"
+    paragraphs = [" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n") if part]
+    body = [
+        indent(fill(part, WIDTH - 4, break_long_words=False, break_on_hyphens=False), "    ")
+        for part in paragraphs
+    ]
+    return "\n".join(
+        [f"{one.name} : {kind}", "\n\n".join(body)] if body else [f"{one.name} : {kind}"]
+    )
+
+
+def _shown(default: Any) -> str:
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+def _attributes(cls: type, own: str) -> str:
+    """The attributes of a class: its own, then those of its parents that it does not describe."""
+    entries = _entries(own)
+    known = {name for names in entries for name in names}
+    for base in cls.__mro__[1:]:
+        text = base.__doc__ if "__dataclass_fields__" in vars(base) else None
+        inherited = _entries(_sections(inspect.cleandoc(text or ""))[1].get("Attributes", ""))
+        new = {names: entry for names, entry in inherited.items() if not known.issuperset(names)}
+        entries |= new
+        known |= {name for names in new for name in names}
+    return "\n".join(entries.values())
+
+
+def _entries(section: str) -> dict[tuple[str, ...], str]:
+    """The entries of a section by the names that they describe."""
+    blocks = re.split(r"\n(?=\S)", section) if section else []
+    names = (re.split(r"\s*:\s", block.splitlines()[0] + " ")[0] for block in blocks)
+    return {tuple(n.split(", ")): block for n, block in zip(names, blocks, strict=True)}

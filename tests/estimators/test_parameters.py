@@ -1,0 +1,122 @@
+"""Parameters documented where they are declared; attributes inherited with the class."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
+
+
+@estimator
+class Smoother(BaseEstimator):
+    """Smooth something.
+
+    Attributes
+    ----------
+    width_ : float
+        What was used.
+    low_, high_
+        Ends.
+
+    Examples
+    --------
+    >>> 1 + 1
+    2
+    """
+
+    kernel: Any = parameter("gaussian", "str or Kernel", "One of them.")
+    _: KW_ONLY
+    width: float | None = parameter(
+        None,
+        "float",
+        """
+        Of the kernel;
+        by default measured.
+
+        Another paragraph.
+        """,
+    )
+    scales: Any = parameter((1.0, 2.0), "tuple of float")
+
+
+@estimator
+class Narrow(Smoother):
+    """Smooth little.
+
+    Attributes
+    ----------
+    width_ : float
+        Small.
+    """
+
+    width: float | None = 0.5
+    alpha: float = parameter(1.0, "float", "Weight.")
+
+
+def test_the_docstring_is_built_from_the_fields():
+    assert Smoother.__doc__ == (
+        "Smooth something.\n\n"
+        "Parameters\n----------\n"
+        'kernel : str or Kernel, default="gaussian"\n    One of them.\n'
+        "width : float, optional\n    Of the kernel; by default measured.\n\n"
+        "    Another paragraph.\n"
+        "scales : tuple of float, default=(1.0, 2.0)\n\n"
+        "Attributes\n----------\n"
+        "width_ : float\n    What was used.\nlow_, high_\n    Ends.\n\n"
+        "Examples\n--------\n>>> 1 + 1\n2\n"
+    )
+
+
+def test_a_subclass_inherits_parameters_and_attributes():
+    text = Narrow.__doc__ or ""
+    assert "width : float, default=0.5\n    Of the kernel; by default measured." in text
+    assert text.count("width_ : float") == 1
+    assert "    Small.\nlow_, high_\n    Ends." in text
+    assert "Examples" not in text
+
+
+def test_a_new_default_keeps_the_place():
+    assert str(inspect.signature(Narrow)).startswith("(kernel: 'Any' = 'gaussian', alpha: ")
+    assert inspect.signature(Narrow).parameters["width"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert Narrow().width == 0.5
+
+
+def test_scikit_learn_clones_and_pickles_it():
+    made = Narrow("linear", width=3.0)
+    for copy in (clone(made), pickle.loads(pickle.dumps(made))):
+        assert copy.get_params() == {
+            "kernel": "linear", "width": 3.0, "scales": (1.0, 2.0), "alpha": 1.0
+        }  # fmt: skip
+    assert repr(made) == "Narrow(kernel='linear', width=3.0)"
+
+
+def test_a_required_parameter_has_no_default():
+    @estimator
+    class Wrapper(BaseEstimator):
+        """Wrap."""
+
+        inner: Any = parameter(REQUIRED, "estimator", "What is wrapped.")
+
+    assert "inner : estimator\n    What is wrapped." in (Wrapper.__doc__ or "")
+    with pytest.raises(TypeError, match="inner"):
+        Wrapper()
+
+
+def test_a_written_section_of_parameters_is_refused():
+    with pytest.raises(TypeError, match="made from the fields"):
+
+        @estimator
+        class Twice(BaseEstimator):
+            """Say it twice.
+
+            Parameters
+            ----------
+            width : float
+            """
+
+            width: float = parameter(1.0, "float", "Here.")
