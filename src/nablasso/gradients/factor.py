@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from nablasso.kernels import Kernel
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces import low_rank
+from nablasso.spaces.nystrom import low_rank
 from nablasso.types import Array
 
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K
