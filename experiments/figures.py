@@ -405,7 +405,7 @@ def psd_figure_2(rows: Rows) -> Any:
     """Approximations of exp(-x^2/2) by NCM and PSD for growing n, with two kernels."""
     from matplotlib import pyplot as plt
 
-    sizes, kernels = sorted({int(row["n"]) for row in rows}), ("printed", "wide")
+    sizes, kernels = sorted({int(row["n"]) for row in rows}), ("printed", "authors")
     figure, axes = plt.subplots(
         2, len(sizes), figsize=(9, 4.2), sharex=True, sharey=True, squeeze=False
     )

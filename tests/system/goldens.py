@@ -38,7 +38,7 @@ DECISIONS = ("support_", "best_params_", "family_", "screened_", "interactions_"
 ATTRIBUTES = (
     *DECISIONS,
     *("alpha_", "alpha_max_", "ridge_", "length_scale_", "bandwidth_", "scales_", "objective_"),
-    *("feature_importances_", "importance_bounds_", "support_certified_", "loo_r2_", "classes_"),
+    *("feature_importances_", "support_certified_", "loo_r2_", "classes_"),
     *("selection_status_", "solver_status_", "search_status_", "space_", "twins_", "sinks_"),
     *("best_score_", "spectrum_", "support_mean_", "support_noise_", "levels_", "active_set_"),
     *("selection_probabilities_", "threshold_", "expected_false_selections_"),
@@ -111,7 +111,7 @@ def cloud() -> Data:
 
 
 GROUPS = [[0, 1], [2], [3, 4], [5]]
-FIT = {"alpha": 0.3, "ridge": 1e-3, "tol": 1e-8}
+FIT = {"alpha": 0.1, "ridge": 1e-3, "tol": 1e-8}
 FOLDS = {"alphas": 4, "ridges": (1e-3, 1e-2), "cv": 3, "tol": 1e-8}
 HULL = {"alpha": 3e-3, "tol": 1e-5}
 HULL_FOLDS = {"alphas": 4, "cv": 3, "tol": 1e-5}
