@@ -18,7 +18,7 @@ from nablasso.inspection import (
     partial_dependence,
     path_of,
 )
-from nablasso.inspection.category import MOST
+from nablasso.inspection.dependence import MOST_LEVELS
 from nablasso.progress import track
 from nablasso.report.content import (
     Curve,
@@ -78,7 +78,7 @@ def _dependences(
 ) -> list[Dependence]:
     own, name = list(columns.parts[k]), columns.names[k]
     options: dict[str, Any] = {"target": label, "sample_weight": weights, "max_rows": 200}
-    if columns.is_category(k) and len(np.unique(X[weights > 0][:, own], axis=0)) <= MOST:
+    if columns.is_category(k) and len(np.unique(X[weights > 0][:, own], axis=0)) <= MOST_LEVELS:
         labels = [columns.labels[a] for a in own]
         return [category_dependence(model, X, own, name=name, labels=labels, **options)]
     return [partial_dependence(model, X, a, grid_size=31, **options) for a in own]

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier, NablassoRegressor
 from nablasso.inspection import interaction_strengths
-from nablasso.inspection.strengths import default_columns
+from nablasso.inspection.response import default_columns
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 4)) * [1.0, 2.0, 0.5, 1.0]
