@@ -27,6 +27,7 @@ from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names
 from nablasso.losses import Logistic
+from nablasso.regression.machine import refit
 from nablasso.report.content import (
     Alternative,
     Certificate,
@@ -41,7 +42,6 @@ from nablasso.report.content import (
 )
 from nablasso.report.curves import effects_of, interactions_of, path_lines
 from nablasso.report.words import STATUS, answer_of, confidence_words, number, strength_words
-from nablasso.spaces import machine_refit
 from nablasso.types import Array, Index
 
 TRIED = 10  # candidates listed
@@ -385,7 +385,7 @@ def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOu
     columns = table.columns[chosen]
     odds = []
     for target in model._signed_targets(table.y[rows]).T:
-        machine = machine_refit(
+        machine = refit(
             Logistic(),
             model.kernel_,
             table.X[rows][:, chosen],

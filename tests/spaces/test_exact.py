@@ -1,10 +1,11 @@
-"""The representer space against dense matrices and finite differences."""
+"""The representer space against dense matrices and finite differences; penalty points."""
 
 import numpy as np
 import pytest
 
+from nablasso.data.table import prepare
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
-from nablasso.spaces import RepresenterSpace, representer
+from nablasso.spaces import RepresenterSpace, exact, penalty_points
 from tests.dense_reference import dense, plain
 
 KERNELS = (
@@ -121,7 +122,7 @@ def test_chunks_give_the_same(kernel, rows, monkeypatch):
         "between",
         lambda self, Z, X: sizes.append(len(Z)) or between(self, Z, X),
     )
-    monkeypatch.setattr(representer, "CHUNK_BYTES", rows * 8 * len(X))
+    monkeypatch.setattr(exact, "CHUNK_BYTES", rows * 8 * len(X))
     close(space.evaluate(Z, u, v), expected[0], 1e-12)
     assert max(sizes) == max(rows, 1)
     close(space.evaluate_gradients(Z, u, v), expected[1], 1e-12)
@@ -156,3 +157,25 @@ def test_shape():
     X, *_ = arrays()
     space = RepresenterSpace(Gaussian(), X)
     assert (space.n_samples, space.n_features) == X.shape
+
+
+def test_penalty_points_have_the_weights_they_should():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(8, 2)), np.repeat(rng.normal(size=(3, 2)), 2, axis=0)
+    raw = rng.uniform(0.5, 2.0, size=8)
+    table = prepare(X, X[:, 0], raw, standardize=True, centre_y=True)
+    assert penalty_points(table, raw.sum(), None, 0, None) is None
+    points = penalty_points(table, raw.sum(), Z, 2, 0)
+    assert points.extra.shape == (2 * 8 + 3, 2)
+    total = 3 * raw.sum() + 6
+    np.testing.assert_allclose(points.weights[:8], table.weights * raw.sum() / total)
+    np.testing.assert_allclose(points.weights[-3:], 2 / total)
+    assert points.weights.sum() == pytest.approx(1)
+    jittered = points.extra[:16]
+    assert (jittered.min(axis=0) >= table.X.min(axis=0)).all()
+    assert (jittered.max(axis=0) <= table.X.max(axis=0)).all()
+    assert (np.abs(jittered - np.vstack([table.X] * 2)).max(axis=1) > 0).all()
+    again = penalty_points(table, raw.sum(), Z[::-1], 2, 0)
+    np.testing.assert_array_equal(again.extra, points.extra)
+    other = penalty_points(table, raw.sum(), Z, 2, 1)
+    assert not np.array_equal(other.extra[:16], jittered)

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.kernels import Anova, Gaussian, Matern52, RationalQuadratic
 from nablasso.spaces import draw_fourier
-from nablasso.spaces.lattice import _heaviest, exact_kernel, kernel_error, lattice
+from nablasso.spaces.frequencies import _heaviest, exact_kernel, kernel_error, lattice
 
 BASES = (Gaussian(1.3), Matern52(0.8), RationalQuadratic(1.1, 1.5))
 each = pytest.mark.parametrize("base", BASES, ids=repr)

@@ -8,9 +8,16 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian
 from nablasso.losses import Squared
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
-from nablasso.problems import Coefficients, SquaredProblem
+from nablasso.problems import Coefficients, SquaredProblem, on_pseudo_rows
 from nablasso.solvers import Admm, DualSolver
-from nablasso.spaces import FeatureSpace, draw_fourier, draw_nystrom, row_moments
+from nablasso.spaces import (
+    FeatureSpace,
+    PseudoRows,
+    draw_fourier,
+    draw_nystrom,
+    row_moments,
+    slope_map,
+)
 
 MAPS = {"sparse": (Anova(2), 60), "dense": (Gaussian(2.0), 40)}
 each = pytest.mark.parametrize("name", MAPS)
@@ -32,7 +39,8 @@ class Rows:
         self.omega = np.tile(self.features.frequencies, (2, 1))
         self.fit_intercept = fit_intercept
         self.moments = row_moments(self.features, self.X, self.y, self.weights)
-        self.space = FeatureSpace(self.features, self.moments, fit_intercept=fit_intercept)
+        self.pseudo = PseudoRows(self.moments, fit_intercept=fit_intercept)
+        self.space = FeatureSpace(self.pseudo, slope_map(self.features, self.moments.S))
 
     def norms(self, w):
         slopes = [(self.psi * self.omega[:, a]) @ w for a in range(self.X.shape[1])]
@@ -44,18 +52,12 @@ class Rows:
 
     def problem(self, alpha, ridge, penalty=None):
         d = self.X.shape[1]
-        space = self.space
         return SquaredProblem(
             loss=Squared(),
             penalty=penalty or GroupLasso(Partition(np.arange(d)), np.ones(d)),
-            space=space,
-            y=space.y,
-            weights=np.ones(space.n_samples),
             alpha=alpha,
             ridge=ridge,
-            fit_intercept=False,
-            penalty_weights=np.ones(len(space.points)),
-            P=space.ridge_inverse(ridge),
+            **on_pseudo_rows(self.space, ridge),
         )
 
     def optimum(self, alpha, ridge, l1_ratio=1.0):
@@ -96,10 +98,10 @@ def test_the_objective_on_pseudo_rows_is_that_on_the_rows(name, fit_intercept):
         u, v = rng.normal(size=space.n_samples), rng.normal(size=space.points.shape)
         w = space.coefficients(u, v)
         u[-1] = 0.0  # the last pseudo-row has no features: its u is no function
-        expected = rows.objective(w, space.intercept(w), 0.3, 0.01)
+        expected = rows.objective(w, space.rows.intercept(w), 0.3, 0.01)
         found = problem.primal(Coefficients(u, v, 0.0))
         assert found == pytest.approx(expected, rel=1e-10)
-    at_zero = rows.objective(np.zeros(len(w)), space.intercept(0 * w), 0.3, 0.01)
+    at_zero = rows.objective(np.zeros(len(w)), space.rows.intercept(0 * w), 0.3, 0.01)
     assert problem.reference == pytest.approx(at_zero, rel=1e-10)
 
 
@@ -111,6 +113,7 @@ def test_products_are_adjoint_and_dense(name):
     D, L = space.dense()
     values, gradients = space.products(u, v)
     np.testing.assert_allclose(values, space.gram @ u + D.T @ v.ravel(), atol=1e-10)
+    np.testing.assert_allclose(space.kernel_product(u), space.gram @ u, atol=1e-12)
     np.testing.assert_allclose(gradients.ravel(), D @ u + L @ v.ravel(), atol=1e-10)
     pushed, carry = space.push(v)
     np.testing.assert_allclose(pushed, D.T @ v.ravel(), atol=1e-10)
@@ -136,7 +139,7 @@ def test_the_minimum_is_that_of_cvxpy_and_the_gap_bounds_the_error(name, fit_int
     assert solution.primal == pytest.approx(optimum, abs=1e-6)
     assert all(gap >= excess - 1e-7 for excess, gap in gaps)
     w = rows.space.coefficients(solution.coef.u, solution.coef.v)
-    b = rows.space.intercept(w)
+    b = rows.space.rows.intercept(w)
     assert rows.objective(w, b, 0.15, 0.003) == pytest.approx(solution.primal, rel=1e-9)
     lower, upper = problem.derivative_bounds(solution.point)
     assert np.all(lower <= rows.norms(w) + 1e-7)
@@ -167,7 +170,7 @@ def test_nothing_is_selected_from_alpha_max_on():
 def test_other_penalty_points_have_their_own_slopes():
     rows = Rows("sparse")
     psi = rows.features.features_and_slopes(rows.X + 0.3)[1]
-    space = FeatureSpace(rows.features, rows.moments, S=psi.T @ psi / len(psi))
+    space = FeatureSpace(rows.pseudo, slope_map(rows.features, psi.T @ psi / len(psi)))
     u, v = np.zeros(space.n_samples), np.random.default_rng(0).normal(size=space.points.shape)
     w = space.coefficients(u, v)
     expected = np.mean(rows.features.evaluate_gradients(rows.X + 0.3, w) ** 2, axis=0)
@@ -179,7 +182,7 @@ def test_moments_without_slopes_are_refused():
     nystrom = draw_nystrom(Gaussian(), np.ones(4), rows.X, rows.weights, 20)
     moments = row_moments(nystrom, rows.X, rows.y, rows.weights)
     with pytest.raises(InvalidParameterError, match="needs the moments of slopes"):
-        FeatureSpace(rows.features, moments)
+        slope_map(rows.features, moments.S)
 
 
 def test_single_precision_moments_keep_what_they_know():
@@ -187,6 +190,6 @@ def test_single_precision_moments_keep_what_they_know():
     rough = row_moments(
         rows.features, rows.X.astype(np.float32).astype(float) * (1 + 1e-7), rows.y, rows.weights
     )
-    space = FeatureSpace(rows.features, rough)
-    np.testing.assert_allclose(space.Q.T @ space.Q, rough.C, atol=1e-6)
-    assert np.isfinite(space.y).all()
+    pseudo = PseudoRows(rough)
+    np.testing.assert_allclose(pseudo.Q.T @ pseudo.Q, rough.C, atol=1e-6)
+    assert np.isfinite(pseudo.y).all()
