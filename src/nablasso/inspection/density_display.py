@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.psd_density import DensityEstimator
+from nablasso.estimators.density import DensityEstimator
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import BLUE, SEQUENTIAL, open_axes, shorten, tidy
 from nablasso.types import Array
@@ -92,7 +92,7 @@ class DensityDisplay:
         grids = [_grid(column, size) for column in points.T]
         mesh = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
         if len(chosen) == d:
-            values = estimator._density(mesh)
+            values = estimator.density_.values(mesh)
         else:
             values = estimator.marginal(chosen).values(mesh)
         names = feature_names(estimator)

@@ -31,7 +31,7 @@ import numpy as np
 
 from nablasso.data.table import canonical_order, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.quantile import weighted_quantiles
+from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.response import Response, response_of
 from nablasso.reading import discrete_columns
