@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.nvsd import PUBLISHED, ROWS
+from experiments.printed import PUBLISHED, ROWS
+from experiments.rows import Rows
 from experiments.running import DEFAULT
 from experiments.tables import needed
-
-Rows = list[dict[str, str]]
 
 HIGHEST = 1.5  # error over the deviation of y up to which real tables are drawn
 

@@ -11,17 +11,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.nvsd import BASELINES, NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
-from experiments.running import DEFAULT
-from experiments.tables import (
+from experiments.printed import (
+    BASELINES,
     GENES,
     LASSO_TABLE_1,
+    NARROW,
+    OURS,
+    PUBLISHED,
+    ROWS,
     SGL_TABLE_1,
-    Rows,
-    column,
-    distinct,
-    where,
+    TABLE_3,
+    TABLE_4,
+    Table,
 )
+from experiments.rows import Rows, column, distinct, fewest, means, medians, repeats, where
+from experiments.running import DEFAULT
 
 REPRODUCED, DIFFERENT = "reproduced", "reproduced with a difference"
 NOT, OPEN, OWN = "not reproduced", "open", "not in the paper"
@@ -38,37 +42,6 @@ class Verdict(NamedTuple):
 
 
 Judge = Callable[[Rows], Verdict]
-
-
-def means(rows: Rows, by: str, value: str) -> dict[str, float]:
-    """Mean of a column for each value of another."""
-    return {
-        name: float(np.mean(column(where(rows, **{by: name}), value)))
-        for name in distinct(rows, by)
-        if column(where(rows, **{by: name}), value)
-    }
-
-
-def medians(rows: Rows, by: str, value: str) -> dict[str, float]:
-    """Median of a column for each value of another."""
-    return {
-        name: float(np.median(column(where(rows, **{by: name}), value)))
-        for name in distinct(rows, by)
-    }
-
-
-def repeats(rows: Rows) -> int:
-    """Draws or splits behind rows; one where they have none."""
-    over = next((name for name in ("draw", "split") if rows and name in rows[0]), None)
-    return len({row[over] for row in rows}) if over else min(1, len(rows))
-
-
-def fewest(rows: Rows, *by: str) -> int:
-    """The smallest number of draws or splits of any combination of some columns."""
-    groups: dict[tuple[str, ...], Rows] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in by), []).append(row)
-    return min((repeats(part) for part in groups.values()), default=0)
 
 
 def too_few(rows: Rows, what: str = "what it rests on") -> Verdict:

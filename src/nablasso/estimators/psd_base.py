@@ -31,10 +31,9 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.nonnegative import SOLVERS, Fit, PSDFitter, Task
 from nablasso.solvers import Status
-from nablasso.spaces.kernel_ridge import length_scale
 from nablasso.types import Array
 
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
