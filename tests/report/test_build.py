@@ -133,7 +133,7 @@ def test_leave_one_out_of_classes_is_leaving_one_out():
     """Against fits that really leave the row out."""
     from nablasso.losses import Logistic
     from nablasso.regression.machine import refit
-    from nablasso.report.held_out import held_out
+    from nablasso.report.build import held_out
 
     few = X[:24]
     labels = np.where(few[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, 0)
