@@ -106,7 +106,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         if len(used) < len(X):
             source = Arrays(X[used], y[used], weights[used])
         if len(used) > PREPARED_ROWS:
-            rows = searched_rows(source)
+            rows = searched_rows(source, PREPARED_ROWS)
             rows = rows._replace(place=used[rows.place])
             groups = None if groups is None else np.asarray(groups)[rows.place]
         self._fit_automatically(rows, source, groups)
@@ -118,7 +118,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
         self._check_parameters()
-        rows = searched_rows(source)
+        rows = searched_rows(source, PREPARED_ROWS)
         self.n_features_in_ = source.n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
@@ -269,10 +269,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=4)
+            warnings.warn(caution, UserWarning, stacklevel=5)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
