@@ -1,0 +1,878 @@
+r"""Regression with functions that stay in their range: means, noise levels, quantiles, cones.
+
+Each class states its task (:mod:`nablasso.nonnegative.task`), what it predicts, and how held-out
+rows score it; each exists with given parameters and, as ``...CV``, with tuned ones. Which columns
+the functions see, and in which scales, is ``metric``.
+
+**Quantiles.** With levels ``tau_1 < ... < tau_p`` and c the one nearest to one half,
+
+.. math:: z_c = f, \quad z_{k+1} = z_k + g_k \;(k \ge c), \quad z_{k-1} = z_k - g_{k-1} \;(k \le c)
+
+with ``f`` free and ``g >= 0``. The middle is the smoothest of the quantiles, and where it is free
+the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect than location, so
+``f`` has a lighter weight than ``g``, a hundredth of it unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import mean_pinball_loss
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nablasso.data.table import MIN_ROWS, Table, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.nonnegative import (
+    FOLD_TOL,
+    GivenPenalty,
+    NonnegativeEstimator,
+    Penalty,
+    TunedPenalty,
+    check_count,
+    width_of,
+)
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.reading import CLEAR_GAIN
+from nablasso.estimators.taught import rows_of
+from nablasso.estimators.validation import (
+    check_finite_columns,
+    check_new_data,
+    check_training_data,
+    feature_names,
+    group_labels,
+)
+from nablasso.kernels.base import positive
+from nablasso.nonnegative import (
+    FittedTask,
+    GaussianLoss,
+    PinballLoss,
+    PoissonLoss,
+    RowLoss,
+    SquaredLoss,
+    Task,
+)
+from nablasso.nonnegative.scales import Ranks, evidence_scales
+from nablasso.nonnegative.task import cone_matrix, decompose
+from nablasso.regression.paired import paired
+from nablasso.search.decide import search
+from nablasso.search.families import FAMILIES
+from nablasso.types import Array
+
+SEARCH_ROWS = 500  # rows that say which columns matter
+GAUSSIAN = FAMILIES[6]
+SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
+LOSSES = ("squared", "poisson")
+SHOWN = 10  # rows that a message names
+LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
+QUANTILE_TOL = 1e-4  # default duality gap, in deviations of y
+
+
+@estimator
+class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
+    """What the regressors share.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        Columns that the functions depend on: all that vary, or those that
+        ``metric="adaptive"`` found.
+    scales_ : array, shape (n_features,)
+        Multiplier of each standardised column inside the kernel, zero outside the support; with
+        ``metric="evidence"`` the root of the sum of squares of those of a column and its rank.
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = parameter(
+        True,
+        "bool",
+        """
+        Let every function have a constant part, penalised like the rest: the kernel is ``k + 1``.
+        """,
+    )
+    metric: str | None = parameter(
+        None,
+        'None, "adaptive" or "evidence"',
+        """
+        ``"adaptive"`` first finds out which columns matter and how much
+        (:mod:`nablasso.search.decide`), and the kernel sees them in that metric. ``"evidence"``
+        drops no column: it gives each, and its rank, the scale of largest evidence of a Gaussian
+        process.
+        """,
+    )
+    feature_groups: Any = parameter(
+        None,
+        "lists of columns, mapping or labels",
+        "With a metric: columns that are selected, or scaled, together.",
+    )
+    always_keep: Any = parameter(
+        None, "columns", 'With ``metric="adaptive"``: columns that stay in.'
+    )
+
+    @abstractmethod
+    def _score(self, F: Array, y: Array, weights: Array) -> float:
+        """Score of targets given values of the functions."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.metric not in (None, "adaptive", "evidence"):
+            raise InvalidParameterError(
+                f'metric must be None, "adaptive" or "evidence"; got {self.metric!r}.'
+            )
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X, y = check_training_data(self, X, y)
+        return X, y, check_weights(sample_weight, len(X))
+
+    def _regression(
+        self,
+        table: Table,
+        penalty: Penalty,
+        nonnegative: tuple[bool, ...],
+        *,
+        loss: RowLoss,
+        null: Array,
+        **outputs: Any,
+    ) -> Task:
+        """The task of a loss; outputs are the functions, unless said otherwise."""
+        m = len(nonnegative)
+        return Task(
+            X=self._inputs(table),
+            weights=table.weights,
+            loss=loss,
+            nonnegative=nonnegative,
+            scales=self._scales_of(table, penalty.width, m),
+            null=null,
+            constant=float(self.fit_intercept),
+            rank=self.rank,
+            random_state=self._seed(),
+            **self._penalties(nonnegative, penalty),
+            **{"mixing": np.eye(m), "offset": np.zeros(m), **outputs},
+        )
+
+    def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
+        self._scaler, self._columns = table.scaler, table.columns
+        self._ranks = Ranks(table.X, table.weights)
+        self._centre, self._unit = task.centre, task.unit
+        self._offset, self._mixing = task.offset, task.mixing
+        self.functions_ = fitted.functions
+
+    def _fit_at(self, table: Table, penalty: Penalty) -> Self:
+        super()._fit_at(table, penalty)
+        self.scales_ = np.zeros(int(self.n_features_in_))
+        if table.columns.size:
+            scales = self._scales_of(table, penalty.width, len(self.functions_)).max(axis=0)
+            squares = np.sum(scales.reshape(-1, table.columns.size) ** 2, axis=0)
+            self.scales_[table.columns] = np.sqrt(squares)
+        return self
+
+    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
+        return self._score(self._values(self._inside(X)), y, weights)
+
+    def _values(self, inside: Array) -> Array:
+        """Values of the functions at rows in the units of the task, shape (k, m)."""
+        return np.column_stack([function.values(inside) for function in self.functions_])
+
+    def _block_values(self, X: Any) -> Array:
+        """Values of the functions at new rows, shape (k, m)."""
+        check_is_fitted(self)
+        return self._values(self._inside(check_new_data(self, X)))
+
+    def _block_gradients(self, X: Any) -> Array:
+        """Gradients of the functions in the units of ``X``, shape (k, d, m)."""
+        check_is_fitted(self)
+        X = check_new_data(self, X)
+        out, r = np.zeros((*X.shape, len(self.functions_))), self._columns.size
+        if r:
+            inside = self._inside(X)
+            for b, function in enumerate(self.functions_):
+                slopes = function.gradients(inside)
+                if slopes.shape[1] > r:  # by way of the ranks too
+                    slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
+                out[:, self._columns, b] = slopes / self._scaler.scale[self._columns]
+        return out
+
+    def _inside(self, X: Array) -> Array:
+        """Rows in the units of the task, with evidence their ranks too."""
+        inside = self._scaler.transform(X)[:, self._columns]
+        if not self._columns.size:
+            return np.zeros((len(X), 1))
+        return np.hstack([inside, self._ranks(inside)]) if self.metric == "evidence" else inside
+
+    def _inputs(self, table: Table) -> Array:
+        """What the kernels see of a table, a column of zeros where none varies."""
+        if not table.X.shape[1]:
+            return np.zeros((len(table.X), 1))
+        if self.metric != "evidence":
+            return table.X
+        return np.hstack([table.X, Ranks(table.X, table.weights)(table.X)])
+
+    def _look_at(self, table: Table) -> None:
+        """Relative scale of every column of the input for each function, zero when dropped."""
+        super()._look_at(table)
+        d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
+        if self.metric == "evidence":
+            learned = self._by_evidence(table)
+        elif self.metric == "adaptive" and table.X.shape[1]:
+            scales, gain = self._learned(table)
+            learned = scales / table.deviations
+            found = "clear" if gain >= CLEAR_GAIN else "too few rows"
+            self.selection_status_ = found if scales.any() else "none found"
+        shape = (len(learned), 2 if self.metric == "evidence" else 1)  # columns and their ranks
+        self._relative = np.zeros((*shape, d))
+        self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
+        self._keep_support(self._relative.any(axis=1))
+
+    def _keep_support(self, used: Any) -> None:
+        """Columns that each function uses, shape (m, d)."""
+        self.support_ = np.asarray(used.any(axis=0))
+
+    def _by_evidence(self, table: Table) -> Array:
+        """Scales of the columns and of their ranks, one row for all functions."""
+        if not table.X.shape[1]:
+            return np.ones((1, 0))
+        labels = group_labels(self, self.feature_groups)[table.columns]
+        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
+        units = np.concatenate([table.deviations, np.ones(len(labels))])
+        X, targets = self._inputs(table), self._targets_of(table)
+        return np.asarray(evidence_scales(X / units, targets, table.weights, doubled) / units)[None]
+
+    def _targets_of(self, table: Table) -> Array:
+        """Targets (n, q) that say how fast functions change along the columns."""
+        return table.y[:, None]
+
+    def _learned(self, table: Table) -> tuple[Array, float]:
+        """Scales of the table's columns, one row per function or one for all, and their gain."""
+        found = [learn(self, table, y) for y in self._targets_of(table).T]
+        return np.max([one.scales for one in found], axis=0)[None], max(one.gain for one in found)
+
+    def _words(self) -> list[str]:
+        """Which columns matter, where that was asked for."""
+        if self.metric != "adaptive":
+            return []
+        return [f"It depends on {named(self, self.support_)}."]
+
+    def _scales_of(self, table: Table, width: float, n_blocks: int) -> Array:
+        """Multipliers of the table's columns for each function, shape (m, d)."""
+        if not table.X.shape[1]:
+            return np.ones((n_blocks, 1))
+        relative = self._relative[:, :, table.columns].reshape(len(self._relative), -1)
+        X = self._inputs(table)
+        made = [
+            scales / (width * width_of(X * scales, table.weights, self.length_scale))
+            for scales in relative
+        ]
+        return np.array([made[min(b, len(made) - 1)] for b in range(n_blocks)])
+
+
+class Learned(NamedTuple):
+    """Relative scale of each column of the table, zero when dropped, and held-out residuals.
+
+    ``gain`` is what they save over the mean, in standard errors.
+    """
+
+    scales: Array
+    residuals: Array
+    gain: float = 0.0
+
+
+def learn(selector: Any, table: Table, targets: Array) -> Learned:
+    """Columns that the mean of ``targets`` depends on, and how much, decided out of sample.
+
+    By the search of the one call.
+    """
+    n = min(len(table.X), SEARCH_ROWS)
+    rows = rows_of(selector, table, targets[:, None], n, time=None)
+    if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
+        kept = np.isin(rows.labels, rows.kept).astype(float)
+        return Learned(kept, rows.targets[:, 0] - rows.unit[0])
+    found = search(rows, rows.rules.walked_rows)
+    residuals = found.few.residuals(found.model, rows)[:, 0]
+    scales = np.zeros(len(rows.labels))
+    if len(found.model.groups):
+        gaussian = rows.tune(GAUSSIAN, found.model.groups)
+        learned = np.zeros(rows.n_groups)
+        learned[gaussian.groups] = np.sqrt(gaussian.variances)
+        floor = 0.05 * float(learned.max()) or 1.0  # what was chosen stays
+        learned[gaussian.groups] = np.maximum(learned[gaussian.groups], floor)
+        scales = learned[rows.labels] / float(learned.max())
+    centred = rows.standardised(found.few)[:, 0]
+    saved = paired(centred**2 - residuals**2, rows.weights)
+    gain = saved.mean / saved.error if saved.error > 0 else 0.0
+    return Learned(scales, residuals * float(found.few.unit[1][0]), gain)
+
+
+def learn_location_and_spread(selector: Any, table: Table) -> tuple[Learned, Learned]:
+    """Columns that the mean of the target depends on, and those of its noise.
+
+    The latter by logs of squared residuals, whose mean is the log of the noise's variance, up to a
+    number.
+    """
+    mean = learn(selector, table, table.y)
+    squares, targets = mean.residuals**2, np.zeros(len(table.y))
+    size = float(squares.mean()) or 1.0
+    targets[: len(squares)] = np.log(np.maximum(squares / size, SMALLEST))
+    return mean, learn(selector, table, targets)
+
+
+def named(fitted: BaseEstimator, mask: Any) -> str:
+    """Names of columns in a sentence."""
+    names = [name for name, kept in zip(feature_names(fitted), mask, strict=True) if kept]
+    return ", ".join(names) or "no column"
+
+
+@estimator
+class GivenLinearPenalty(GivenPenalty):
+    """Fit at one width, one weight and one weight of functions of any sign."""
+
+    _: KW_ONLY
+    linear_weight: float | None = parameter(
+        None,
+        "float",
+        """
+        Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth of
+        it for means and middle quantiles: the larger function needs the lighter weight.
+        """,
+    )
+
+
+# -------------------------------------------------------------------------------------- means
+
+
+@estimator
+class NonnegativeMean(NonnegativeRegressor):
+    """Shared by the regressor with given and with tuned parameters."""
+
+    _: KW_ONLY
+    loss: str = parameter(
+        "squared",
+        '{"squared", "poisson"}',
+        "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
+    )
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target, never negative.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples,)
+        """
+        return self._block_values(X)[:, 0] * self._unit
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
+        return self._block_gradients(X)[:, :, 0] * self._unit
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.loss not in LOSSES:
+            raise InvalidParameterError(
+                f"loss must be one of {', '.join(LOSSES)}; got {self.loss!r}."
+            )
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X, y, weights = super()._validate(X, y, sample_weight)
+        bad = np.flatnonzero(y < 0)
+        if bad.size:
+            shown = ", ".join(map(str, bad[:SHOWN])) + (" ..." if bad.size > SHOWN else "")
+            raise InvalidDataError(
+                f"Targets of a non-negative function must be at least 0; {bad.size} of {len(y)} "
+                f"rows are negative, rows {shown} (smallest value {y.min():g}). Shift y, drop "
+                "these rows, or use a regressor of any sign."
+            )
+        return X, y, weights
+
+    def _task(self, table: Table, penalty: Penalty) -> Task:
+        unit = float(table.weights @ table.y) or 1.0
+        y = table.y / unit
+        null = np.array([max(float(table.weights @ y), 1e-3)])
+        return self._regression(
+            table, penalty, (True,), loss=self._row_loss(y), null=null, unit=unit
+        )
+
+    def _row_loss(self, y: Array) -> RowLoss:
+        return PoissonLoss(y) if self.loss == "poisson" else SquaredLoss(y[:, None])
+
+    def _score(self, F: Array, y: Array, weights: Array) -> float:
+        return -float(np.average(self._row_loss(y).value(self._unit * F), weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+@estimator
+class PSDRegressor(GivenPenalty, NonnegativeMean):
+    """Regression whose prediction ``v(x)' B v(x)``, ``B`` positive semidefinite, is never negative.
+
+    Minimises the mean loss of ``y``, in units of its mean, plus ``weight * (l1_ratio * Tr A +
+    (1 - l1_ratio) / 2 * ||A||_F^2)``. The problem is convex and ``dual_gap_`` bounds what is left.
+
+    Attributes
+    ----------
+    functions_ : list of one function
+        The function of standardised inputs, in units of the mean of ``y``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import PSDRegressor
+    >>> X = np.linspace(-3, 3, 100)[:, None]
+    >>> y = np.exp(-(X[:, 0] ** 2) / 2)
+    >>> model = PSDRegressor(weight=1e-3).fit(X, y)
+    >>> bool((model.predict(np.linspace(-9, 9, 500)[:, None]) >= 0).all())
+    True
+    """
+
+
+@estimator
+class PSDRegressorCV(TunedPenalty, NonnegativeMean):
+    """:class:`PSDRegressor` with width and weight of smallest held-out loss."""
+
+    has_linear = False
+
+
+# ----------------------------------------------------------------------- means and noise levels
+
+
+@estimator
+class MeanAndNoise(NonnegativeRegressor):
+    """Shared by the regressor with given and with tuned parameters.
+
+    Attributes
+    ----------
+    support_mean_, support_noise_ : arrays of bool, shape (n_features,)
+        Columns that the mean and that the noise level depend on.
+    """
+
+    _: KW_ONLY
+    precision_floor: float = parameter(
+        0.01,
+        "float",
+        """
+        Smallest precision in units of ``1 / var(y)``: the noise level is at most ten deviations of
+        ``y``.
+        """,
+    )
+
+    linear_share = LIGHTER
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean of the target and, if asked for, its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        return_std : bool, default=False
+
+        Returns
+        -------
+        array, shape (n_samples,), or a pair of such
+        """
+        mean, deviation = self._moments(self._block_values(X))
+        return (mean, deviation) if return_std else mean
+
+    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draws of the target at the rows of ``X``, shape (n_rows, n_samples)."""
+        mean, deviation = self.predict(X, return_std=True)
+        check_count(n_samples, "n_samples")
+        noise = check_random_state(random_state).standard_normal((len(mean), int(n_samples)))
+        return np.asarray(mean[:, None] + deviation[:, None] * noise)
+
+    def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean log density of targets ``y`` given the rows of ``X``."""
+        F = self._block_values(X)
+        y = column_or_1d(np.asarray(y, dtype=float))
+        check_consistent_length(F, y)
+        return self._score(F, y, check_weights(sample_weight, len(y)))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        positive(self.precision_floor, "precision_floor")
+
+    def _task(self, table: Table, penalty: Penalty) -> Task:
+        mean = float(table.weights @ table.y)
+        unit = float(np.sqrt(table.weights @ (table.y - mean) ** 2))
+        if unit <= 1e-12 * abs(mean):
+            warnings.warn(
+                "y is constant, so only the penalty keeps the noise level above zero.",
+                UserWarning,
+                stacklevel=2,
+            )
+            mean, unit = float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
+        floor = float(self.precision_floor)
+        return self._regression(
+            table,
+            penalty,
+            (True, False),
+            loss=GaussianLoss((table.y - mean) / unit),
+            null=np.array([1.0 + floor, 0.0]),
+            offset=np.array([floor, 0.0]),
+            centre=mean,
+            unit=unit,
+        )
+
+    def _learned(self, table: Table) -> tuple[Array, float]:
+        """Scales for the precision, for precision times mean, and for the mean alone.
+
+        The precision has the columns of the noise, precision times mean those of either.
+        """
+        mean, noise = learn_location_and_spread(self, table)
+        either = np.maximum(mean.scales, noise.scales)
+        return np.array([noise.scales, either, mean.scales]), max(mean.gain, noise.gain)
+
+    def _words(self) -> list[str]:
+        if self.metric != "adaptive":
+            return []
+        return [
+            f"The mean depends on {named(self, self.support_mean_)}, "
+            f"the noise level on {named(self, self.support_noise_)}."
+        ]
+
+    def _keep_support(self, used: Any) -> None:
+        super()._keep_support(used)
+        self.support_noise_, self.support_mean_ = used[0], used[-1]
+
+    def _moments(self, F: Array) -> tuple[Array, Array]:
+        """Mean and deviation of the target from values of the two functions."""
+        precision = np.maximum(F[:, 0], 0.0) + self._offset[0]
+        mean = self._centre + self._unit * F[:, 1] / precision
+        return mean, self._unit / np.sqrt(precision)
+
+    def _score(self, F: Array, y: Array, weights: Array) -> float:
+        mean, deviation = self._moments(F)
+        logs = -0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
+        return float(np.average(logs, weights=weights))
+
+
+@estimator
+class HeteroscedasticRegressor(GivenLinearPenalty, MeanAndNoise):
+    r"""Gaussian regression with a noise level that depends on the inputs.
+
+    The precision ``h = 1 / sigma^2`` is ``precision_floor`` plus a PSD model, ``theta = mean * h``
+    a linear kernel model. In these parameters the negative log-likelihood of the standardised
+    target is jointly convex; ``dual_gap_`` bounds what is left.
+
+    Attributes
+    ----------
+    functions_ : list of two functions
+        Precision (less its floor) and precision times mean, of standardised inputs and targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import HeteroscedasticRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 1))
+    >>> y = np.sin(6 * X[:, 0]) + (0.1 + X[:, 0]) * rng.normal(size=200)
+    >>> model = HeteroscedasticRegressor(weight=1e-2).fit(X, y)
+    >>> mean, std = model.predict([[0.1], [0.9]], return_std=True)
+    >>> bool(std[1] > 1.5 * std[0])
+    True
+    """
+
+
+@estimator
+class HeteroscedasticRegressorCV(TunedPenalty, MeanAndNoise):
+    """:class:`HeteroscedasticRegressor` with parameters of largest held-out log-likelihood."""
+
+    fold_tol = FOLD_TOL
+
+
+# ---------------------------------------------------------------------------------- quantiles
+
+
+@estimator
+class Quantiles(NonnegativeRegressor):
+    """Shared by the regressor with given and with tuned parameters.
+
+    Attributes
+    ----------
+    levels_ : array, shape (n_levels,)
+        The levels in increasing order: the columns of predictions.
+    """
+
+    levels: Any = parameter(
+        (0.1, 0.5, 0.9),
+        "float or sequence of floats",
+        "Between 0 and 1. A number gives predictions of shape (n_samples,).",
+    )
+
+    linear_share = LIGHTER
+
+    def predict(self, X: Any) -> Array:
+        """Quantiles of the target, increasing with the level.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples, n_levels), or (n_samples,) for a scalar level
+        """
+        Z = self._quantiles(self._block_values(X))
+        return Z[:, 0] if np.ndim(self.levels) == 0 else Z
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Negative mean pinball loss over the levels."""
+        Z = np.reshape(self.predict(X), (len(X), -1))
+        losses = [
+            mean_pinball_loss(y, z, sample_weight=sample_weight, alpha=float(level))
+            for z, level in zip(Z.T, self.levels_, strict=True)
+        ]
+        return -float(np.mean(losses))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # a pinball loss, not R2
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self.levels_ = check_levels(self.levels)
+
+    def _task(self, table: Table, penalty: Penalty) -> Task:
+        p, middle = len(self.levels_), middle_of(self.levels_)
+        centre = float(weighted_quantiles(table.y, table.weights, np.array([0.5]))[0])
+        y = (table.y - centre) / table.y_scale
+        marginal = weighted_quantiles(y, table.weights, self.levels_)
+        return self._regression(
+            table,
+            penalty,
+            (False,) + (True,) * (p - 1),
+            loss=PinballLoss(y, self.levels_),
+            null=marginal,
+            mixing=from_the_middle(np.eye(p), middle),
+            offset=np.full(p, marginal[middle]),
+            centre=centre,
+            unit=table.y_scale,
+        )
+
+    def _learned(self, table: Table) -> tuple[Array, float]:
+        """Columns that the middle or the spread of the target depends on."""
+        middle, spread = learn_location_and_spread(self, table)
+        return np.maximum(middle.scales, spread.scales)[None], max(middle.gain, spread.gain)
+
+    def _quantiles(self, F: Array) -> Array:
+        """Quantiles of the target from values of the functions; sums, so the order is exact."""
+        Z = from_the_middle(F.T, middle_of(self.levels_)).T
+        return np.asarray(self._centre + self._unit * (self._offset + Z))
+
+    def _score(self, F: Array, y: Array, weights: Array) -> float:
+        losses = PinballLoss(y, self.levels_).value(self._quantiles(F))
+        return -float(np.average(losses, weights=weights))
+
+
+@estimator
+class MultiQuantileRegressor(GivenLinearPenalty, Quantiles):
+    """Quantiles at any list of levels, ordered everywhere by construction.
+
+    The quantile nearest to the median is a linear kernel model, each step from it up or down a PSD
+    model, which is not negative anywhere. Minimises the mean pinball loss over rows and levels, of
+    the target in units of its deviation, plus the penalties; ``dual_gap_`` bounds what is left.
+
+    Attributes
+    ----------
+    functions_ : list of functions
+        Middle quantile and the steps between neighbours, of standardised inputs and targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import MultiQuantileRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(100, 1))
+    >>> y = X[:, 0] * rng.normal(size=100)
+    >>> Z = MultiQuantileRegressor((0.25, 0.75)).fit(X, y).predict(np.linspace(-1, 2, 50)[:, None])
+    >>> bool((Z[:, 1] >= Z[:, 0]).all())
+    True
+    """
+
+    _: KW_ONLY
+    tol: float = QUANTILE_TOL
+
+
+@estimator
+class MultiQuantileRegressorCV(TunedPenalty, Quantiles):
+    """:class:`MultiQuantileRegressor` with parameters of smallest held-out pinball loss."""
+
+    _: KW_ONLY
+    tol: float = QUANTILE_TOL
+    metric: str | None = "evidence"
+
+    default_widths = (0.5, 1.0, 2.0)
+    default_weights = (1e-2, 3e-3, 1e-3, 1e-4)
+
+
+def check_levels(levels: Any) -> Array:
+    """Distinct levels between 0 and 1 in increasing order."""
+    try:
+        array = np.atleast_1d(np.asarray(levels, dtype=float))
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    inside = (array > 0) & (array < 1)
+    if array.ndim != 1 or not array.size or not inside.all():
+        raise InvalidParameterError(
+            f"levels must be between 0 and 1, both excluded; got {levels!r}."
+        )
+    ordered = np.unique(array)
+    if not np.array_equal(ordered, array):
+        warnings.warn(
+            f"levels were sorted and repeated ones taken once; predictions have columns "
+            f"{ordered.tolist()}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return ordered
+
+
+def middle_of(levels: Array) -> int:
+    """Number of the level nearest to one half, the first of two."""
+    return int(np.argmin(np.round(np.abs(levels - 0.5), 12)))
+
+
+def from_the_middle(F: Array, middle: int) -> Array:
+    """Outputs in the order of their levels from the middle one, first, and the steps (p, k).
+
+    Sums go outwards, so the order is exact in floating point too.
+    """
+    Z = np.empty_like(F)
+    Z[middle] = F[0]
+    for k in range(middle, len(F) - 1):
+        Z[k + 1] = Z[k] + F[k + 1]
+    for k in range(middle, 0, -1):
+        Z[k - 1] = Z[k] - F[k]
+    return Z
+
+
+def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:
+    """Smallest values with at least the level's share of the weight up to them."""
+    order = np.argsort(y, kind="stable")
+    share = np.cumsum(weights[order])
+    index = np.searchsorted(share, levels * share[-1] * (1 - 1e-12))
+    return np.asarray(y[order][np.minimum(index, len(y) - 1)])
+
+
+# -------------------------------------------------------------------------------------- cones
+
+
+@estimator
+class ConeValued(NonnegativeRegressor):
+    """Shared by the regressor with given and with tuned parameters."""
+
+    cone: Any = parameter(
+        "nonnegative",
+        '{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
+        """
+        Every output at least 0; outputs increasing with their number; increasing steps; or the
+        matrix ``C``.
+        """,
+    )
+
+    def predict(self, X: Any) -> Array:
+        """Outputs inside the cone.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, shape (n_samples, n_outputs), or (n_samples,) if ``y`` was
+        """
+        Z = self._outputs(self._block_values(X))
+        return np.asarray(Z[:, 0] if self._flat else Z)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X, y = validate_data(
+            self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
+        )
+        check_finite_columns(self, X)
+        Y = np.asarray(y, dtype=np.float64)
+        if not np.isfinite(Y).all():
+            row = int(np.flatnonzero(~np.isfinite(Y.reshape(len(Y), -1)).all(axis=1))[0])
+            raise InvalidDataError(f"Input y contains NaN or infinity, the first at row {row}.")
+        if len(X) < MIN_ROWS:
+            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        self._flat = Y.ndim == 1
+        return X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X))
+
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        """A table whose ``y`` numbers the distinct rows of targets, kept aside."""
+        self._targets, numbers = np.unique(y, axis=0, return_inverse=True)
+        return super()._prepare(X, numbers.ravel().astype(float), weights)
+
+    def _targets_of(self, table: Table) -> Array:
+        return np.asarray(self._targets[table.y.astype(np.intp)], dtype=float)
+
+    def _task(self, table: Table, penalty: Penalty) -> Task:
+        Y = self._targets_of(table)
+        G, N = decompose(cone_matrix(self.cone, Y.shape[1]))
+        mean = table.weights @ Y
+        along = N @ (N.T @ mean)
+        unit = float(np.sqrt(np.mean(table.weights @ (Y - along) ** 2))) or 1.0
+        return self._regression(
+            table,
+            penalty,
+            (True,) * G.shape[1] + (False,) * N.shape[1],
+            loss=SquaredLoss(Y / unit),
+            null=mean / unit,
+            mixing=np.column_stack([G, N]),
+            offset=along / unit,
+            unit=unit,
+        )
+
+    def _outputs(self, F: Array) -> Array:
+        """Outputs from values of the functions, shape (k, p)."""
+        return np.asarray(self._unit * (self._offset + F @ self._mixing.T))
+
+    def _score(self, F: Array, y: Array, weights: Array) -> float:
+        errors = np.mean((y - self._outputs(F)) ** 2, axis=1)
+        return -float(np.average(errors, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = True  # targets may be outside the cone
+        return tags
+
+
+@estimator
+class ConeRegressor(GivenLinearPenalty, ConeValued):
+    """Least squares with outputs ``y`` that satisfy ``C' y >= 0`` at every input.
+
+    Outputs are ``G g + N u``: the columns of ``G`` are the extreme rays of the cone, ``g`` PSD
+    models, the columns of ``N`` span its lineality space, ``u`` linear kernel models. The problem
+    is convex and ``dual_gap_`` bounds what is left.
+
+    Attributes
+    ----------
+    functions_ : list of functions
+        Multipliers of the rays, then coordinates in the lineality space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import ConeRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> Y = np.column_stack([X[:, 0], X[:, 0] + 0.1, 1 - X[:, 0]]) + 0.3 * rng.normal(size=(60, 3))
+    >>> Z = ConeRegressor("monotone").fit(X, Y).predict(X)
+    >>> bool((np.diff(Z, axis=1) >= -1e-12).all())
+    True
+    """
+
+
+@estimator
+class ConeRegressorCV(TunedPenalty, ConeValued):
+    """:class:`ConeRegressor` with parameters of smallest held-out squared error."""
