@@ -26,7 +26,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.kernels import Gaussian
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import width_by_rule
 from nablasso.regression.evidence import FAILED, Covariance
 from nablasso.types import Array, Index
 
