@@ -32,8 +32,7 @@ from nablasso.estimators.cross_validation import choose, on_folds
 from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_length_scale
-from nablasso.kernels.base import positive
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import positive, width_by_rule
 from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
 from nablasso.solvers import Status
 from nablasso.types import Array

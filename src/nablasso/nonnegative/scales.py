@@ -29,7 +29,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.data.table import Table
 from nablasso.kernels import Gaussian
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import width_by_rule
 from nablasso.regression.evidence import FAILED, Covariance
 from nablasso.types import Array, Index
 
