@@ -260,3 +260,45 @@ def test_an_interrupt_ends_the_fit_and_not_one_step_of_it(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         HeteroscedasticRegressorCV(cv=2, widths=[1.0], weights=[1e-4]).fit(X, y)
     assert len(calls) == 2
+
+
+# ------------------------------------------------------------------------- metric="evidence"
+
+
+def test_gradients_go_by_way_of_the_ranks():
+    rng = np.random.default_rng(5)
+    X = rng.exponential(size=(40, 2))
+    model = PSDRegressor(metric="evidence", weight=1e-3).fit(X, X[:, 0])
+    Z, h = X[:8] + 1e-3, 1e-6
+    steps = [(model.predict(Z + h * e) - model.predict(Z - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(model.predict_gradient(Z), np.array(steps).T, rtol=1e-3, atol=1e-5)
+
+
+def by_evidence(X, y, **settings):
+    return MultiQuantileRegressor(metric="evidence", rank=30, **settings).fit(X, y)
+
+
+def test_columns_that_say_nothing_get_small_scales():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 4))
+    y = np.sin(2 * X[:, 1]) + 0.1 * rng.normal(size=80)
+    model = by_evidence(X, y)
+    assert model.support_.all()  # nothing is dropped
+    others = np.delete(model.scales_, 1)
+    assert others.max() < 0.5 * model.scales_[1]
+
+
+def test_units_do_not_matter():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
+    units = np.array([100.0, 0.01])
+    plain = by_evidence(X, y, standardize=False, tol=1e-8)
+    scaled = by_evidence(X * units, y, standardize=False, tol=1e-8)
+    np.testing.assert_allclose(plain.predict(X), scaled.predict(X * units), atol=1e-3)
+
+
+def test_a_constant_target_has_equal_scales():
+    X = np.random.default_rng(4).normal(size=(20, 2))
+    model = by_evidence(X, np.ones(20))
+    np.testing.assert_allclose(model.scales_[0], model.scales_[1])

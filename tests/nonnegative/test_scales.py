@@ -1,12 +1,10 @@
-"""Scales of the columns by evidence: the gradient, what they say, units and copies."""
+"""Scales of the columns by evidence: the value, its gradient, and ranks."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from nablasso import MultiQuantileRegressor, PSDRegressor
-from nablasso.estimators.psd_evidence import SIGNAL_SPREAD, SPREAD, Evidence
-from nablasso.estimators.psd_ranks import Ranks
+from nablasso.nonnegative.scales import SIGNAL_SPREAD, SPREAD, Ranks, ScaleEvidence
 
 
 def test_value_and_gradient():
@@ -15,7 +13,7 @@ def test_value_and_gradient():
     Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 1]]) + 0.1 * rng.normal(size=(25, 2))
     weights = rng.uniform(0.5, 1.5, size=25)
     weights /= weights.sum()
-    evidence = Evidence(X, Y, weights, labels)
+    evidence = ScaleEvidence(X, Y, weights, labels)
     x = evidence.start + 0.3 * rng.normal(size=4)
     value, gradient = evidence(x)
     scaled = X * np.exp(x[:2])[labels]
@@ -44,42 +42,3 @@ def test_ranks_are_even_and_their_slopes_are_derivatives():
     outside = np.array([[-9.0, 9.0]])
     assert not ranks.slopes(outside).any()
     assert np.isclose(ranks(outside)[0, 0], R[:, 0].min())
-
-
-def test_gradients_go_by_way_of_the_ranks():
-    rng = np.random.default_rng(5)
-    X = rng.exponential(size=(40, 2))
-    model = PSDRegressor(metric="evidence", weight=1e-3).fit(X, X[:, 0])
-    Z, h = X[:8] + 1e-3, 1e-6
-    steps = [(model.predict(Z + h * e) - model.predict(Z - h * e)) / (2 * h) for e in np.eye(2)]
-    np.testing.assert_allclose(model.predict_gradient(Z), np.array(steps).T, rtol=1e-3, atol=1e-5)
-
-
-def fitted(X, y, **settings):
-    return MultiQuantileRegressor(metric="evidence", rank=30, **settings).fit(X, y)
-
-
-def test_columns_that_say_nothing_get_small_scales():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(80, 4))
-    y = np.sin(2 * X[:, 1]) + 0.1 * rng.normal(size=80)
-    model = fitted(X, y)
-    assert model.support_.all()  # nothing is dropped
-    others = np.delete(model.scales_, 1)
-    assert others.max() < 0.5 * model.scales_[1]
-
-
-def test_units_do_not_matter():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(40, 2))
-    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
-    units = np.array([100.0, 0.01])
-    plain = fitted(X, y, standardize=False, tol=1e-8)
-    scaled = fitted(X * units, y, standardize=False, tol=1e-8)
-    np.testing.assert_allclose(plain.predict(X), scaled.predict(X * units), atol=1e-3)
-
-
-def test_a_constant_target_has_equal_scales():
-    X = np.random.default_rng(4).normal(size=(20, 2))
-    model = fitted(X, np.ones(20))
-    np.testing.assert_allclose(model.scales_[0], model.scales_[1])

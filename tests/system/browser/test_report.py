@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.browser.conftest import NARROW, WIDE
+from tests.system.browser.conftest import NARROW, WIDE
 
 CSS, ID = "css selector", "id"
 

@@ -3,7 +3,6 @@ r"""Density estimation with a function that is non-negative and integrates to on
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +12,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nablasso.data.table import MIN_ROWS, Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.docs import document
-from nablasso.estimators.psd_base import Given, NonnegativeEstimator, check_count
+from nablasso.estimators.nonnegative import (
+    FOLD_TOL,
+    GivenPenalty,
+    NonnegativeEstimator,
+    Penalty,
+    TunedPenalty,
+    check_count,
+    width_of,
+)
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_finite_columns,
     check_new_data,
     column_indices,
     feature_names,
 )
-from nablasso.nonnegative import Base, Fit, PSDModel, Task, density_loss, natural_height
+from nablasso.nonnegative import Base, FittedTask, PSDModel, Task, density_loss, natural_height
 from nablasso.nonnegative.task import as_functionals
 from nablasso.types import Array
 
@@ -30,13 +37,31 @@ WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower
 BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class DensityEstimator(DensityMixin, NonnegativeEstimator):
-    """Shared by the density with given and with tuned parameters."""
+    """Shared by the density with given and with tuned parameters.
+
+    Attributes
+    ----------
+    density_ : PSDModel
+        The density in the units of ``X``.
+    """
 
     _: KW_ONLY
-    base_measure: Any = None
-    constraints: Any = ()
+    base_measure: Any = parameter(
+        None,
+        'None, "gaussian" or (mean, variance)',
+        """
+        Model the density with respect to Lebesgue measure, or with respect to a Gaussian with
+        independent coordinates (by default centred at the data with twice their variances): the
+        function then only says where the data differ from it, and tails are the Gaussian's.
+        """,
+    )
+    constraints: Any = parameter(
+        (),
+        "sequence of Moment, BoxProbability or LinearConstraint",
+        "Equalities that the density meets, such as a known mean (:mod:`nablasso.nonnegative`).",
+    )
 
     def score_samples(self, X: Any) -> Array:
         """Log density with respect to Lebesgue measure.
@@ -172,11 +197,10 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             )
         return table
 
-    def _task(self, table: Table, width: float, weight: float, linear_weight: float) -> Task:
+    def _task(self, table: Table, penalty: Penalty) -> Task:
         n, d = table.X.shape
-        scales = np.full((1, d), 1 / self._width_of(table, width))
+        scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
         base = self._base_of(table)
-        l1, l2 = self._penalties((True,), weight, linear_weight)
         return Task(
             X=table.X,
             weights=table.weights,
@@ -184,8 +208,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             mixing=np.ones((1, 1)),
             offset=np.zeros(1),
             nonnegative=(True,),
-            l1=l1,
-            l2=l2,
+            **self._penalties((True,), penalty),
             scales=scales,
             null=np.ones(1),
             height=natural_height(table.X, scales[0], base),
@@ -199,7 +222,8 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
     def _width_of(self, table: Table, width: float) -> float:
         """A rule measures distances, which grow with the root of the dimension; widths must not."""
         d = table.X.shape[1] if isinstance(self.length_scale, str) else 1
-        return super()._width_of(table, width) / float(np.sqrt(d))
+        measured = width_of(table.X, table.weights, self.length_scale)
+        return width * measured / float(np.sqrt(d))
 
     def _base_of(self, table: Table) -> Base | None:
         """The base measure in the units of the task."""
@@ -226,7 +250,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         centre, scale = (v[table.columns] for v in (table.scaler.centre, table.scaler.scale))
         return Base((mean[table.columns] - centre) / scale, variance[table.columns] / scale**2)
 
-    def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
+    def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
         (function,), columns = fitted.functions, table.columns
         centre, scale = (v[columns] for v in (table.scaler.centre, table.scaler.scale))
         height = -float(np.sum(np.log(scale)))
@@ -253,9 +277,8 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             )
 
 
-@document
-@dataclass(eq=False, repr=False)
-class PSDDensity(Given, DensityEstimator):
+@estimator
+class PSDDensity(GivenPenalty, DensityEstimator):
     r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
 
     Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
@@ -263,21 +286,6 @@ class PSDDensity(Given, DensityEstimator):
     orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
     ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
     one, and integrals over boxes, marginals and conditionals are closed forms.
-
-    Parameters
-    ----------
-    {psd}
-    width : float, default=0.5
-        Multiplier of ``length_scale``.
-    weight : float, default=0.01
-        Weight of the penalty.
-    {psd_base}
-
-    Attributes
-    ----------
-    density_ : PSDModel
-        The density in the units of ``X``.
-    {psd_attributes}
 
     Examples
     --------
@@ -307,6 +315,16 @@ class PSDDensity(Given, DensityEstimator):
         self
         """
         return super().fit(X, y, sample_weight)
+
+
+@estimator
+class PSDDensityCV(TunedPenalty, DensityEstimator):
+    """:class:`PSDDensity` with width and weight of largest held-out log-likelihood."""
+
+    default_widths = (0.35, 0.6, 1.0)
+    default_weights = (30.0, 3.0, 0.3, 0.03, 0.003)
+    fold_tol = FOLD_TOL
+    has_linear = False
 
 
 def effective_size(table: Table, width: float, rows: int = 500) -> float:

@@ -14,7 +14,7 @@ import nablasso
 from benchmarks.pages import readme
 from nablasso import inspection
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 LONG = {"tutorial.md"}  # a fit with default settings
