@@ -12,7 +12,7 @@ from nablasso.hierarchy import (
     Spline,
     hull_of,
 )
-from nablasso.spaces.low_rank import low_rank
+from nablasso.spaces import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
 
 

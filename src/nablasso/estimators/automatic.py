@@ -30,7 +30,7 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.screening.rounds import WIDE, is_wide, narrowed
+from nablasso.screening import WIDE, is_wide, narrowed
 from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
@@ -106,7 +106,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         if len(used) < len(X):
             source = Arrays(X[used], y[used], weights[used])
         if len(used) > PREPARED_ROWS:
-            rows = searched_rows(source)
+            rows = searched_rows(source, PREPARED_ROWS)
             rows = rows._replace(place=used[rows.place])
             groups = None if groups is None else np.asarray(groups)[rows.place]
         self._fit_automatically(rows, source, groups)
@@ -118,7 +118,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
         self._check_parameters()
-        rows = searched_rows(source)
+        rows = searched_rows(source, PREPARED_ROWS)
         self.n_features_in_ = source.n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
@@ -269,10 +269,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=4)
+            warnings.warn(caution, UserWarning, stacklevel=5)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:

@@ -2,7 +2,7 @@ r"""Functions whose values are gradients: kernels, their features, directions.
 
 **Features**: a kernel as an inner product of few, ``K = Phi Phi'``. A function of the RKHS spanned
 by the points is ``f(x) = phi(x) . b`` with norm ``||f|| = |b|``, where ``phi`` maps the points to
-the rows of ``Phi`` (N, r). Pivoted Cholesky factorisation (:mod:`nablasso.spaces.low_rank`) finds
+the rows of ``Phi`` (N, r). Pivoted Cholesky factorisation (:func:`nablasso.spaces.low_rank`) finds
 ``Phi`` and the rank r, which is p for the linear kernel however many rows there are. The paper's
 square root of K is ``Phi`` times a rotation, so norms, steps and solutions are the same.
 
@@ -34,7 +34,7 @@ from scipy.spatial.distance import cdist
 from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.kernels import DotProductKernel, Kernel, KernelOperator
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces.low_rank import low_rank
+from nablasso.spaces.nystrom import low_rank
 from nablasso.types import Array, Index
 
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K

@@ -37,12 +37,13 @@ from nablasso.gradients.solvers import (
     alpha_scale,
     null_point,
 )
-from nablasso.kernels import Kernel
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels import Kernel, length_scale
+from nablasso.kernels.base import width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
+from nablasso.regression.machine import GramRows, Machines
 from nablasso.solvers import Status
-from nablasso.spaces import PenaltyPoints, kernel_trace, length_scale, machine_on_grid
+from nablasso.spaces import PenaltyPoints
 from nablasso.types import Array, Index, Mask
 
 GradientSolver = ActiveSet | ForwardBackward
@@ -158,11 +159,9 @@ class GradientData:
         """Weight of ``||f0||^2`` for one target of -1 and 1."""
         if self.parameters.ridge is not None:
             return self.parameters.ridge
-        weights, gram = self.table.weights, self.phi @ self.phi.T
-        if kernel_trace(gram, weights, fit_intercept=False) <= 0:
-            return self.total
-        best = machine_on_grid(Logistic(), gram, y, weights, fit_intercept=False)
-        return self.total * best.ridge
+        rows = GramRows(self.phi @ self.phi.T)
+        machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
+        return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
 
     def on_columns(self, columns: Mask, form: str) -> GradientData:
         """The same parameters, in another form, on some of the table's columns."""

@@ -55,8 +55,9 @@ from nablasso.gradients.problem import (
     GradientPoint,
     GradientProblem,
 )
-from nablasso.hierarchy.machine import feature_machine
+from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
+from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Index, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
@@ -346,7 +347,8 @@ def best_offset(problem: GradientProblem) -> Array:
     weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
     y = np.repeat([1.0, -1.0], len(plus))
     phi, ridge = np.vstack([problem.phi, problem.phi]), problem.offset_ridge or 0.0
-    return feature_machine(problem.loss, phi, y, weights, ridge, fit_intercept=False)[1]
+    rows = OnFeatures(FeatureRows(None, phi))
+    return Machines(problem.loss, rows, y, weights, fit_intercept=False).at(ridge).coef
 
 
 def alpha_scale(problem: GradientProblem, alpha_max: float) -> float:

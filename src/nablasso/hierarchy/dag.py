@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nablasso.errors import CyclicGraphError, InvalidParameterError
-from nablasso.spaces.low_rank import LowRank, low_rank
+from nablasso.spaces import LowRank, low_rank
 from nablasso.types import Array, Mask
 
 Node = Hashable
@@ -35,7 +35,7 @@ class NodeBlock(ABC):
     A node's kernel is ``k_w(x, x') = phi_w(x).phi_w(x')``; ``NodeBlock.train`` is ``phi_w`` at the
     data, shape (n, r). Products of kernels are row-wise Kronecker products of features. Where those
     have more columns than there are rows, or than the rank allowed, the product matrix is
-    decomposed anew (:mod:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
+    decomposed anew (:func:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
     rank) numbers.
     """
 

@@ -55,10 +55,15 @@ from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 from scipy.sparse import csr_array
 
-from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.losses import Loss, Squared
-from nablasso.spaces.kernel_machine import kernel_machine, quadratic_model
-from nablasso.spaces.weighted_ridge import WeightedRidge
+from nablasso.regression.machine import (
+    GramRows,
+    Machines,
+    OnFeatures,
+    quadratic_model,
+)
+from nablasso.regression.ridge import WeightedRidge, centred_moments
+from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -186,20 +191,20 @@ class HullProblem:
         sample, ridge = self.sample, self.alpha / 2
         weights = weights_of(x, self.ancestors, self.d)
         zeta = weights.zeta[self.owner]
-        data = (sample.y, sample.weights, ridge)
-        options: Any = {"fit_intercept": sample.fit_intercept}
+        data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
             if self._is_squared:
                 return self._point(weights, *self._least_squares(zeta), None)
             root = np.sqrt(zeta)
-            dual, u = feature_machine(sample.loss, self.Phi * root, *data, start=start, **options)
-            return self._point(weights, dual, root * u, None)
+            rows = OnFeatures(FeatureRows(None, self.Phi * root))
+            machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
+            return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
-            solved = WeightedRidge(K, sample.weights, ridge, **options)
+            solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=sample.fit_intercept)
             return self._point(weights, solved.solve(sample.y), None, solved)
-        machine = kernel_machine(sample.loss, K, *data, start=start, **options)
-        return self._point(weights, machine.u, None, K)
+        machine = Machines(sample.loss, GramRows(K), *data).at(ridge, start=start)
+        return self._point(weights, machine.dual, None, K)
 
     @property
     def _is_squared(self) -> bool:

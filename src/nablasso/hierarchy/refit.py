@@ -47,21 +47,13 @@ from scipy.linalg import cho_factor, cho_solve, svd
 
 from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
-from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found
-from nablasso.hierarchy.thin_ridge import ThinRidge
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Logistic, Loss, Poisson, Squared
-from nablasso.spaces import (
-    Function,
-    RidgeInverse,
-    kernel_ridge,
-    length_scale,
-    machine_on_grid,
-    machine_refit,
-)
-from nablasso.spaces.kernel_machine import left_out_predictions, quadratic_model
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model, refit
+from nablasso.regression.ridge import Ridge, centred_moments
+from nablasso.spaces import FeatureRows, Function
 from nablasso.types import Array, Index, Mask
 
 SHARE = 0.99  # of a node's variance that its leading directions hold
@@ -74,7 +66,6 @@ WIDTH = 5.0  # deviation of the coefficients' prior
 STEP = 1e-5  # of central differences, in standardised units
 MARGIN = 1e-3  # the Gaussian kernel must be better by this share
 MOST = 20  # columns beyond which an isotropic kernel sees little
-THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
 
 
 class Pruned(NamedTuple):
@@ -239,8 +230,9 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample, centre = self.sample, self.sample.fit_intercept
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        data = (sample.loss, Phi, sample.y, sample.weights, ridge)
-        coef = feature_machine(*data, fit_intercept=centre)[1] if Phi.shape[1] else np.empty(0)
+        rows = OnFeatures(FeatureRows(None, Phi))
+        machines = Machines(sample.loss, rows, sample.y, sample.weights, centre)
+        coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
         bends = quadratic_model(sample.loss, sample.y, sample.weights, z).weights
@@ -337,16 +329,9 @@ def penalised(sample: LossSample, found: Found, function: HullFunction) -> HullR
     """The penalised function itself, with its left-out predictions at fixed weights."""
     problem, point = found.problem, found.point
     gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-    left_out = left_out_predictions(
-        sample.loss,
-        gram,
-        sample.y,
-        sample.weights,
-        found.alpha / 2,
-        point.predictions,
-        fit_intercept=sample.fit_intercept,
-    )
-    return HullRefit(function, "none", left_out)
+    data = (sample.y, sample.weights, sample.fit_intercept)
+    machines = Machines(sample.loss, GramRows(gram), *data)
+    return HullRefit(function, "none", machines.left_out(found.alpha / 2, point.predictions))
 
 
 class Refitter:
@@ -398,12 +383,9 @@ class Refitter:
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.X[:, used], Gaussian()
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
-        data = (kernel, X, sample.y, sample.weights, self.columns[used])
-        scales, intercept = np.full(X.shape[1], 1 / width), sample.fit_intercept
-        if isinstance(sample.loss, Squared):
-            made = kernel_ridge(*data, scales=scales, fit_intercept=intercept)
-        else:
-            made = machine_refit(sample.loss, *data, scales=scales, fit_intercept=intercept)
+        data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
+        scales = np.full(X.shape[1], 1 / width)
+        made = refit(*data, scales=scales, fit_intercept=sample.fit_intercept)
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
@@ -419,17 +401,11 @@ class Refitter:
 
     def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
         """Coefficients, intercept and predictions of left-out rows."""
-        sample, intercept = self.sample, self.sample.fit_intercept
-        y, p = sample.y, sample.weights
-        if isinstance(sample.loss, Squared) and Phi.shape[1] <= THIN * len(y):
-            thin = ThinRidge(Phi, y, p, fit_intercept=intercept)
-            return *thin.coefficients(), y - thin.left_out(thin.ridge)
-        gram = Phi @ Phi.T
+        sample, y = self.sample, self.sample.y
         if isinstance(sample.loss, Squared):
-            inverse = RidgeInverse(gram, p, fit_intercept=intercept)
-            ridge = inverse.best_ridge(y)
-            u = inverse.coefficients(y, ridge)
-            b = float(p @ (y - gram @ u)) if intercept else 0.0
-            return Phi.T @ u, b, y - inverse.loo_residuals(y, ridge)
-        best = machine_on_grid(sample.loss, gram, y, p, fit_intercept=intercept)
-        return Phi.T @ best.machine.u, best.machine.intercept, best.left_out
+            fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
+            ridge = fit.best_ridge(y)
+            return *fit.feature_coefficients(y, ridge), y - fit.loo_residuals(y, ridge)
+        data = (y, sample.weights, sample.fit_intercept)
+        best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
+        return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out

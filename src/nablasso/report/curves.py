@@ -21,6 +21,7 @@ from nablasso.inspection import (
 from nablasso.inspection.dependence import MOST_LEVELS
 from nablasso.progress import track
 from nablasso.report.content import (
+    Columns,
     Curve,
     Effect,
     InteractionMap,
@@ -29,7 +30,6 @@ from nablasso.report.content import (
     PathLines,
     Variable,
 )
-from nablasso.report.table import Columns
 from nablasso.report.words import curve_words, output_words
 from nablasso.types import Array
 
@@ -85,20 +85,17 @@ def _dependences(
 
 
 def _curve(found: Dependence, target: str) -> Curve:
+    numbers = {
+        name: _rounded(getattr(found, name))
+        for name in Curve.__annotations__
+        if isinstance(getattr(found, name, None), np.ndarray)
+    }
     return Curve(
         output=output_words(found.unit, target),
         kind=found.kind,
-        grid=_rounded(found.grid),
         labels=found.labels,
-        mean=_rounded(found.mean),
-        low=_rounded(found.band_low),
-        high=_rounded(found.band_high),
-        slope_grid=_rounded(found.slope_grid),
-        slope_mean=_rounded(found.slope_mean),
-        slope_low=_rounded(found.slope_low),
-        slope_high=_rounded(found.slope_high),
-        quantiles=_rounded(found.quantiles),
         words=curve_words(found, target),
+        **numbers,
     )
 
 

@@ -23,7 +23,7 @@ class Searched(NamedTuple):
     place: Index
 
 
-def searched_rows(source: Source, n: int = PREPARED_ROWS) -> Searched:
+def searched_rows(source: Source, n: int) -> Searched:
     """At most ``n`` distinct rows, the same however the table is cut; terms use the same sample."""
     sample = fair_sample(source, max(n, SAMPLE)).first(n).in_order()
     return Searched(np.ascontiguousarray(sample.X), sample.y, sample.weight, sample.place)

@@ -101,7 +101,7 @@ def _drawn(source: Source, size: int) -> dict[str, NDArray[np.generic]]:
     families = len(sample.y) - len(np.unique(sample.hashes))
     if len(sample.y) == size and families > FAMILIES * size:
         pile, sample = _pass(source, size, True)
-    ends = np.cumsum([0, *(pile.lengths[k] for k in range(max(pile.lengths) + 1))])
+    ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
     return sample._replace(place=ends[part] + row)._asdict()
 
