@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from functools import partial
 
@@ -50,10 +51,8 @@ def passes(search, stop_at=None):
 
     with reporting(watch):
         result = None
-        try:
+        with contextlib.suppress(StopError):
             result = search()
-        except StopError:
-            pass
     return seen, result
 
 
