@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -200,6 +200,7 @@ class BestMachine(NamedTuple):
 class Machines:
     """All machines of one loss on some rows; ``weights`` add up to one."""
 
+    smallest: ClassVar[float] = SMALLEST_MACHINE
     loss: Loss
     rows: Rows
     y: Array
@@ -210,11 +211,6 @@ class Machines:
     def trace(self) -> float:
         """The natural unit of the ridge."""
         return self.rows.trace(self.weights, fit_intercept=self.fit_intercept)
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return SMALLEST_MACHINE * (self.trace or 1.0)
 
     def at(self, ridge: float, offset: Array | None = None, start: Array | None = None) -> Machine:
         """Solve; ``start`` is a dual variable to start from, zero by default."""
