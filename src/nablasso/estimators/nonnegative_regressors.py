@@ -1,8 +1,7 @@
 r"""Regression with functions that stay in their range: means, noise levels, quantiles, cones.
 
 Each class states its task (:mod:`nablasso.nonnegative.task`), what it predicts, and how held-out
-rows score it; each exists with given parameters and, as ``...CV``, with tuned ones. Which columns
-the functions see, and in which scales, is ``metric``.
+rows score it; each exists with given parameters and, as ``...CV``, with tuned ones.
 
 **Quantiles.** With levels ``tau_1 < ... < tau_p`` and c the one nearest to one half,
 
@@ -16,11 +15,9 @@ the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import mean_pinball_loss
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,313 +27,27 @@ from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     GivenPenalty,
-    NonnegativeEstimator,
     Penalty,
     TunedPenalty,
     check_count,
-    width_of,
+)
+from nablasso.estimators.nonnegative_regression import (
+    GivenLinearPenalty,
+    NonnegativeRegressor,
+    learn_location_and_spread,
+    named,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.reading import CLEAR_GAIN
-from nablasso.estimators.taught import rows_of
-from nablasso.estimators.validation import (
-    check_finite_columns,
-    check_new_data,
-    check_training_data,
-    feature_names,
-    group_labels,
-)
+from nablasso.estimators.validation import check_finite_columns, check_new_data
 from nablasso.kernels.base import positive
-from nablasso.nonnegative import (
-    FittedTask,
-    GaussianLoss,
-    PinballLoss,
-    PoissonLoss,
-    RowLoss,
-    SquaredLoss,
-    Task,
-)
-from nablasso.nonnegative.scales import Ranks, evidence_scales
+from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss, Task
 from nablasso.nonnegative.task import cone_matrix, decompose
-from nablasso.regression.paired import saving
-from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
 from nablasso.types import Array
 
-SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
-SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 LOSSES = ("squared", "poisson")
 SHOWN = 10  # rows that a message names
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
 QUANTILE_TOL = 1e-4  # default duality gap, in deviations of y
-
-
-@estimator
-class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
-    """What the regressors share.
-
-    Attributes
-    ----------
-    support_ : array of bool, shape (n_features,)
-        Columns that the functions depend on: all that vary, or those that
-        ``metric="adaptive"`` found.
-    scales_ : array, shape (n_features,)
-        Multiplier of each standardised column inside the kernel, zero outside the support; with
-        ``metric="evidence"`` the root of the sum of squares of those of a column and its rank.
-    """
-
-    _: KW_ONLY
-    fit_intercept: bool = parameter(
-        True,
-        "bool",
-        """
-        Let every function have a constant part, penalised like the rest: the kernel is ``k + 1``.
-        """,
-    )
-    metric: str | None = parameter(
-        None,
-        'None, "adaptive" or "evidence"',
-        """
-        ``"adaptive"`` first finds out which columns matter and how much
-        (:mod:`nablasso.search.decide`), and the kernel sees them in that metric. ``"evidence"``
-        drops no column: it gives each, and its rank, the scale of largest evidence of a Gaussian
-        process.
-        """,
-    )
-    feature_groups: Any = parameter(
-        None,
-        "lists of columns, mapping or labels",
-        "With a metric: columns that are selected, or scaled, together.",
-    )
-    always_keep: Any = parameter(
-        None, "columns", 'With ``metric="adaptive"``: columns that stay in.'
-    )
-
-    @abstractmethod
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        """Score of targets given values of the functions."""
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.metric not in (None, "adaptive", "evidence"):
-            raise InvalidParameterError(
-                f'metric must be None, "adaptive" or "evidence"; got {self.metric!r}.'
-            )
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        X, y = check_training_data(self, X, y)
-        return X, y, check_weights(sample_weight, len(X))
-
-    def _regression(
-        self,
-        table: Table,
-        penalty: Penalty,
-        nonnegative: tuple[bool, ...],
-        *,
-        loss: RowLoss,
-        null: Array,
-        **outputs: Any,
-    ) -> Task:
-        """The task of a loss; outputs are the functions, unless said otherwise."""
-        m = len(nonnegative)
-        return Task(
-            X=self._inputs(table),
-            weights=table.weights,
-            loss=loss,
-            nonnegative=nonnegative,
-            scales=self._scales_of(table, penalty.width, m),
-            null=null,
-            constant=float(self.fit_intercept),
-            rank=self.rank,
-            random_state=self._seed(),
-            **self._penalties(nonnegative, penalty),
-            **{"mixing": np.eye(m), "offset": np.zeros(m), **outputs},
-        )
-
-    def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
-        self._scaler, self._columns = table.scaler, table.columns
-        self._ranks = Ranks(table.X, table.weights)
-        self._centre, self._unit = task.centre, task.unit
-        self._offset, self._mixing = task.offset, task.mixing
-        self.functions_ = fitted.functions
-
-    def _fit_at(self, table: Table, penalty: Penalty) -> Self:
-        super()._fit_at(table, penalty)
-        self.scales_ = np.zeros(int(self.n_features_in_))
-        if table.columns.size:
-            scales = self._scales_of(table, penalty.width, len(self.functions_)).max(axis=0)
-            squares = np.sum(scales.reshape(-1, table.columns.size) ** 2, axis=0)
-            self.scales_[table.columns] = np.sqrt(squares)
-        return self
-
-    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
-        return self._score(self._values(self._inside(X)), y, weights)
-
-    def _values(self, inside: Array) -> Array:
-        """Values of the functions at rows in the units of the task, shape (k, m)."""
-        return np.column_stack([function.values(inside) for function in self.functions_])
-
-    def _block_values(self, X: Any) -> Array:
-        """Values of the functions at new rows, shape (k, m)."""
-        check_is_fitted(self)
-        return self._values(self._inside(check_new_data(self, X)))
-
-    def _block_gradients(self, X: Any) -> Array:
-        """Gradients of the functions in the units of ``X``, shape (k, d, m)."""
-        check_is_fitted(self)
-        X = check_new_data(self, X)
-        out, r = np.zeros((*X.shape, len(self.functions_))), self._columns.size
-        if r:
-            inside = self._inside(X)
-            for b, function in enumerate(self.functions_):
-                slopes = function.gradients(inside)
-                if slopes.shape[1] > r:  # by way of the ranks too
-                    slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
-                out[:, self._columns, b] = slopes / self._scaler.scale[self._columns]
-        return out
-
-    def _inside(self, X: Array) -> Array:
-        """Rows in the units of the task, with evidence their ranks too."""
-        inside = self._scaler.transform(X)[:, self._columns]
-        if not self._columns.size:
-            return np.zeros((len(X), 1))
-        return np.hstack([inside, self._ranks(inside)]) if self.metric == "evidence" else inside
-
-    def _inputs(self, table: Table) -> Array:
-        """What the kernels see of a table, a column of zeros where none varies."""
-        if not table.X.shape[1]:
-            return np.zeros((len(table.X), 1))
-        if self.metric != "evidence":
-            return table.X
-        return np.hstack([table.X, Ranks(table.X, table.weights)(table.X)])
-
-    def _look_at(self, table: Table) -> None:
-        """Relative scale of every column of the input for each function, zero when dropped."""
-        super()._look_at(table)
-        d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
-        if self.metric == "evidence":
-            learned = self._by_evidence(table)
-        elif self.metric == "adaptive" and table.X.shape[1]:
-            scales, gain = self._learned(table)
-            learned = scales / table.deviations
-            found = "clear" if gain >= CLEAR_GAIN else "too few rows"
-            self.selection_status_ = found if scales.any() else "none found"
-        shape = (len(learned), 2 if self.metric == "evidence" else 1)  # columns and their ranks
-        self._relative = np.zeros((*shape, d))
-        self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
-        self._keep_support(self._relative.any(axis=1))
-
-    def _keep_support(self, used: Any) -> None:
-        """Columns that each function uses, shape (m, d)."""
-        self.support_ = np.asarray(used.any(axis=0))
-
-    def _by_evidence(self, table: Table) -> Array:
-        """Scales of the columns and of their ranks, one row for all functions."""
-        if not table.X.shape[1]:
-            return np.ones((1, 0))
-        labels = group_labels(self, self.feature_groups)[table.columns]
-        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
-        units = np.concatenate([table.deviations, np.ones(len(labels))])
-        X, targets = self._inputs(table), self._targets_of(table)
-        return np.asarray(evidence_scales(X / units, targets, table.weights, doubled) / units)[None]
-
-    def _targets_of(self, table: Table) -> Array:
-        """Targets (n, q) that say how fast functions change along the columns."""
-        return table.y[:, None]
-
-    def _learned(self, table: Table) -> tuple[Array, float]:
-        """Scales of the table's columns, one row per function or one for all, and their gain."""
-        found = [learn(self, table, y) for y in self._targets_of(table).T]
-        return np.max([one.scales for one in found], axis=0)[None], max(one.gain for one in found)
-
-    def _words(self) -> list[str]:
-        """Which columns matter, where that was asked for."""
-        if self.metric != "adaptive":
-            return []
-        return [f"It depends on {named(self, self.support_)}."]
-
-    def _scales_of(self, table: Table, width: float, n_blocks: int) -> Array:
-        """Multipliers of the table's columns for each function, shape (m, d)."""
-        if not table.X.shape[1]:
-            return np.ones((n_blocks, 1))
-        relative = self._relative[:, :, table.columns].reshape(len(self._relative), -1)
-        X = self._inputs(table)
-        made = [
-            scales / (width * width_of(X * scales, table.weights, self.length_scale))
-            for scales in relative
-        ]
-        return np.array([made[min(b, len(made) - 1)] for b in range(n_blocks)])
-
-
-class Learned(NamedTuple):
-    """Relative scale of each column of the table, zero when dropped, and held-out residuals.
-
-    ``gain`` is what they save over the mean, in standard errors.
-    """
-
-    scales: Array
-    residuals: Array
-    gain: float = 0.0
-
-
-def learn(selector: Any, table: Table, targets: Array) -> Learned:
-    """Columns that the mean of ``targets`` depends on, and how much, decided out of sample.
-
-    By the search of the one call.
-    """
-    n = min(len(table.X), SEARCH_ROWS)
-    rows = rows_of(selector, table, targets[:, None], n, time=None)
-    if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
-        kept = np.isin(rows.labels, rows.kept).astype(float)
-        return Learned(kept, rows.targets[:, 0] - rows.unit[0])
-    found = search(rows, rows.rules.walked_rows)
-    residuals = found.few.residuals(found.model, rows)[:, 0]
-    scales = np.zeros(len(rows.labels))
-    if len(found.model.groups):
-        gaussian = rows.tune(GAUSSIAN, found.model.groups)
-        learned = np.zeros(rows.n_groups)
-        learned[gaussian.groups] = np.sqrt(gaussian.variances)
-        floor = 0.05 * float(learned.max()) or 1.0  # what was chosen stays
-        learned[gaussian.groups] = np.maximum(learned[gaussian.groups], floor)
-        scales = learned[rows.labels] / float(learned.max())
-    centred = rows.standardised(found.few)[:, 0]
-    gain = saving(centred**2, residuals**2, rows.weights)[1]
-    return Learned(scales, residuals * float(found.few.unit[1][0]), gain)
-
-
-def learn_location_and_spread(selector: Any, table: Table) -> tuple[Learned, Learned]:
-    """Columns that the mean of the target depends on, and those of its noise.
-
-    The latter by logs of squared residuals, whose mean is the log of the noise's variance, up to a
-    number.
-    """
-    mean = learn(selector, table, table.y)
-    squares, targets = mean.residuals**2, np.zeros(len(table.y))
-    size = float(squares.mean()) or 1.0
-    targets[: len(squares)] = np.log(np.maximum(squares / size, SMALLEST))
-    return mean, learn(selector, table, targets)
-
-
-def named(fitted: BaseEstimator, mask: Any) -> str:
-    """Names of columns in a sentence."""
-    names = [name for name, kept in zip(feature_names(fitted), mask, strict=True) if kept]
-    return ", ".join(names) or "no column"
-
-
-@estimator
-class GivenLinearPenalty(GivenPenalty):
-    """Fit at one width, one weight and one weight of functions of any sign."""
-
-    _: KW_ONLY
-    linear_weight: float | None = parameter(
-        None,
-        "float",
-        """
-        Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth of
-        it for means and middle quantiles: the larger function needs the lighter weight.
-        """,
-    )
 
 
 # -------------------------------------------------------------------------------------- means
@@ -353,22 +64,13 @@ class NonnegativeMean(NonnegativeRegressor):
         "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
     )
 
-    def predict(self, X: Any) -> Array:
-        """Mean of the target, never negative.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
-        return self._block_values(X)[:, 0] * self._unit
-
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
-        return self._block_gradients(X)[:, :, 0] * self._unit
+        check_is_fitted(self)
+        return self._unit * self._inputs.gradients(self.functions_[0], check_new_data(self, X))
+
+    def _predicted(self, F: Array) -> Array:
+        return self._unit * F[:, 0]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -477,8 +179,12 @@ class MeanAndNoise(NonnegativeRegressor):
         -------
         array, shape (n_samples,), or a pair of such
         """
-        mean, deviation = self._moments(self._block_values(X))
+        check_is_fitted(self)
+        mean, deviation = self._moments(self._values(check_new_data(self, X)))
         return (mean, deviation) if return_std else mean
+
+    def _predicted(self, F: Array) -> Array:
+        return self._moments(F)[0]
 
     def sample(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the target at the rows of ``X``, shape (n_rows, n_samples)."""
@@ -489,10 +195,10 @@ class MeanAndNoise(NonnegativeRegressor):
 
     def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log density of targets ``y`` given the rows of ``X``."""
-        F = self._block_values(X)
+        mean, deviation = self.predict(X, return_std=True)
         y = column_or_1d(np.asarray(y, dtype=float))
-        check_consistent_length(F, y)
-        return self._score(F, y, check_weights(sample_weight, len(y)))
+        check_consistent_length(mean, y)
+        return _log_likelihood(mean, deviation, y, check_weights(sample_weight, len(y)))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -548,9 +254,7 @@ class MeanAndNoise(NonnegativeRegressor):
         return mean, self._unit / np.sqrt(precision)
 
     def _score(self, F: Array, y: Array, weights: Array) -> float:
-        mean, deviation = self._moments(F)
-        logs = -0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
-        return float(np.average(logs, weights=weights))
+        return _log_likelihood(*self._moments(F), y, weights)
 
 
 @estimator
@@ -587,6 +291,11 @@ class HeteroscedasticRegressorCV(TunedPenalty, MeanAndNoise):
     fold_tol = FOLD_TOL
 
 
+def _log_likelihood(mean: Array, deviation: Array, y: Array, weights: Array) -> float:
+    logs = -0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
+    return float(np.average(logs, weights=weights))
+
+
 # ---------------------------------------------------------------------------------- quantiles
 
 
@@ -607,20 +316,6 @@ class Quantiles(NonnegativeRegressor):
     )
 
     linear_share = LIGHTER
-
-    def predict(self, X: Any) -> Array:
-        """Quantiles of the target, increasing with the level.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples, n_levels), or (n_samples,) for a scalar level
-        """
-        Z = self._quantiles(self._block_values(X))
-        return Z[:, 0] if np.ndim(self.levels) == 0 else Z
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Negative mean pinball loss over the levels."""
@@ -656,6 +351,10 @@ class Quantiles(NonnegativeRegressor):
             centre=centre,
             unit=table.y_scale,
         )
+
+    def _predicted(self, F: Array) -> Array:
+        Z = self._quantiles(F)
+        return Z[:, 0] if np.ndim(self.levels) == 0 else Z
 
     def _learned(self, table: Table) -> tuple[Array, float]:
         """Columns that the middle or the spread of the target depends on."""
@@ -778,20 +477,6 @@ class ConeValued(NonnegativeRegressor):
         """,
     )
 
-    def predict(self, X: Any) -> Array:
-        """Outputs inside the cone.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples, n_outputs), or (n_samples,) if ``y`` was
-        """
-        Z = self._outputs(self._block_values(X))
-        return np.asarray(Z[:, 0] if self._flat else Z)
-
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         X, y = validate_data(
             self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
@@ -830,6 +515,10 @@ class ConeValued(NonnegativeRegressor):
             offset=along / unit,
             unit=unit,
         )
+
+    def _predicted(self, F: Array) -> Array:
+        Z = self._outputs(F)
+        return np.asarray(Z[:, 0] if self._flat else Z)
 
     def _outputs(self, F: Array) -> Array:
         """Outputs from values of the functions, shape (k, p)."""

@@ -21,10 +21,13 @@ signal at its best value. L-BFGS; an evaluation costs O(n^3 + n^2 m) for m colum
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.optimize import OptimizeResult, minimize
 
+from nablasso.data.table import Table
 from nablasso.kernels import Gaussian
 from nablasso.kernels.base import width_by_rule
 from nablasso.regression.evidence import FAILED, Covariance
@@ -56,6 +59,35 @@ class Ranks:
             at = np.searchsorted(values, X[:, a], side="right")
             steep = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
             out[:, a] = steep[at]
+        return out
+
+
+class Inputs:
+    """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
+
+    def __init__(self, table: Table, *, ranked: bool) -> None:
+        self._scaler, self.columns = table.scaler, table.columns
+        self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
+
+    def seen(self, Z: Array) -> Array:
+        """Columns that vary, standardised, as kernels see them; zeros where none varies."""
+        if not self.columns.size:
+            return np.zeros((len(Z), 1))
+        return Z if self._ranks is None else np.hstack([Z, self._ranks(Z)])
+
+    def __call__(self, X: Array) -> Array:
+        """Rows in the units of the input, as kernels see them."""
+        return self.seen(self._scaler.transform(X)[:, self.columns])
+
+    def gradients(self, function: Any, X: Array) -> Array:
+        """Gradients of a function of what kernels see, in the units of ``X``, shape (k, d)."""
+        out, r = np.zeros(X.shape), self.columns.size
+        if r:
+            inside = self(X)
+            slopes = function.gradients(inside)
+            if self._ranks is not None:
+                slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
+            out[:, self.columns] = slopes / self._scaler.scale[self.columns]
         return out
 
 
