@@ -241,22 +241,18 @@ class Machines:
             coef, f, b = coef + t * move, f + t * f_move, b + t * b_move
             if isinstance(self.loss, Squared) or here >= before - PRECISION * abs(before):
                 break
-        f = rows.values(coef)
-        return self.dual_feasible(ridge, o + f + self._intercept(o + f), o, coef)
+        return self._finished(ridge, coef, o)
 
-    def dual_feasible(
-        self, ridge: float, z: Array, offset: Array, coef: Array | None = None
-    ) -> Machine:
-        """The machine with ``u = -p l'(y, z) / (2 lambda)``, and the predictions it makes.
-
-        On features ``coef``, where known, is as good a function and cheaper.
-        """
-        u = np.asarray(-self.weights * self.loss.gradient(self.y, z) / (2 * ridge))
-        if coef is None or isinstance(self.rows, GramRows):
-            coef = self.rows.from_dual(u)
+    def _finished(self, ridge: float, coef: Array, offset: Array) -> Machine:
+        """The machine and its dual variable; on a kernel they are one and the same."""
         values = offset + self.rows.values(coef)
         b = self._intercept(values)
-        return Machine(coef, u, b, values + b)
+        slopes = self.loss.gradient(self.y, values + b)
+        dual = np.asarray(-self.weights * slopes / (2 * ridge))
+        if isinstance(self.rows, GramRows):
+            coef, values = dual, offset + self.rows.values(dual)
+            b = self._intercept(values)
+        return Machine(coef, dual, b, values + b)
 
     def left_out(self, ridge: float, z: Array) -> Array:
         """Predictions of each row by the machine fitted without it, to second order."""
