@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import nablasso
 from nablasso import DerivativeLassoCV, PSDDensity, load, persistence, save
-from nablasso.cli.saved import Saved
+from nablasso.cli.models import Saved
 from nablasso.kernels import Polynomial
 
 QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "3", "--cv", "2")
@@ -244,12 +244,12 @@ def test_no_file_is_written_over_one_that_is_read_or_written(run, csv, saved, ca
 
 
 def test_ctrl_c_while_writing_tells_the_answer(run, csv, monkeypatch, tmp_path):
-    from nablasso.cli import session
+    from nablasso.cli import commands
 
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "save_model", stopped)
+    monkeypatch.setattr(commands, "save_model", stopped)
     outcome = run("select", csv, "--target", "y", *QUICK, "--save", tmp_path / "model.skops")
     assert outcome.code == 130
     assert outcome.err.startswith("nablasso: interrupted while writing;")
@@ -300,12 +300,12 @@ def test_notes_of_the_writer_do_not_matter(run, csv, table, tmp_path):
 
 
 def test_an_answer_is_told_even_if_its_files_fail(run, csv, monkeypatch, tmp_path):
-    from nablasso.cli import session
+    from nablasso.cli import commands
 
     def full(*_, **__):
         raise OSError(28, "No space left on device", "model.skops")
 
-    monkeypatch.setattr(session, "save_model", full)
+    monkeypatch.setattr(commands, "save_model", full)
     outcome = run("select", csv, "--target", "y", *QUICK, "--save", tmp_path / "model.skops")
     assert outcome.code == 1
     assert outcome.err == "nablasso: No space left on device (model.skops).\n"

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV, load
-from nablasso.cli import distributions
-from nablasso.cli.distributions import _normal_score
+from nablasso.cli import findings
+from nablasso.cli.findings import _normal_score
 
 CHEAP = {"widths": (1.0,), "weights": (1e-3,), "rank": 30, "tol": 1e-2}
 
@@ -27,7 +27,7 @@ def cheap(monkeypatch):
                 super().__init__(*args, **{**CHEAP, **kwargs})
 
         Cheap.__name__, Cheap.__module__, Cheap.__qualname__ = name, kind.__module__, name
-        monkeypatch.setattr(distributions, name, Cheap)
+        monkeypatch.setattr(findings, name, Cheap)
 
 
 def test_a_density_of_one_column(run, csv, tmp_path):
