@@ -273,7 +273,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         chosen = replace(
             table,
             X=few.X[:, columns],
-            weights=_precisions(few),
+            weights=few.precisions,
             columns=table.columns[columns],
             deviations=table.deviations[columns],
         )
@@ -325,12 +325,3 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         targets = few.Y if self._loss().translates else few.targets
         return certify_selection(table, formulation, space.scales, list(targets.T))
-
-
-def _precisions(few: FewRows) -> Array:
-    """Weights of the rows by their noise, adding up to one."""
-    shape = few.shape
-    if shape is None:
-        return few.weights / float(few.weights.sum())
-    precisions = 1 / (shape if shape.ndim == 1 else np.diag(shape))
-    return np.asarray(precisions / precisions.sum())

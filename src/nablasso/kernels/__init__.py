@@ -8,11 +8,12 @@ from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, KernelOperator
 from nablasso.kernels.composite import Scaled, Sum
 from nablasso.kernels.dot_product import DotProductKernel, Linear, Polynomial
-from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.kernels.radial import Exponential, Gaussian, Matern52, RadialKernel, RationalQuadratic
 from nablasso.kernels.width import WIDTH_RULES
 
 KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,
+    "exponential": Exponential,
     "matern": Matern52,
     "rational_quadratic": RationalQuadratic,
     "linear": Linear,
@@ -48,6 +49,7 @@ __all__ = [
     "AdditivePower",
     "Anova",
     "DotProductKernel",
+    "Exponential",
     "Gaussian",
     "Kernel",
     "KernelOperator",
