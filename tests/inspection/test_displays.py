@@ -205,7 +205,7 @@ def test_a_density_is_drawn_in_one_and_two_variables(pyplot):
 
 
 def test_lines_of_a_density_hold_the_probability_they_say(pyplot):
-    from nablasso.inspection.density_display import _mass_levels
+    from nablasso.inspection.function_displays import _mass_levels
 
     axis = np.linspace(-6, 6, 400)
     density = np.exp(-0.5 * (axis[:, None] ** 2 + axis**2)) / (2 * np.pi)

@@ -1,6 +1,6 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
-from nablasso.estimators.cone import ConeRegressor
+from nablasso.estimators.density import PSDDensity, PSDDensityCV
 from nablasso.estimators.derivative import (
     DerivativeElasticNet,
     DerivativeGroupLasso,
@@ -20,7 +20,6 @@ from nablasso.estimators.derivative_cv import (
     DerivativeLassoCV,
 )
 from nablasso.estimators.held_out_screening import HeldOutScreening
-from nablasso.estimators.heteroscedastic import HeteroscedasticRegressor
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
     HierarchicalKernelRegressor,
@@ -38,17 +37,17 @@ from nablasso.estimators.multiple_kernel import (
     MultipleKernelRegressorCV,
 )
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.estimators.path import DerivativePath, derivative_path
-from nablasso.estimators.psd_cv import (
+from nablasso.estimators.nonnegative_regressors import (
+    ConeRegressor,
     ConeRegressorCV,
+    HeteroscedasticRegressor,
     HeteroscedasticRegressorCV,
+    MultiQuantileRegressor,
     MultiQuantileRegressorCV,
-    PSDDensityCV,
+    PSDRegressor,
     PSDRegressorCV,
 )
-from nablasso.estimators.psd_density import PSDDensity
-from nablasso.estimators.psd_regressor import PSDRegressor
-from nablasso.estimators.quantile import MultiQuantileRegressor
+from nablasso.estimators.path import DerivativePath, derivative_path
 from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,

@@ -32,7 +32,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss, Squared, as_loss
-from nablasso.paths import DEFAULT_FRACTION, Family, FeatureFamily, Formulation, family_in
+from nablasso.paths import DEFAULT_FRACTION, Family, Formulation
 from nablasso.penalties import Partition, Penalty
 from nablasso.problems import Problem
 from nablasso.regression.adaptive import adaptive_scales
@@ -147,13 +147,13 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         """The family of this table; the metric, if any, is taught with ``targets``."""
         choice = self._choose_space(table, points)
         n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
-        return family_in(
-            choice,
+        return Family(
             table,
             self._formulation(),
             multiplier,
             points,
             self._metric(first_rows(table, n), targets[:n]),
+            choice=choice,
             n_components=int(self.n_components),
             random_state=self.random_state,
         )
@@ -262,7 +262,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
 
     def _warn_unless_selecting(self, family: Family) -> None:
         taught = len(np.unique(family.metric)) > 1
-        if not isinstance(family, FeatureFamily) or family.features.selects or taught:
+        if family.features is None or family.features.selects or taught:
             return
         warnings.warn(
             f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "

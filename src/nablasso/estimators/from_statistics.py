@@ -23,9 +23,9 @@ from nablasso.estimators.fold_scores import Cell, Outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
-from nablasso.paths import FeatureFamily, Formulation, StatisticsFamily, support_of, walk_path
+from nablasso.paths import Family, Formulation, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SufficientStatistics
+from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
 from nablasso.types import Array, Mask
 
 
@@ -55,16 +55,17 @@ class StatisticsRegressor(DerivativeSelector):
         X, y, weights = self._validate(X, y, sample_weight)
         table = first_rows(self._prepare(X, y, weights), n_rows)
         self._check_statistics()
-        sampling = self.space.sampling if isinstance(self.space, FourierSpace) else None
-        family = FeatureFamily(
+        space = self.space if isinstance(self.space, FourierSpace) else FourierSpace()
+        family = Family(
             table,
             self._formulation(),
             metric=self._metric(table, table.y[:, None]),
+            choice=SpaceChoice(space, "fourier", "asked for"),
             n_components=self.n_components,
-            sampling=sampling,
             random_state=self.random_state,
         )
         names = getattr(self, "feature_names_in_", None)
+        assert family.features is not None
         return FrozenSpace.from_table(
             table,
             family.features,
@@ -134,7 +135,7 @@ def _fold_gain(family: StatisticsFamily, fit: Fit) -> tuple[float, float]:
     if family.statistics.n_folds < 2:
         return float("nan"), float("inf")
     chosen = family.usable(fit.support)
-    folds = [fold for _, fold in family._folds]
+    folds = [fold for _, fold in family.regression.folds]
     shares = np.array([fold.weight for fold in folds])
     centre = family.moments.y_mean if family.formulation.fit_intercept else 0.0
     null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
@@ -201,8 +202,8 @@ def judge_folds(
 def _null(family: StatisticsFamily) -> Array:
     """Mean squared errors of the mean without the fold, for all folds."""
     intercept = family.formulation.fit_intercept
-    centres = [train.y_mean if intercept else 0.0 for train, _ in family._folds]
-    tests = [test for _, test in family._folds]
+    centres = [train.y_mean if intercept else 0.0 for train, _ in family.regression.folds]
+    tests = [test for _, test in family.regression.folds]
     return np.array(
         [
             test.y_variance + (test.y_mean - centre) ** 2

@@ -106,14 +106,18 @@ class LogOddsClassifier(ClassifierMixin):
         weights = check_weights(sample_weight, len(X))
         counted = weights > 0
         self.classes_ = np.unique(y[counted])
+        self._check_classes()
+        codes = np.zeros(len(y))
+        codes[counted] = np.searchsorted(self.classes_, y[counted])
+        return X, codes, weights
+
+    def _check_classes(self) -> None:
+        check_classification_targets(self.classes_)
         if len(self.classes_) < 2:
             raise InvalidDataError(
                 f"A classifier needs at least two classes; got {len(self.classes_)} class in the "
                 "rows of non-zero weight. Add rows of another class."
             )
-        codes = np.zeros(len(y))
-        codes[counted] = np.searchsorted(self.classes_, y[counted])
-        return X, codes, weights
 
     def _signed_targets(self, codes: Array) -> Array:
         """Plus or minus one per function, (n, q): one for two classes, else one per class."""

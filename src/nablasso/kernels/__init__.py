@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
-from nablasso.kernels.additive import AdditivePower
 from nablasso.kernels.anova import Anova
-from nablasso.kernels.base import Kernel, KernelOperator
-from nablasso.kernels.composite import Scaled, Sum
-from nablasso.kernels.dot_product import DotProductKernel, Linear, Polynomial
-from nablasso.kernels.radial import Exponential, Gaussian, Matern52, RadialKernel, RationalQuadratic
-from nablasso.kernels.width import WIDTH_RULES
+from nablasso.kernels.base import (
+    WIDTH_RULES,
+    Kernel,
+    KernelOperator,
+    Scaled,
+    Sum,
+    length_scale,
+)
+from nablasso.kernels.dot_product import AdditivePower, DotProductKernel, Linear, Polynomial
+from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic, Rough
 
 KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,
-    "exponential": Exponential,
     "matern": Matern52,
     "rational_quadratic": RationalQuadratic,
+    "rough": Rough,
     "linear": Linear,
     "polynomial": Polynomial,
     "anova": Anova,
@@ -49,7 +53,6 @@ __all__ = [
     "AdditivePower",
     "Anova",
     "DotProductKernel",
-    "Exponential",
     "Gaussian",
     "Kernel",
     "KernelOperator",
@@ -58,7 +61,9 @@ __all__ = [
     "Polynomial",
     "RadialKernel",
     "RationalQuadratic",
+    "Rough",
     "Scaled",
     "Sum",
     "as_kernel",
+    "length_scale",
 ]

@@ -23,8 +23,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from nablasso.errors import NotTwiceDifferentiableError
-from nablasso.kernels.base import Kernel, KernelOperator, column_blocks, positive, row_blocks
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import (
+    Kernel,
+    KernelOperator,
+    column_blocks,
+    positive,
+    row_blocks,
+    width_by_rule,
+)
 from nablasso.types import Array
 
 
@@ -116,7 +122,7 @@ class Matern52(RadialKernel):
         return square, q
 
 
-class Exponential(RadialKernel):
+class Rough(RadialKernel):
     r"""``exp(tip - sqrt(tip^2 + |z - x|^2 / s^2))``: rough, with a rounded tip.
 
     ``sqrt(tip^2 + r) - tip`` is a Bernstein function of ``r``, so the kernel is positive definite
