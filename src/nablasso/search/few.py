@@ -354,7 +354,7 @@ class FewRows:
 
     def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
         """For each family that walks: its ranking, cut where the price is least."""
-        for family in self.families:
+        for family in self.families if self.Y.any() else ():
             walked = walk(self.evidence(family)) if family.walks else None
             if walked is not None:
                 yield self._cut(family, walked.order, walked.variances, walked.noise)
