@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+import nablasso
 from nablasso import (
     DerivativeLasso,
     HeteroscedasticRegressor,
@@ -71,9 +72,8 @@ def test_a_path_without_importances_is_drawn_as_bars(pyplot, hull):
 
 
 def test_a_computed_path_can_be_drawn_on_given_axes(pyplot):
-    from nablasso import sparse_gradient_path
 
-    path = sparse_gradient_path(X[:40], y[:40], n_alphas=3)
+    path = nablasso.path(SparseGradientRegressor(), X[:40], y[:40], n_alphas=3)
     ax = pyplot.figure().add_subplot()
     display = PathDisplay.from_path(path, names=list("abcdef"), ax=ax)
     assert display.ax_ is ax

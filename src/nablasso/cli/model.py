@@ -7,10 +7,6 @@ from enum import StrEnum
 from typing import Any
 
 from nablasso import (
-    DerivativeElasticNetClassifierCV,
-    DerivativeElasticNetCV,
-    DerivativeGroupLassoClassifierCV,
-    DerivativeGroupLassoCV,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
     NablassoClassifier,
@@ -21,6 +17,8 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
+
+ELASTIC = 0.5  # share of the norms in the penalty of the elastic net
 
 LARGEST_SEED = 2**32 - 1
 
@@ -143,19 +141,12 @@ class Settings:
                 max_features=self.max_features,
                 **shared,
             )
-        return self._derivative_kind(data, partition)(
+        kind = DerivativeLassoClassifierCV if data.has_classes else DerivativeLassoCV
+        return kind(
             (self.kernel or KernelChoice("gaussian")).build(),
             alphas=self.n_alphas or N_ALPHAS,
             cv=self.n_folds or N_FOLDS,
+            l1_ratio=ELASTIC if self.method is Method.ELASTIC_NET else 1.0,
             n_jobs=self.n_jobs,
             **shared,
         )
-
-    def _derivative_kind(self, data: Data, groups: Groups | None) -> type:
-        if self.method is Method.ELASTIC_NET:
-            kinds = DerivativeElasticNetCV, DerivativeElasticNetClassifierCV
-        elif groups is None:
-            kinds = DerivativeLassoCV, DerivativeLassoClassifierCV
-        else:
-            kinds = DerivativeGroupLassoCV, DerivativeGroupLassoClassifierCV
-        return kinds[data.has_classes]

@@ -20,9 +20,8 @@ from threadpoolctl import threadpool_limits
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.cone import ConeValued
-from nablasso.estimators.cross_validation import choose, on_folds
+from nablasso.estimators.cross_validation import Fold, choose, draw_folds, on_folds
 from nablasso.estimators.docs import document
-from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.heteroscedastic import MeanAndNoise
 from nablasso.estimators.psd_base import NonnegativeEstimator
 from nablasso.estimators.psd_density import DensityEstimator

@@ -1,5 +1,6 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
+from nablasso.estimators.alpha_path import Path
 from nablasso.inspection.category import category_dependence
 from nablasso.inspection.dag_display import DagDisplay
 from nablasso.inspection.density_display import DensityDisplay
@@ -14,7 +15,7 @@ from nablasso.inspection.edr_display import EdrDisplay
 from nablasso.inspection.interaction_display import InteractionDisplay
 from nablasso.inspection.pair_display import PairDisplay
 from nablasso.inspection.path_display import PathDisplay
-from nablasso.inspection.paths import Path, path_of
+from nablasso.inspection.paths import path_of
 from nablasso.inspection.quantile_display import QuantileDisplay
 from nablasso.inspection.response import Response, response_of
 from nablasso.inspection.strengths import interaction_strengths

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
+from nablasso.estimators.alpha_path import Path
 from nablasso.inspection.canvas import BLUE, COLOURS, GREY, end_labels, open_axes, shorten, tidy
-from nablasso.inspection.paths import Path, path_of
+from nablasso.inspection.paths import path_of
 
 SHOWN = 8  # variables with a colour and a name
 ROWS = 20  # variables with a bar, where a path has no importances
@@ -34,12 +35,12 @@ class PathDisplay:
 
     Examples
     --------
-    >>> from nablasso import derivative_path
+    >>> from nablasso import DerivativeLasso, path
     >>> from nablasso.datasets import make_product
     >>> from nablasso.inspection import PathDisplay
     >>> data = make_product(40, 3, random_state=0)
-    >>> path = derivative_path(data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay.from_path(path)  # doctest: +SKIP
+    >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
+    >>> display = PathDisplay.from_path(along)  # doctest: +SKIP
     """
 
     path: Path
@@ -89,9 +90,9 @@ class PathDisplay:
 
         Parameters
         ----------
-        path : DerivativePath, SparseGradientPath or HierarchicalPath
+        path : Path
         names : list of str, optional
-            Of the columns; x0, x1, ... by default.
+            Of the columns; by default those of the path.
         chosen : float, optional
             An alpha to mark.
         ax : matplotlib Axes, optional
@@ -100,10 +101,10 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        d = path.support.shape[1]
-        listed = [f"x{a}" for a in range(d)] if names is None else [str(name) for name in names]
-        importances = getattr(path, "importances", None)
-        return cls(Path(path.alphas, path.support, importances, listed, chosen)).plot(ax)
+        listed = path.names if names is None else [str(name) for name in names]
+        return cls(
+            replace(path, names=listed, chosen=path.chosen if chosen is None else chosen)
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones."""
