@@ -17,7 +17,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test nightly matrix browser lint format bench results docs clean
+.PHONY: help demo test nightly matrix browser lint format bench results docs wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -70,6 +70,9 @@ docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
 		-d docs/_build/doctrees docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
+wheel: $(VENV)/.installed-wheel ## Build the distributions, check them, run the README in an empty environment
+	@$(BIN)/python .ci/wheel.py $(TAG)
+
 clean: ## Remove everything that these targets made
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest build dist src/*.egg-info .coverage .coverage.* htmlcov demo-report.html
 	rm -rf docs/_build docs/auto_examples docs/backreferences docs/generated
@@ -116,4 +119,9 @@ $(VENV)/.installed-browser: pyproject.toml $(VENV)/.created
 $(VENV)/.installed-bench: pyproject.toml $(VENV)/.created
 	@echo "Installing nablasso and its benchmark tools"
 	@$(PIP_INSTALL) '.[bench]'
+	@touch $@
+
+$(VENV)/.installed-wheel: pyproject.toml $(VENV)/.created
+	@echo "Installing what builds and checks distributions"
+	@$(PIP_INSTALL) '.[wheel]'
 	@touch $@

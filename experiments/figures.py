@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.nvsd import PUBLISHED, ROWS
+from experiments.printed import PUBLISHED, ROWS
+from experiments.rows import Rows
 from experiments.running import DEFAULT
 from experiments.tables import needed
-
-Rows = list[dict[str, str]]
 
 HIGHEST = 1.5  # error over the deviation of y up to which real tables are drawn
 
@@ -405,7 +404,7 @@ def psd_figure_2(rows: Rows) -> Any:
     """Approximations of exp(-x^2/2) by NCM and PSD for growing n, with two kernels."""
     from matplotlib import pyplot as plt
 
-    sizes, kernels = sorted({int(row["n"]) for row in rows}), ("printed", "wide")
+    sizes, kernels = sorted({int(row["n"]) for row in rows}), ("printed", "authors")
     figure, axes = plt.subplots(
         2, len(sizes), figsize=(9, 4.2), sharex=True, sharey=True, squeeze=False
     )

@@ -141,8 +141,8 @@ def _generalised_lasso(decomposition: str) -> Fit:
     return lambda Z, y, seed: generalised_lasso(level_kernels(decomposition), Z, y, seed)
 
 
-def methods_8() -> dict[str, Fit]:
-    """Figure 8: HKL and its rivals on the same kernels, and what has others or none."""
+def all_methods() -> dict[str, Fit]:
+    """Figures 8 and 9: HKL and its rivals on the same kernels, and what has others or none."""
     table: dict[str, Fit] = {}
     for kernel in ("hermite", "spline"):
         table |= {
@@ -163,9 +163,10 @@ def methods_8() -> dict[str, Fit]:
     return table | hkl | {DEFAULT: automatic}
 
 
-def methods_9() -> dict[str, Fit]:
-    """Figure 9: the same methods."""
-    return methods_8()
+def _some(methods: Mapping[str, Fit] | None, only: Collection[str]) -> Mapping[str, Fit]:
+    """All methods of the figures, or those named."""
+    table = all_methods() if methods is None else methods
+    return {name: table[name] for name in only} or table
 
 
 # ------------------------------------------------------------------------------------- figures
@@ -177,13 +178,14 @@ def figure_8(
     dimensions: Sequence[int] = DIMENSIONS,
     n_samples: Sequence[int] = (100,),
     methods: Mapping[str, Fit] | None = None,
+    only: Collection[str] = (),
     done: Collection[tuple[str, ...]] = (),
 ) -> Iterator[Row]:
     """Test error against p; f = sum of x_i x_j over i < j <= 4, correlated normal inputs.
 
     The covariance is drawn anew for every draw. One row per n, p, draw and method.
     """
-    fits = methods_8() if methods is None else methods
+    fits = _some(methods, only)
     plan = [
         (n, p, draw, name)
         for n in n_samples
@@ -207,13 +209,14 @@ def figure_9(
     data: Sequence[str] = PUMADYN,
     n_samples: int = PUMADYN_ROWS,
     methods: Mapping[str, Fit] | None = None,
+    only: Collection[str] = (),
     done: Collection[tuple[str, ...]] = (),
 ) -> Iterator[Row]:
     """Test error on pumadyn, 1024 training rows, all others for the test.
 
     One row per table, split and method.
     """
-    fits = methods_9() if methods is None else methods
+    fits = _some(methods, only)
     plan = [
         (name, split, method)
         for split in range(seed, seed + splits)

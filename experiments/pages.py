@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.registry import BACH, EXPERIMENTS, GREGOROVA, MARTEAU, ROSASCO, YE
+from experiments.rows import Rows, column, repeats, where
 from experiments.running import DEFAULT, Store, as_markdown, convergence, refuse_stale
-from experiments.tables import Rows, column, where
-from experiments.verdicts import JUDGES, OPEN, Verdict, repeats
+from experiments.verdicts import JUDGES, OPEN, Verdict
 from nablasso.persistence import atomic_write
 
 PAPERS = {"denovas": ROSASCO, "nvsd": GREGOROVA, "hkl": BACH, "sgl": YE, "psd": MARTEAU}

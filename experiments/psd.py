@@ -3,7 +3,7 @@
 PSD is the paper's model; GLM (exponential), NCM (coefficients that are not negative) and PNM
 (values at the rows that are not negative) are those of its appendix D. All are tuned alike, by
 5-fold cross-validation over the weight and, where the paper does so, the width. The data are those
-of the authors' own code (:mod:`nablasso.datasets.nonnegative`).
+of the authors' own code (:mod:`nablasso.datasets.structured`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
+from experiments.psd_models import model_of
 from experiments.running import Row, record_of
 from nablasso.datasets import (
     KnownDensity,
@@ -26,7 +27,7 @@ from nablasso.datasets import (
     make_two_modes,
     make_wavy_noise,
 )
-from nablasso.datasets.nonnegative import bell_function, two_modes_log_density
+from nablasso.datasets.structured import bell_function, two_modes_log_density
 from nablasso.estimators import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
@@ -100,11 +101,10 @@ def figure_2(
 
 def _bell_settings(model: str, kernel: str, n: int, seed: int) -> Row:
     return {
-        "model": model,
+        "model": model_of(model, "projected_gradient" if model == "ncm" and n > DENSE else "auto"),
         "length_scale": KERNELS[kernel],
         "standardize": False,
         "rank": None,
-        "solver": "projected_gradient" if model == "ncm" and n > DENSE else "auto",
         "tol": BELL_TOL[model],
         "random_state": seed,
     }
@@ -193,7 +193,7 @@ def density_estimators(
             return lambda: PSDDensityCV(random_state=seed)
         widths, weights = ((1.0,), WEIGHTS_1) if d == 1 else GRIDS[model]
         return lambda: PSDDensityCV(
-            model=model,
+            model=model_of(model),
             length_scale=1.0,
             standardize=False,
             base_measure=BASE,
@@ -321,10 +321,11 @@ def solvers(
         template, make = TASKS[task]
         data = make(**({} if n_samples is None else {"n_samples": n_samples}), random_state=draw)
         y = getattr(data, "y", None)
-        settings = {**template.get_params(), "model": model}
+        settings = {**template.get_params(), "model": model_of(model)}
         tight = type(template)(**settings | {"tol": CLOSE / 100}).fit(data.X, y).objective_
         for solver in ("auto", PAPER_SOLVERS[model]):
-            estimator = type(template)(**settings | {"tol": CLOSE, "solver": solver})
+            by = {"solver": solver} if model == "psd" else {"model": model_of(model, solver)}
+            estimator = type(template)(**settings | {"tol": CLOSE} | by)
             begun = time.process_time()
             estimator.fit(data.X, y)
             row = {"draw": draw, "task": task, "model": model, "method": solver}

@@ -16,9 +16,10 @@ from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
 from experiments.psd import CALL, FOLDS, MODELS, told
+from experiments.psd_models import model_of
 from experiments.running import Row
 from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_wavy_noise
-from nablasso.datasets.uneven_noise import bow_tie_deviation, wavy_deviation, wavy_mean
+from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -56,7 +57,7 @@ def heteroscedastic(
         Z, z = _drawn(make_wavy_noise, n_test, rng)
         estimator = _noise_estimator(model, draw).fit(X, y)
         mean, deviation = estimator.predict(Z, return_std=True)
-        true_mean, true_deviation = wavy_mean(Z[:, 0]), wavy_deviation(Z[:, 0])
+        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z[:, 0])
         yield {
             "draw": draw,
             "model": model,
@@ -79,7 +80,7 @@ def heteroscedastic_curves(
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
         for a, b in zip(X[:, 0], y, strict=True)
     )
-    curves = {"truth": (wavy_mean(grid), wavy_deviation(grid))}
+    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid))}
     for model in models:
         estimator = _noise_estimator(model, seed).fit(X, y)
         curves[model] = estimator.predict(grid[:, None], return_std=True)
@@ -94,7 +95,7 @@ def _noise_estimator(model: str, seed: int) -> HeteroscedasticRegressorCV:
     if model == CALL:
         return HeteroscedasticRegressorCV(random_state=seed)
     return HeteroscedasticRegressorCV(
-        model=model,
+        model=model_of(model),
         widths=(0.7, 1.4),
         weights=NOISE_WEIGHTS,
         rank=RANK,
@@ -162,7 +163,7 @@ def quantiles(
         rng = np.random.default_rng(draw)
         X, y = _drawn(make_bow_tie, n_samples, rng)
         Z, z = _drawn(make_bow_tie, 5000, rng)
-        settings = {"model": model, "metric": None, "widths": WIDTHS, "weights": WEIGHTS}
+        settings = {"model": model_of(model), "metric": None, "widths": WIDTHS, "weights": WEIGHTS}
         estimator = (
             MultiQuantileRegressorCV(LEVELS, random_state=draw)
             if model == CALL
@@ -190,7 +191,7 @@ def quantile_curves(
     )
     curves = {"truth": bow_tie_quantiles(grid)}
     for model in models:
-        estimator = MultiQuantileRegressor(LEVELS, model=model, **CROSSING).fit(X, y)
+        estimator = MultiQuantileRegressor(LEVELS, model=model_of(model), **CROSSING).fit(X, y)
         curves[model] = estimator.predict(grid[:, None])
     for name, values in curves.items():
         for tau, column in zip(LEVELS, values.T, strict=True):

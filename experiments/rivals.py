@@ -48,7 +48,7 @@ from nablasso.estimators import (
     NablassoRegressor,
 )
 from nablasso.kernels import Kernel, Linear
-from nablasso.spaces.ridge import RidgeInverse
+from nablasso.regression.ridge import Ridge
 from nablasso.types import Array
 
 LASSO_FRACTIONS = np.logspace(0, -3, 30)  # of the largest
@@ -289,7 +289,7 @@ def single_kernel(levels: Levels, Z: Array, y: Array) -> Fitted:
     """L2: kernel ridge regression with the full kernel, its ridge by leave-one-out."""
     kernel = ProductKernel(levels, Z)
     gram, weights = kernel(Z), np.full(len(y), 1 / len(y))
-    inverse = RidgeInverse(gram, weights, fit_intercept=True)
+    inverse = Ridge(gram, weights, fit_intercept=True)
     ridge = inverse.best_ridge(y)
     u = inverse.matrix(ridge) @ y
     b = float(np.mean(y - gram @ u))

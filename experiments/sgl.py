@@ -23,12 +23,10 @@ from nablasso.estimators import (
 )
 from nablasso.gradients import (
     ActiveSet,
+    GradientData,
+    GradientParameters,
     GradientProblem,
     Learner,
-    Recipe,
-    Setting,
-    column_groups,
-    largest_curvature,
 )
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
@@ -309,15 +307,15 @@ def symmetry(repeats: int = 20, seed: int = 0, n_samples: int = 100) -> Iterator
     for draw in track(range(seed, seed + repeats), repeats, "symmetry"):
         data = make_turlach(n_samples, random_state=draw)
         learner, truth = _affine_learner(data), np.asarray(data.gradient)
-        slopes = _second_derivatives(learner.setting)
+        slopes = _second_derivatives(learner.data)
         problem = learner.problems[0]
-        unit = largest_curvature(problem, problem.X) / 2
+        unit = problem.largest_curvature(problem.X) / 2
         for mu in SYMMETRIC:
             B, n_iter, status = _five(problem, learner.alpha_max, slopes, mu * unit)
-            columns = learner.setting.table.columns
+            columns = learner.data.table.columns
             support, gradients = np.zeros(data.X.shape[1], dtype=bool), np.zeros(data.X.shape)
             support[columns] = np.any(B != 0, axis=1)
-            at_rows = (learner.setting.phi @ B.T)[learner.setting.table.rows]
+            at_rows = (learner.data.phi @ B.T)[learner.data.table.rows]
             gradients[:, columns] = at_rows
             hessian = np.einsum("nbr,ar->nab", slopes, B)
             odd = hessian - hessian.swapaxes(1, 2)
@@ -337,7 +335,7 @@ def _affine_learner(data: KnownSupport) -> Learner:
     """Table 1's problem, columns centred."""
     n, d = data.X.shape
     table = prepare(data.X, data.y, np.ones(n), standardize=False, centre_y=True, centre_x=True)
-    recipe = Recipe(
+    parameters = GradientParameters(
         kernel=TURLACH["kernel"],
         length_scale=1.0,
         bandwidth="half_median",
@@ -346,17 +344,18 @@ def _affine_learner(data: KnownSupport) -> Learner:
         ridge=None,
         smoothness=0.0,
         classes=False,
-        groups=column_groups(np.arange(d), np.ones(d)),
+        labels=np.arange(d),
+        group_weights=np.ones(d),
     )
-    return Learner(Setting(recipe, table), table.y[:, None], ActiveSet())
+    return Learner(GradientData(parameters, table), table.y[:, None], ActiveSet())
 
 
-def _second_derivatives(setting: Setting) -> Array:
+def _second_derivatives(data: GradientData) -> Array:
     """``d phi / d x_b`` at the rows, (n, d, r): central differences, exact for 1 + x.y."""
-    X, step = setting.table.X, 1e-3
-    eye = np.eye(setting.factor.rank)
+    X, step = data.table.X, 1e-3
+    eye = np.eye(data.factor.rank)
     parts = [
-        setting.factor.evaluate(X + e, eye) - setting.factor.evaluate(X - e, eye)
+        data.factor.evaluate(X + e, eye) - data.factor.evaluate(X - e, eye)
         for e in step * np.eye(X.shape[1])
     ]
     return np.stack(parts, axis=1) / (2 * step)
@@ -383,7 +382,7 @@ def _penalised(
     """Accelerated forward-backward splitting of the problem plus the penalty on asymmetry."""
     n, nothing = len(problem.X), np.zeros(problem.phi.shape[1])
     bend = 4 * float(np.linalg.norm(slopes.reshape(-1, slopes.shape[2]), 2)) ** 2 * mu / n
-    step = 1 / (1.02 * largest_curvature(problem, problem.X) + bend)
+    step = 1 / (1.02 * problem.largest_curvature(problem.X) + bend)
 
     def gradient(B: Array) -> Array:
         z = problem.predictions(problem.X, B, nothing)

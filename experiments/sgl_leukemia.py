@@ -245,9 +245,12 @@ def iterates(
     forms: Iterable[str] = ITERATED,
     iterations: Iterable[int] = ITERATIONS,
     fraction: float = HALF,
+    nested_up_to: int = NESTED_UP_TO,
 ) -> Iterator[Row]:
     """Genes and errors of the iterates of Algorithm 1, and of the minimiser, at one alpha.
 
+    Rows are left out before the iterations up to ``nested_up_to`` of them, and before the
+    minimisation; with 0 never.
     ``excess`` is the objective above the minimum, in units of the objective at zero.
     """
     data = divided(load_leukemia()) if data is None else data
@@ -270,7 +273,7 @@ def iterates(
                 "excess": f"{(model.objective_ - optimum) / zero:.3g}",
             }
             masks = None
-            if n_iter is None or n_iter <= NESTED_UP_TO:
+            if (1 if n_iter is None else n_iter) <= nested_up_to:
                 supports = partial(_iterate_support, form, fraction, n_iter)
                 masks = _left_out(supports, X, y, np.ones(1), f"iterates, {form}")
             for limit in LIMITS:

@@ -6,66 +6,36 @@ many draws or splits it is taken, and how many of its rows converged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.stats import wilcoxon
 
-from experiments.nvsd import BASELINES, OURS, PUBLISHED, REFINED, ROWS, Table
+from experiments.nvsd import REFINED
+from experiments.printed import (
+    BASELINES,
+    GENES,
+    LASSO_TABLE_1,
+    OURS,
+    PRINTED_LEUKEMIA,
+    PUBLISHED,
+    PUBLISHED_9,
+    PUBLISHED_10,
+    ROWS,
+    SGL_TABLE_1,
+    Table,
+)
 from experiments.psd import CALL
+from experiments.rows import Rows, cell, column, combinations, distinct, mean, median, where
 from experiments.running import DEFAULT, Line, convergence
-
-Rows = list[dict[str, str]]
-
 
 BEATS_ALL = " *"
 LEVEL, FEWEST_TESTED = 0.05, 6  # of Wilcoxon's test; with five pairs it cannot reach 5 %
-SGL_TABLE_1 = (78, 100, 100, 100, 100, 7, 4, 6, 5, 2)  # of 100 draws
-LASSO_TABLE_1 = (16, 100, 100, 100, 100, 25, 14, 13, 13, 19)
 IMPROPER = 0.05  # distance of an integral from one that draws do not explain
-GENES = 106  # of the published selection
-PRINTED_LEUKEMIA = {
-    "SGL": "106 genes; 0/38 left out, 0/34 test",
-    "lasso": "33 genes; 1/38 left out, 1/34 test",
-    "support vector machine on all genes": "7129 genes; 3/38 left out, 2/34 test",
-    "GL": "7129 genes; 0/38 left out, 2/34 test",
-}
 
 
-def where(rows: Rows, **conditions: object) -> Rows:
-    """Rows in which these columns have these values."""
-    return [row for row in rows if all(row[k] == str(v) for k, v in conditions.items())]
-
-
-def column(rows: Rows, name: str) -> list[float]:
-    """Numbers of a column, without empty cells."""
-    return [float(row[name]) for row in rows if row[name] != ""]
-
-
-def mean(rows: Rows, name: str, digits: int = 3) -> str:
-    """Mean of a column; empty without rows."""
-    values = column(rows, name)
-    return f"{np.mean(values):.{digits}g}" if values else ""
-
-
-def cell(words: str, rows: Rows) -> str:
-    """A figure with the number of draws or splits behind it and the share that converged."""
-    if not rows:
-        return ""
-    over = next((name for name in ("draw", "split") if name in rows[0]), "row")
-    count = len({row[over] for row in rows}) if over in rows[0] else len(rows)
-    return f"{words} [{count} {over}{'s' * (count != 1)}, {convergence(rows)}]"
-
-
-def median(rows: Rows, name: str) -> str:
-    """Median of a column; empty without rows."""
-    return cell(f"{np.median(column(rows, name)):.3f}", rows) if rows else ""
-
-
-def distinct(rows: Rows, name: str) -> list[str]:
-    """Values of a column in the order in which they come."""
-    return list(dict.fromkeys(row[name] for row in rows))
+def _share(rows: Rows, name: str) -> str:
+    return f"{sum(column(rows, name)):.0f} of {len(rows)}"
 
 
 def by_model(name: str, measure: str, *, label: str = "model") -> Callable[[Rows], list[Line]]:
@@ -106,7 +76,7 @@ def points(what: str) -> Callable[[Rows], list[Line]]:
 def denovas_safe_filter(rows: Rows) -> list[Line]:
     """How often all relevant variables are in, and how many others are."""
     found = []
-    for n, rate in _combinations(rows, "n", "rate"):
+    for n, rate in combinations(rows, "n", "rate"):
         part = where(rows, n=n, rate=rate)
         words = f"all relevant in {sum(column(part, 'all_relevant')):.0f} of {len(part)}"
         words += f", {mean(part, 'others', 2)} others"
@@ -182,7 +152,7 @@ def beats_all(own: Rows, rows: Rows, over: str) -> bool:
 def nvsd_tolerance(rows: Rows) -> list[Line]:
     """RMSE, Tanimoto distance and columns by problem, n, nu and gap."""
     found = []
-    for problem, n, method in _combinations(rows, "problem", "n", "method"):
+    for problem, n, method in combinations(rows, "problem", "n", "method"):
         part = where(rows, problem=problem, n=n, method=method)
         words = f"{mean(part, 'rmse')} ({mean(part, 'tanimoto', 2)}), {mean(part, 'n_selected')}"
         printed = printed_pair(problem, "NVSD(L)", int(n))
@@ -193,7 +163,7 @@ def nvsd_tolerance(rows: Rows) -> list[Line]:
 def nvsd_algorithms(rows: Rows) -> list[Line]:
     """Median seconds and iterations, and the largest excess of the objective."""
     found = []
-    for problem, penalty, n, solver in _combinations(rows, "problem", "penalty", "n", "solver"):
+    for problem, penalty, n, solver in combinations(rows, "problem", "penalty", "n", "solver"):
         part = where(rows, problem=problem, penalty=penalty, n=n, solver=solver)
         seconds, steps = (np.median(column(part, name)) for name in ("seconds", "iterations"))
         words = f"{seconds:.2g} s, {steps:.0f} iterations, excess {max(column(part, 'excess')):.1g}"
@@ -245,7 +215,7 @@ def sgl_figure_2(rows: Rows) -> list[Line]:
 def sgl_table_2(rows: Rows) -> list[Line]:
     """Genes and errors at the alpha that each way chooses, and where about 106 genes are left."""
     found = []
-    for method, limit in _combinations(rows, "method", "C"):
+    for method, limit in combinations(rows, "method", "C"):
         path = where(rows, method=method, C=limit)
         printed = PRINTED_LEUKEMIA[method.split(",")[0]]
         near = min(path, key=lambda row: abs(int(row["n_genes"]) - GENES))
@@ -321,7 +291,7 @@ def _line(what: str, published: str, words: str, method: str) -> Line:
 def hkl_rules(rows: Rows) -> list[Line]:
     """Variables too many and too few, exact hulls, median error over var(f)."""
     found = []
-    for problem, rule in _combinations(rows, "problem", "rule"):
+    for problem, rule in combinations(rows, "problem", "rule"):
         part = where(rows, problem=problem, rule=rule)
         wrong = f"{mean(part, 'too_many', 2)} / {mean(part, 'too_few', 2)}"
         known = [row["hull_exact"] == "True" for row in part if row["hull_exact"]]
@@ -341,7 +311,7 @@ def hkl_figure_9(rows: Rows) -> list[Line]:
             median(where(rows, data=data, method=method), "error"),
             method,
         )
-        for data, method in _combinations(rows, "data", "method")
+        for data, method in combinations(rows, "data", "method")
     ]
 
 
@@ -349,7 +319,7 @@ def psd_figure_2(rows: Rows) -> list[Line]:
     """Root mean square errors of the approximations."""
     printed = {"psd": "goes to the target as n grows", "ncm": "does not"}
     found = []
-    for kernel, model, tuning, n in _combinations(rows, "kernel", "model", "tuning", "n"):
+    for kernel, model, tuning, n in combinations(rows, "kernel", "model", "tuning", "n"):
         part = where(rows, kernel=kernel, model=model, tuning=tuning, n=n)
         what = f"{model}, kernel {kernel}, weight {tuning}, n = {n}"
         found.append(Line(what, printed[model], cell(mean(part, "rmse", 2), part)))
@@ -382,7 +352,7 @@ def psd_densities(printed: Mapping[str, str]) -> Callable[[Rows], list[Line]]:
 def psd_solvers(rows: Rows) -> list[Line]:
     """Steps, seconds and the distance from the optimum, paper's solver next to the default's."""
     found = []
-    for task, model in _combinations(rows, "task", "model"):
+    for task, model in combinations(rows, "task", "model"):
         words = {}
         for method in distinct(where(rows, task=task, model=model), "method"):
             part = where(rows, task=task, model=model, method=method)
@@ -416,37 +386,14 @@ def psd_crossings(rows: Rows) -> list[Line]:
 def psd_boosting(rows: Rows) -> list[Line]:
     """Held-out pinball loss on real tables, ours and boosting."""
     found = []
-    for data, method in _combinations(rows, "data", "method"):
+    for data, method in combinations(rows, "data", "method"):
         part = where(rows, data=data, method=method)
         words = f"{mean(part, 'pinball')}, {mean(part, 'crossed', 2)} crossed"
         found.append(Line(f"pinball loss, {data}, {method}", "", cell(words, part)))
     return found
 
 
-def _share(rows: Rows, name: str) -> str:
-    return f"{sum(column(rows, name)):.0f} of {len(rows)}"
-
-
-def _combinations(rows: Rows, *names: str) -> Iterable[tuple[Any, ...]]:
-    return dict.fromkeys(tuple(row[name] for name in names) for row in rows)
-
-
 NEEDED = 0.1  # selection error that figure 6 asks for
-
-PUBLISHED_9 = {
-    ("additive", "MKL"): "compares favourably with the paper's method",
-    ("2-way", "lasso on monomials"): "compares favourably with the paper's method",
-    ("3-way", "paper"): "best",
-    ("radial", "paper"): "best, near the noise",
-    ("radial", "MKL"): "fails",
-    ("radial", "lasso on monomials"): "fails",
-    ("radial", "HKL"): "fails",
-    ("radial", "RLS"): "fails",
-}
-PUBLISHED_10 = {
-    "paper": "near RLS on most tables, with fewer columns (bars)",
-    "RLS": "all columns (bars)",
-}
 
 
 def _denovas_errors(rows: Rows) -> str:

@@ -41,13 +41,13 @@ from numpy.typing import NDArray
 
 from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
 from nablasso.data.table import prepare
-from nablasso.kernels import Kernel
+from nablasso.kernels import Kernel, length_scale
 from nablasso.paths import Family, Formulation, alpha_grid, support_of
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SquaredProblem
-from nablasso.problems.squared import DAMPING
+from nablasso.problems.base import DAMPING
+from nablasso.regression.ridge import Ridge
 from nablasso.solvers import DualSolver, Solution, Status
-from nablasso.spaces import RidgeInverse, length_scale
 from nablasso.types import Array, Mask
 
 MakePenalty = Callable[[NDArray[np.intp]], Penalty]  # of the columns of a table
@@ -313,7 +313,7 @@ def refit(
     def gram(new: Array) -> Array:
         return kernel.between(new[:, support] / width, centres).gram()
 
-    inverse = RidgeInverse(gram(rows.X), np.full(n, 1 / n), fit_intercept=False)
+    inverse = Ridge(gram(rows.X), np.full(n, 1 / n), fit_intercept=False)
     ridges = (inverse.trace or 1.0) * RIDGES
     U = np.column_stack([inverse.coefficients(rows.y, ridge) for ridge in ridges])
     values = gram(rows.X_validation) @ U

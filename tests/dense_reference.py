@@ -391,7 +391,8 @@ def library_problem(problem: DenseProblem):
     """The same problem as the library states it."""
     from nablasso.penalties import ElasticNet, GroupLasso, Partition
     from nablasso.problems import SmoothProblem, SquaredProblem
-    from nablasso.spaces import RepresenterSpace, RidgeInverse
+    from nablasso.regression.ridge import Ridge
+    from nablasso.spaces import RepresenterSpace
 
     partition = Partition.from_groups(problem.groups, problem.X.shape[1])
     weights = np.empty(partition.n_groups)  # the partition has an order of its own
@@ -415,5 +416,5 @@ def library_problem(problem: DenseProblem):
     }
     if problem.loss != "squared":
         return SmoothProblem(**shared)
-    inverse = RidgeInverse(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
+    inverse = Ridge(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
     return SquaredProblem(**shared, P=inverse.matrix(problem.ridge))

@@ -22,7 +22,7 @@ from nablasso.paths import (
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
 from nablasso.solvers import DualSolver, Solution, Status
-from nablasso.spaces import memory, require_memory
+from nablasso.spaces import choice, require_memory
 
 PENALTIES = {
     "lasso": lambda d: GroupLasso(Partition.singletons(d), np.ones(d)),
@@ -258,14 +258,14 @@ def test_the_refit_sees_the_selected_columns_only():
 def test_best_ridge_has_a_floor_and_the_refit_has_none():
     data = replace(table(), y=table().X[:, 0])  # no noise: leave-one-out wants no ridge
     family = make_family(kernel=Linear(), data=data)
-    assert 1 <= family.best_ridge() / (RIDGE_FLOOR * family.inverse.trace) < 2
+    assert 1 <= family.best_ridge() / (RIDGE_FLOOR * family.trace) < 2
     assert family.refit(np.ones(4, dtype=bool)).ridge < 0.1 * family.best_ridge()
 
 
 @pytest.mark.parametrize("ridge", [-1.0, 1e-30, np.nan])
 def test_ridges_that_are_refused(ridge):
     family = shared()
-    message = rf"smallest usable value here is {family.inverse.smallest_ridge:.1e}, and ridge=None"
+    message = rf"smallest usable value here is {family.smallest_ridge:.1e}, and ridge=None"
     with pytest.raises(InvalidParameterError, match=message):
         family.problem(ridge)
 
@@ -274,7 +274,7 @@ def test_ridges_that_are_refused(ridge):
 
 
 def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
+    monkeypatch.setattr(choice, "available_bytes", lambda: 2**30)
     with pytest.raises(DataTooLargeError) as caught:
         require_memory(20_000, 10)
     text = str(caught.value)
@@ -289,20 +289,20 @@ def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
 
 
 def test_families_ask_before_they_take(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(choice, "available_bytes", lambda: 1000)
     with pytest.raises(DataTooLargeError):
         make_family()
 
 
 def test_where_the_system_does_not_tell_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    monkeypatch.setattr(choice, "available_bytes", lambda: None)
     require_memory(10**7, 10)
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not tell")
 def test_available_memory_is_a_number_of_bytes():
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 2**20 < memory.available_bytes() <= total
+    assert 2**20 < choice.available_bytes() <= total
 
 
 def test_the_module_warns_of_nothing():

@@ -6,7 +6,7 @@ kernels relative to the objective at f = 0, and whether it is a certificate (rel
 1e-3). Time is that of the whole path in units of E; memory is the peak of a process of its own.
 
 A path of convex problems takes in noise before the last true node is complete, as the lasso does.
-``pruned_*`` is the best of the path's hulls after :mod:`nablasso.hierarchy.pruning`.
+``pruned_*`` is the best of the path's hulls after :mod:`nablasso.hierarchy.refit`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, Path
-from nablasso.hierarchy import Grid, Hermite, Pruner, Sample
+from nablasso.hierarchy import Grid, Hermite, LossSample, Pruner
 from nablasso.losses import Squared
 
 ALPHAS = 16
@@ -82,7 +82,7 @@ def best_pruned(posed: Problem, hulls: Iterable[list[Node]]) -> frozenset[Node]:
     n = len(posed.y)
     Z = (posed.X - posed.X.mean(axis=0)) / posed.X.std(axis=0)
     weights = np.full(n, 1 / n)
-    sample = Sample(posed.y - posed.y.mean(), weights, Squared(), fit_intercept=True)
+    sample = LossSample(posed.y - posed.y.mean(), weights, Squared(), fit_intercept=True)
     pruner = Pruner(Grid(Z, weights, Hermite(3)), sample, n)
     pruned = min(map(pruner.prune, hulls), key=lambda each: each.criterion)
     return frozenset(pruned.hull)  # type: ignore[arg-type]

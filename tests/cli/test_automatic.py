@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.cli.columns import Data
 from nablasso.cli.model import Settings
 from nablasso.cli.result import Result, Variable
+from nablasso.data.roles import Data
 from nablasso.kernels import Linear, Polynomial
 from nablasso.search import decide
 

@@ -382,3 +382,12 @@ def test_rows_are_told(run, csv, table):
     assert "Rows 1 of 40 rows were left out: they have a missing cell." in text
     assert "30 of 39 rows were drawn at random (seed 1)." in text
     assert "Table 30 rows, 4 columns and the target" in text
+
+
+def test_a_target_whose_squares_underflow_has_an_answer(run, table, write):
+    table["y"] *= 1e-200
+    path = write(table.to_csv(index=False))
+    quick = ("--method", "lasso", "--kernel", "linear", "--alphas", "2", "--cv", "2")
+    outcome = run("select", path, "--target", "y", *quick)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("No column was found"), outcome.out

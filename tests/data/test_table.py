@@ -10,7 +10,6 @@ from nablasso.data.table import (
     canonical_order,
     check_weights,
     correlated_columns,
-    fair_rows,
     prepare,
 )
 from nablasso.errors import InvalidDataError
@@ -299,40 +298,6 @@ def test_weights_that_are_taken():
     np.testing.assert_array_equal(check_weights(None, 3), [1, 1, 1])
     np.testing.assert_array_equal(check_weights(2, 3), [2, 2, 2])
     np.testing.assert_array_equal(check_weights([0, 1, 2.5], 3), [0, 1, 2.5])
-
-
-class TestFairRows:
-    def draw(self, n=400, labels=False):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, 3))
-        y = (X[:, 0] > 0).astype(float) if labels else X[:, 0] + rng.normal(size=n)
-        return X, y
-
-    @pytest.mark.parametrize("labels", [False, True])
-    def test_they_are_the_same_rows_however_the_table_comes(self, labels):
-        X, y = self.draw(labels=labels)
-        rows = fair_rows(X, y, np.ones(400), 100)
-        assert rows.sum() == 100
-        order = np.random.default_rng(1).permutation(400)
-        again = fair_rows(X[order][:, [2, 0, 1]], y[order], np.ones(400), 100)
-        np.testing.assert_array_equal(again, rows[order])
-
-    def test_copies_go_together_and_weightless_rows_stay_out(self):
-        X, y = self.draw(200)
-        twice = np.concatenate([X, X]), np.concatenate([y, y])
-        rows = fair_rows(*twice, np.ones(400), 50)
-        np.testing.assert_array_equal(rows[:200], rows[200:])
-        assert rows.sum() == 100
-        weights = np.ones(200)
-        weights[:150] = 0
-        assert fair_rows(X, y, weights, 60).tolist() == (weights > 0).tolist()
-        assert fair_rows(X, y, weights, 20)[150:].sum() == 20
-
-    def test_they_are_a_fair_sample_of_the_labels(self):
-        X, y = self.draw(20_000, labels=True)
-        rows = fair_rows(X, y, np.ones(len(y)), 4000)
-        assert abs(y[rows].mean() - y.mean()) < 4 * 0.5 / np.sqrt(4000)
-        assert abs(X[rows, 1].mean()) < 4 / np.sqrt(4000)
 
 
 def test_correlated_columns_are_those_of_the_whole_matrix(monkeypatch):

@@ -8,21 +8,26 @@ import numpy as np
 import pytest
 
 from nablasso import datasets
-from nablasso.datasets.demo import DEMO_COLUMNS, demo_function
-from nablasso.datasets.friedman import friedman1_function
-from nablasso.datasets.nonnegative import bell_function
-from nablasso.datasets.pairwise import pairwise_function
-from nablasso.datasets.quadratic import draw_quadratic, quadratic_function
-from nablasso.datasets.rings import rings_function
-from nablasso.datasets.smooth import (
+from nablasso.datasets.generators import (
     additive_function,
+    draw_quadratic,
+    friedman1_function,
+    pairwise_function,
     parabola_function,
     product_function,
+    quadratic_function,
     radial_function,
     three_way_function,
+    turlach_function,
 )
-from nablasso.datasets.structured import correlated_pairs_function, cubic_groups_function
-from nablasso.datasets.turlach import turlach_function
+from nablasso.datasets.structured import (
+    DEMO_COLUMNS,
+    bell_function,
+    correlated_pairs_function,
+    cubic_groups_function,
+    demo_function,
+    rings_function,
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Case:
 SIX = (1, 2, 3, 7, 8, 9)
 CASES = (
     Case(datasets.make_additive, (100, 40), (1, 2, 3, 4), additive_function, {"n_features": 5}),
-    Case(datasets.make_two_way, (100, 40), (1, 2, 3, 4), pairwise_function, {"n_features": 5}),
+    Case(datasets.make_two_way, (100, 40), (1, 2, 3, 4), pairwise_function(), {"n_features": 5}),
     Case(datasets.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
     Case(datasets.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
     Case(datasets.make_product, (80, 20), (1, 2), product_function, {"n_features": 3}, "snr", 3.0),
@@ -56,7 +61,7 @@ CASES = (
         datasets.make_pairwise,
         (100, 16),
         (1, 2, 3, 4),
-        pairwise_function,
+        pairwise_function(),
         {"n_features": 6},
         "snr",
         3.0,
@@ -71,7 +76,7 @@ CASES = (
         datasets.make_quadratic,
         (30, 10),
         (1, 2, 3),
-        lambda X: quadratic_function(X, draw_quadratic(3, np.random.RandomState(0))),
+        quadratic_function(draw_quadratic(3, np.random.RandomState(0))),
         {"n_features": 4},
         "snr",
         3.0,

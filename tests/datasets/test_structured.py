@@ -1,12 +1,28 @@
-"""E1, E2 and E3 against sums written out, and the correlations of their inputs."""
+"""Structured inputs and noise: sums written out, moments of large samples."""
 
 from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal, norm
 
-from nablasso.datasets import make_correlated_pairs, make_cubic_groups, make_noisy_copies
-from nablasso.datasets.structured import cubic_groups_function, pairs_of_columns
+from nablasso.datasets import (
+    make_bell,
+    make_bow_tie,
+    make_correlated_pairs,
+    make_cubic_groups,
+    make_demo,
+    make_noisy_copies,
+    make_rings,
+    make_two_modes,
+    make_wavy_noise,
+)
+from nablasso.datasets.structured import (
+    cubic_groups_function,
+    demo_function,
+    pairs_of_columns,
+    two_modes_log_density,
+)
 
 TRIPLES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), (12, 13, 14), (15, 16, 17))
 BLOCKS = ((0, 1, 2), (6, 7, 8))
@@ -104,3 +120,190 @@ def test_copies_differ_by_independent_errors_of_the_stated_size():
     )
     np.testing.assert_allclose(np.cov((noisy.X - exact.X).T), 0.01 * np.eye(18), atol=5e-4)
     np.testing.assert_allclose(np.cov(exact.X[:, ::3].T), np.eye(6), atol=0.04)
+
+
+def test_classes_are_rings():
+    problem = make_rings(random_state=0)
+    radius = np.sqrt(problem.X[:, 0] ** 2 + problem.X[:, 1] ** 2)
+    np.testing.assert_allclose(radius[problem.y == 1], 3.0)
+    np.testing.assert_allclose(radius[problem.y == 0], 7.5)
+
+
+def test_labels_are_zero_and_one_without_noise():
+    problem = make_rings(random_state=0)
+    assert set(problem.y.tolist()) == {0.0, 1.0}
+    np.testing.assert_array_equal(problem.y, problem.noise_free)
+
+
+@pytest.mark.parametrize(("n_samples", "inner"), [(40, 20), (41, 20)])
+def test_half_of_the_rows_lie_on_each_ring(n_samples, inner):
+    assert make_rings(n_samples, random_state=0).y.sum() == inner
+
+
+def test_rows_come_in_random_order():
+    y = make_rings(random_state=0).y
+    assert 5 < np.abs(np.diff(y)).sum() < 35
+
+
+def test_points_are_uniform_on_their_ring():
+    X = make_rings(n_samples=20_000, n_features=2, random_state=0).X
+    angle = np.arctan2(X[:, 1], X[:, 0])
+    counts, _ = np.histogram(angle, bins=8, range=(-np.pi, np.pi))
+    np.testing.assert_allclose(counts / 2500, 1.0, atol=0.1)
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0])
+def test_other_inputs_have_the_stated_spread(spread):
+    X = make_rings(n_samples=5000, n_features=10, spread=spread, random_state=0).X
+    np.testing.assert_allclose(X[:, 2:].std(axis=0), spread, rtol=0.05)
+    np.testing.assert_allclose(X[:, 2:].mean(axis=0), 0.0, atol=0.08 * spread)
+
+
+def test_standardised_noise_is_standard_wherever_x_is():
+    for make in (make_wavy_noise, make_bow_tie):
+        data = make(60_000, random_state=1)
+        z = (data.y - data.noise_free) / data.noise_sd
+        for part in np.array_split(np.argsort(data.X[:, 0]), 4):
+            assert abs(z[part].mean()) < 0.03
+            assert abs(z[part].std() - 1) < 0.03
+
+
+def test_the_wavy_noise_is_that_of_the_paper():
+    data = make_wavy_noise(random_state=0)
+    x, step = data.X[:, 0], 1e-6
+    np.testing.assert_allclose(x, np.arange(80) / 79)
+
+    def mean(x):
+        return 2 * (np.exp(-30 * (x - 0.25) ** 2) + np.sin(np.pi * x**2))
+
+    np.testing.assert_allclose(data.noise_free, mean(x))
+    slope = (mean(x + step) - mean(x - step)) / (2 * step)
+    np.testing.assert_allclose(data.gradient[:, 0], slope, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.log(data.noise_sd), np.sin(2 * np.pi * x) / 2, atol=1e-12)
+
+
+def test_the_bow_tie_has_no_rows_in_the_middle_and_no_mean():
+    data = make_bow_tie(1000, random_state=0)
+    x = data.X[:, 0]
+    assert not ((x > 1 / 3) & (x < 2 / 3)).any()
+    assert 0.4 < np.mean(x < 0.5) < 0.6
+    assert not data.noise_free.any()
+    assert not data.gradient.any()
+    np.testing.assert_allclose(data.noise_sd, np.where(x < 0.5, 1 / 3 - x, x - 2 / 3))
+
+
+TEN = {"mode": 2.0, "deviation": 1 / np.sqrt(2 * np.pi)}
+
+
+def test_the_density_in_one_variable():
+    data = make_two_modes(random_state=0)
+    assert data.X.shape == (80, 1)
+    x = data.X[:, 0]
+    np.testing.assert_allclose(
+        data.log_density, np.log((norm.pdf(x, -1, 0.3) + norm.pdf(x, 1, 0.3)) / 2)
+    )
+
+
+def test_the_density_in_ten_variables():
+    data = make_two_modes(50, 10, random_state=0, **TEN)
+    centre = 2 * np.eye(10)[0]
+    covariance = np.eye(10) / (2 * np.pi)  # a standard deviation of 1 / sqrt(2 pi)
+    parts = [multivariate_normal.pdf(data.X, s * centre, covariance) for s in (-1, 1)]
+    np.testing.assert_allclose(data.log_density, np.log(np.mean(parts, axis=0)))
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_features": 10, **TEN}])
+def test_draws_are_of_that_density(settings):
+    data = make_two_modes(100_000, random_state=1, **settings)
+    mode, deviation = settings.get("mode", 1.0), settings.get("deviation", 0.3)
+    first = np.abs(data.X[:, 0])
+    assert np.mean(data.X[:, 0] > 0) == pytest.approx(0.5, abs=0.01)
+    assert first.mean() == pytest.approx(mode, rel=0.01)
+    assert data.X[data.X[:, 0] > 0].std(axis=0) == pytest.approx(deviation, rel=0.02)
+    # far from the modes the logarithm is still a number
+    assert np.isfinite(
+        two_modes_log_density(1e3 * data.X[:5], mode=mode, deviation=deviation)
+    ).all()
+
+
+def test_the_bell_has_no_noise():
+    data = make_bell(10_000, random_state=0)
+    x = data.X[:, 0]
+    assert -5 <= x.min() < -4.9
+    assert 4.9 < x.max() <= 5
+    np.testing.assert_allclose(data.y, np.sqrt(2 * np.pi) * norm.pdf(x))
+
+
+RELEVANT = ("temperature_celsius", "light_mol_m2_day", "water_l_m2_day", "nutrient_ms_cm")
+
+
+@pytest.fixture
+def demo():
+    return make_demo()
+
+
+def column(problem, name):
+    return problem.X[:, problem.feature_names.index(name)]
+
+
+def test_the_answer_is_four_named_variables(demo):
+    chosen = {name for name, kept in zip(demo.feature_names, demo.support, strict=True) if kept}
+    assert chosen == set(RELEVANT)
+    assert len(set(demo.feature_names)) == 12
+
+
+def test_everybody_gets_the_same_table(demo):
+    np.testing.assert_array_equal(demo.X, make_demo(200, 0).X)
+    np.testing.assert_array_equal(demo.y, make_demo(200, 0).y)
+
+
+def test_the_formula_in_its_units(demo):
+    temperature, light, water, nutrient = (column(demo, name) for name in RELEVANT)
+    expected = 20 - 0.12 * (temperature - 22) ** 2 + 0.1 * light * (water - 2.5) + 2 * nutrient
+    np.testing.assert_allclose(demo.noise_free, expected, rtol=1e-12)
+
+
+def mixed_difference(demo, first, second):
+    """f(both moved) - f(first moved) - f(second moved) + f(neither moved)."""
+    columns = [demo.feature_names.index(name) for name in (first, second)]
+    total = np.zeros(len(demo.X))
+    for sign, moved in ((1, columns), (-1, columns[:1]), (-1, columns[1:]), (1, [])):
+        X = demo.X.copy()
+        X[:, moved] += 1.0
+        total += sign * demo_function(X)
+    return total
+
+
+def test_light_and_water_are_the_only_interaction(demo):
+    for i, first in enumerate(RELEVANT):
+        for second in RELEVANT[i + 1 :]:
+            interact = {first, second} == {"light_mol_m2_day", "water_l_m2_day"}
+            expected = 0.1 if interact else 0.0
+            np.testing.assert_allclose(mixed_difference(demo, first, second), expected, atol=1e-9)
+
+
+def test_temperature_has_a_curve_and_no_slope():
+    large = make_demo(100_000)
+    temperature = column(large, "temperature_celsius")
+    assert abs(np.corrcoef(temperature, large.y)[0, 1]) < 0.02
+    assert np.corrcoef((temperature - 22) ** 2, large.y)[0, 1] < -0.3
+
+
+def test_one_irrelevant_column_is_correlated_with_a_relevant_one():
+    large = make_demo(100_000)
+    correlation = np.corrcoef(large.X.T) - np.eye(12)
+    first, second = np.unravel_index(np.abs(correlation).argmax(), correlation.shape)
+    names = {large.feature_names[first], large.feature_names[second]}
+    assert names == {"temperature_celsius", "outside_temperature_celsius"}
+    assert correlation[first, second] == pytest.approx(0.525, abs=0.02)
+    correlation[[first, second], [second, first]] = 0.0
+    assert np.abs(correlation).max() < 0.02
+
+
+def test_scales_differ(demo):
+    spread = demo.X.std(axis=0)
+    assert spread.max() / spread.min() > 1000
+
+
+def test_yields_are_positive(demo):
+    assert demo.y.min() > 0

@@ -21,7 +21,7 @@ from nablasso import (
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
 from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
-from nablasso.hierarchy.solvers import Solved
+from nablasso.hierarchy.solvers import HullSolution
 from nablasso.losses import Huber
 from nablasso.progress import reporting
 
@@ -286,7 +286,7 @@ def test_a_solver_out_of_digits_is_not_told_to_take_more_steps(monkeypatch):
     monkeypatch.setattr("nablasso.hierarchy.solvers._line_search", lambda *_: None)
     monkeypatch.setattr(
         "nablasso.hierarchy.solvers.alternating",
-        lambda problem, x, *_: Solved(problem.evaluate(x), 1, False, stalled=True),
+        lambda problem, x, *_: HullSolution(problem.evaluate(x), 1, False, stalled=True),
     )
     with pytest.warns(ConvergenceWarning, match="Rounding ends the solver"):
         fitted = HierarchicalKernelRegressor(alpha=0.05).fit(X, y)
@@ -333,7 +333,7 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
     way = np.geomspace(1.0, 1e-4, 8)
     with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
         model._fit_table(X_, table, way[-1], 1.5, way)
-    (search,) = model._searches(table, 1.5)
+    (search,) = model._searches(table, 1.5, certify=False)
     solved = [not found.is_cut for found in walk(search, way)]
     assert 0 < sum(solved) < 8
     assert solved == sorted(solved, reverse=True)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidDataError
-from nablasso.estimators import nablasso
+from nablasso.estimators import automatic
 from nablasso.search import decide
 from nablasso.search.rules import Rules
 
@@ -90,7 +90,7 @@ def many_rows(n=1500):
 
 def few(monkeypatch):
     """The stages of a large table on a small one."""
-    monkeypatch.setattr(nablasso, "PREPARED_ROWS", 700)
+    monkeypatch.setattr(automatic, "PREPARED_ROWS", 700)
     return Rules(walked_rows=80, few_rows=160)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from experiments import denovas, nvsd, rivals, tables, two_steps
+from experiments import denovas, nvsd, printed, rivals, tables, two_steps
 from experiments.denovas import divided, judged, selection_error
 from experiments.rivals import (
     cosso,
@@ -178,7 +178,7 @@ def test_real_tables_have_a_row_per_method():
     lines = tables.denovas_figure_10(rows)
     assert [line.what for line in lines] == ["stock, RLS", "stock, MKL"]
     rows = as_text(nvsd.real(1, data=("BH",), only=("KRLS", "NVSD(L)", DEFAULT)))
-    lines = {line.what: line for line in tables.nvsd_real(nvsd.TABLE_3)(rows)}
+    lines = {line.what: line for line in tables.nvsd_real(printed.TABLE_3)(rows)}
     assert lines["BH, KRLS"].published == "4.00 (1.00)"
     assert lines["BH, NVSD(L)"].published == "3.96 (0.99), 8.2 columns"
     assert "BH, HSIC" not in lines  # not run
@@ -196,7 +196,7 @@ def test_columns_with_missing_values_go_and_classes_become_numbers(made_table):
 
 
 def test_copies_are_permuted_columns(made_table):
-    rows = nvsd.drawn(nvsd.TABLE_3["EL"], made_table, 3)
+    rows = nvsd.drawn(printed.TABLE_3["EL"], made_table, 3)
     y = 1000 * denovas.split_table(made_table, 3, 100).y
     np.testing.assert_allclose(rows.y, y - y.mean())
     both = nvsd.with_copies(rows, 3)

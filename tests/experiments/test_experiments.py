@@ -9,9 +9,7 @@ from experiments.denovas import MATCHED_TAU, RATES, figure_3, safe_filter
 from experiments.nvsd import (
     ALGORITHMS,
     FRACTIONS,
-    PUBLISHED,
     REFINED,
-    ROWS,
     SOLVER_TOL,
     _twin_table,
     algorithms,
@@ -19,6 +17,7 @@ from experiments.nvsd import (
     protocol,
     twins,
 )
+from experiments.printed import PUBLISHED, ROWS
 from experiments.running import DEFAULT
 
 

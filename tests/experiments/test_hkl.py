@@ -71,7 +71,7 @@ def test_figure_9_splits_a_table(monkeypatch):
 
 
 def test_the_tables_name_every_rival():
-    names = set(hkl.methods_8())
+    names = set(hkl.all_methods())
     kinds = ("HKL {}", "MKL {}", "L2 {}", "generalised lasso {}")
     assert {r.format(k) for r in kinds for k in ("hermite", "spline")} < names
     assert {"greedy hermite", "CART", "boosting", "Gaussian process", "HKL gaussian"} < names

@@ -27,8 +27,7 @@ from experiments.psd_regression import (
     quantiles,
 )
 from nablasso.datasets import load_boston, make_bow_tie
-from nablasso.datasets.nonnegative import two_modes_log_density
-from nablasso.datasets.uneven_noise import bow_tie_deviation
+from nablasso.datasets.structured import bow_tie_deviation, two_modes_log_density
 from nablasso.errors import DataUnavailableError
 
 

@@ -153,7 +153,7 @@ def test_without_a_weight_the_symmetric_problem_is_that_of_the_library():
     data = make_turlach(40, random_state=1)
     learner = sgl._affine_learner(data)
     problem = learner.problems[0].with_alpha(0.3 * learner.alpha_max)
-    slopes = sgl._second_derivatives(learner.setting)
+    slopes = sgl._second_derivatives(learner.data)
     B, _, status = sgl._penalised(problem, slopes, 0.0, np.zeros((10, problem.phi.shape[1])))
     best = ActiveSet(1e-9).solve(problem).certificate.primal
     z = problem.predictions(problem.X, B, np.zeros(B.shape[1]))

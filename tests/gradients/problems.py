@@ -3,14 +3,14 @@
 import numpy as np
 
 from nablasso.data.table import prepare
-from nablasso.gradients import KernelFactor, Recipe, Setting, column_groups
+from nablasso.gradients import GradientData, GradientParameters
 from nablasso.kernels import Gaussian
 from nablasso.spaces import penalty_points
 
 N, P = 14, 5
 
 
-def setting(
+def data_of(
     *,
     classes=False,
     kernel=None,
@@ -25,7 +25,7 @@ def setting(
     unlabelled=0,
     seed=0,
 ):
-    """A setting on random data whose target depends on the first two columns, and the target."""
+    """Random data whose target depends on the first two columns, and the target."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
@@ -36,7 +36,7 @@ def setting(
     column_labels = np.arange(p) if labels is None else np.asarray(labels)
     sizes = np.bincount(column_labels)[column_labels].astype(float)
     sizes[list(kept)] = 0.0
-    recipe = Recipe(
+    parameters = GradientParameters(
         kernel=Gaussian() if kernel is None else kernel,
         length_scale="median",
         bandwidth="half_median",
@@ -45,11 +45,12 @@ def setting(
         ridge=0.02 if classes or kept else None,
         smoothness=smoothness,
         classes=classes,
-        groups=column_groups(column_labels, sizes),
+        labels=column_labels,
+        group_weights=sizes,
     )
     extra = rng.normal(size=(unlabelled, p))
     points = penalty_points(table, row_weights.sum(), extra, 0, None) if unlabelled else None
-    return Setting(recipe, table, points), table.y
+    return GradientData(parameters, table, points), table.y
 
 
 def literal_objective(ours, y, C, alpha, c0=None):
@@ -57,7 +58,7 @@ def literal_objective(ours, y, C, alpha, c0=None):
     table = ours.table
     X, p = table.X, table.weights
     points = X if ours.points is None else np.vstack([X, ours.points.extra])
-    K = ours.recipe.kernel(points / ours.width, points / ours.width)
+    K = ours.parameters.kernel(points / ours.width, points / ours.width)
     total = 0.0
     for i in range(len(X)):
         for j in range(len(X)):
@@ -75,12 +76,9 @@ def literal_objective(ours, y, C, alpha, c0=None):
 
 def pair_weight(ours, i, j):
     """(5) or (58)."""
-    X, s, k = ours.table.X, ours.bandwidth, ours.recipe.n_neighbors
+    X, s, k = ours.table.X, ours.bandwidth, ours.parameters.n_neighbors
     distances = np.linalg.norm(X - X[i], axis=1)
     if k is None:
         return np.exp(-(distances[j] ** 2) / (2 * s**2))
     near = np.argsort(distances, kind="stable")[: k + 1]
     return np.exp(-2 * distances[j] ** 2 / s**2) if j in near else 0.0
-
-
-__all__ = ["KernelFactor", "literal_objective", "pair_weight", "setting"]

@@ -1,10 +1,13 @@
-"""Objective, gradient, dual and ``alpha_max``, against loops and finite differences."""
+"""Objective, gradient, dual, ``alpha_max`` and penalties, against loops and minimisers."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from nablasso.gradients import Point, null_point
-from tests.gradients.problems import literal_objective, setting
+from nablasso.gradients import FORMS, GradientPoint, RowPenalty, null_point
+from tests.gradients.problems import data_of, literal_objective
 
 CASES = {
     "dense": {},
@@ -25,8 +28,8 @@ OTHERS = {
 
 
 def make(case, alpha=0.01):
-    ours, y = setting(**case)
-    offset = 0.02 if ours.recipe.classes else None
+    ours, y = data_of(**case)
+    offset = 0.02 if ours.parameters.classes else None
     return ours, y, ours.problem(y, alpha, offset)
 
 
@@ -34,7 +37,7 @@ def random_point(problem, columns, seed=0):
     rng = np.random.default_rng(seed)
     r = problem.phi.shape[1]
     c = rng.normal(size=r) if problem.has_offset else np.zeros(r)
-    return Point(np.asarray(columns), rng.normal(size=(len(columns), r)) * 0.1, c)
+    return GradientPoint(np.asarray(columns), rng.normal(size=(len(columns), r)) * 0.1, c)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -91,7 +94,7 @@ def test_gradient_against_finite_differences(case, columns):
 def test_narrow_and_wide_products_agree():
     *_, problem = make({"n": 14, "p": 30, "n_neighbors": 4})
     many = random_point(problem, np.arange(20))  # more rows than features
-    few = Point(many.columns[:5], many.B[:5], many.c)
+    few = GradientPoint(many.columns[:5], many.B[:5], many.c)
     XA = problem.X[:, many.columns]
     z = problem.predictions(XA, many.B, many.c)
     parts = problem.predictions(XA[:, :5], few.B, few.c)
@@ -117,3 +120,57 @@ def test_alpha_max_is_formula_55(n_neighbors):
         for x in X.T
     ]
     assert null_point(problem)[1] == pytest.approx(max(norms), rel=1e-12)
+
+
+LABELS = np.array([0, 1, 1, 2, 3])
+WEIGHTS = np.array([1.0, 2.0, 1.0, 0.0])  # the last group is always kept
+
+
+def penalty(form):
+    return RowPenalty(form, LABELS, WEIGHTS, 0.4, 0.7)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_prox_minimises(form):
+    ours, B, step = penalty(form), np.random.default_rng(0).normal(size=(5, 2)), 0.6
+    A = ours.prox(B, step)
+
+    def objective(x):
+        x = x.reshape(B.shape)
+        return step * ours.value(x) + np.sum((x - B) ** 2) / 2
+
+    best = min(objective(A + 1e-5 * d) for d in np.random.default_rng(1).normal(size=(200, 5, 2)))
+    assert objective(A) <= best
+    assert objective(A) <= minimize(objective, B.ravel(), method="Powell").fun + 1e-8
+
+
+def test_a_group_leaves_as_a_whole_and_a_kept_one_never_does():
+    ours = replace(penalty("lasso"), alpha=100.0)
+    A = ours.prox(np.ones((5, 2)), 1.0)
+    assert np.all(A[:4] == 0)
+    np.testing.assert_allclose(A[4], 1 / 2.4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_conjugate_satisfies_fenchel_and_is_attained(form):
+    ours = penalty(form)
+    rng = np.random.default_rng(2)
+    gaps = []
+    for _ in range(300):
+        B, G = rng.normal(size=(2, 5, 2))
+        norms = ours.norms(G)
+        t = ours.dual_scale(norms)
+        gaps.append(ours.value(B) + ours.conjugate(t * norms) - t * np.sum(G * B))
+    assert min(gaps) >= -1e-12
+    # prox: (B - A) / step is a subgradient at A, where the inequality is an equality
+    B, step = rng.normal(size=(5, 2)) * 3, 0.6
+    A = ours.prox(B, step)
+    G = (B - A) / step
+    assert ours.dual_scale(ours.norms(G)) == pytest.approx(1.0)
+    assert ours.value(A) + ours.conjugate(ours.norms(G)) == pytest.approx(np.sum(G * A), rel=1e-10)
+
+
+def test_restriction_keeps_whole_groups():
+    ours = penalty("lasso").restricted(np.array([1, 2, 4]))
+    assert ours.labels.tolist() == [0, 0, 1]
+    assert ours.weights.tolist() == [2.0, 0.0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nablasso.hierarchy import Budget, Grid, Hermite, ReducedSolver, Sample, Search, Settings
+from nablasso.hierarchy import Budget, Grid, Hermite, HullSolver, LossSample, Search
 from nablasso.losses import Squared
 
 
@@ -15,8 +15,8 @@ def data(n=60, p=5, seed=0):
 
 def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
     n = len(y)
-    sample = Sample(y, np.full(n, 1 / n), Squared(), True)
-    return Search(hierarchy, sample, Settings(ReducedSolver(), tol, Budget(**budget), certify))
+    sample = LossSample(y, np.full(n, 1 / n), Squared(), True)
+    return Search(hierarchy, sample, HullSolver(), tol, Budget(**budget), certify)
 
 
 def grid_on(X, decomposition=None, **options):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import Flat, Grid, Polynomial, hull_consistency, hull_of, walk
+from nablasso.hierarchy import Flat, Grid, Monomials, hull_consistency, hull_of, walk
 from tests.hierarchy import full_problem as full
 from tests.hierarchy.small import search_on
 
@@ -27,7 +27,7 @@ def flat_with(correlation):
     rest = np.sqrt(1 - 2 * correlation**2)
     third = correlation * (Z[:, 0] + Z[:, 1]) + rest * Z[:, 2]
     X = np.column_stack([Z[:, :2], third, Z[:, 3]])
-    return Flat(Grid(X, WEIGHTS, Polynomial(1)))
+    return Flat(Grid(X, WEIGHTS, Monomials(1)))
 
 
 LINEAR = {((0, 1),): [2.0], ((1, 1),): [0.3]}
@@ -62,7 +62,7 @@ def grid_with(correlation, beta=1.5):
     X = rng.normal(size=(N, 3))
     mixed = correlation * X[:, 0] * X[:, 1] + np.sqrt(1 - correlation**2) * X[:, 2]
     X[:, 2] = mixed
-    return Grid((X - X.mean(axis=0)) / X.std(axis=0), WEIGHTS, Polynomial(1), beta=beta)
+    return Grid((X - X.mean(axis=0)) / X.std(axis=0), WEIGHTS, Monomials(1), beta=beta)
 
 
 NODES = [tuple((g, 1) for g, j in enumerate(levels) if j) for levels in product((0, 1), repeat=3)]
@@ -128,7 +128,7 @@ def test_what_cannot_be_a_hull_is_refused():
         hull_consistency(grid, {AB: [0.0]}, NODES)
     with pytest.raises(InvalidParameterError, match="needs 1 coefficients at node"):
         hull_consistency(grid, {AB: [1.0, 2.0]}, NODES)
-    twins = Grid(grid.X[:, [0, 0]], WEIGHTS, Polynomial(1))
+    twins = Grid(grid.X[:, [0, 0]], WEIGHTS, Monomials(1))
     with pytest.raises(InvalidParameterError, match="A3"):
         hull_consistency(twins, {A: [1.0], B: [1.0]}, [A, B])
     with pytest.raises(InvalidParameterError, match="margin"):

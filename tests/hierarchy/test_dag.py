@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import CyclicGraphError, InvalidParameterError
-from nablasso.hierarchy import DagHierarchy, ExplicitDag, KernelDag, ReducedSolver, hull_of
+from nablasso.hierarchy import DagHierarchy, ExplicitDag, HullSolver, KernelDag, hull_of
 from nablasso.hierarchy.dag import shallow_first
 from tests.hierarchy.small import data, search_on
 
@@ -109,7 +109,7 @@ def test_the_motifs_of_the_gallery_are_those_of_the_full_problem():
     assert set(hierarchy.parents("ACG")) == {"AC", "CG"}
     search = search_on(hierarchy, y - y.mean())
     listed = search.problem(shallow_first(hierarchy, made["motifs"]), model.alpha_)
-    solved = ReducedSolver().solve(listed, np.full(340, 1 / 340), 1e-6)
+    solved = HullSolver().solve(listed, np.full(340, 1 / 340), 1e-6)
     assert solved.converged
     excess = model.objective_ - listed.primal(solved.point)
     assert -1e-6 <= excess <= model.dual_gap_ + 1e-6

@@ -16,14 +16,14 @@ from nablasso.hierarchy import (
     Grid,
     Hermite,
     KernelPCA,
-    Polynomial,
+    Monomials,
     Spline,
     as_decomposition,
 )
 
 RNG = np.random.default_rng(5)
 x, z = RNG.normal(size=7), RNG.normal(size=5)
-ALL = [Polynomial(3), Hermite(3), GaussHermite(3), Spline(), AllSubsetsGaussian(), KernelPCA(3)]
+ALL = [Monomials(3), Hermite(3), GaussHermite(3), Spline(), AllSubsetsGaussian(), KernelPCA(3)]
 
 
 def levels(decomposition, a, b):
@@ -31,7 +31,7 @@ def levels(decomposition, a, b):
 
 
 def test_polynomial_levels_add_up():
-    found = sum(levels(Polynomial(4), x, z))
+    found = sum(levels(Monomials(4), x, z))
     np.testing.assert_allclose(found, (1 + np.outer(x, z)) ** 4, atol=1e-12)
 
 

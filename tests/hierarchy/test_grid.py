@@ -10,10 +10,9 @@ from nablasso.hierarchy import (
     Hermite,
     Hierarchy,
     Spline,
-    Whitened,
     hull_of,
 )
-from nablasso.spaces.low_rank import low_rank
+from nablasso.spaces import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
 
 
@@ -57,7 +56,7 @@ def test_the_elastic_net_keeps_twins_together():
 def test_whitened_features_are_orthogonal_to_their_ancestors():
     X, y = data(n=40, p=3)
     grid = grid_on(X, AllSubsetsGaussian(0.2))
-    white = Whitened(grid)
+    white = grid_on(X, AllSubsetsGaussian(0.2), whiten=True)
     node = ((0, 1), (1, 1))
     block = white.block(node)
     for above in hull_of(grid, [node]) - {node}:

@@ -10,11 +10,11 @@ import pytest
 
 from nablasso.hierarchy.bounds import missing_nodes, summed_sources
 from nablasso.hierarchy.dag import hull_of
-from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Polynomial, Spline
+from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.problem import Sample
-from nablasso.hierarchy.search import Budget, Search, Settings
-from nablasso.hierarchy.solvers import ReducedSolver
+from nablasso.hierarchy.problem import LossSample
+from nablasso.hierarchy.search import Budget, Search
+from nablasso.hierarchy.solvers import HullSolver
 from nablasso.losses import Logistic, Squared
 from tests.hierarchy import full_problem as full
 
@@ -22,7 +22,7 @@ CASES = {
     "spline": (Spline(), 2, 2, full.spline),
     "spline, three variables": (Spline(), 3, 2, full.spline),
     "gaussian": (AllSubsetsGaussian(0.4, 1.3), 4, 1, lambda s, r: full.gaussian(s, r, 0.4, 1.3)),
-    "polynomial": (Polynomial(3), 2, 3, lambda s, r: full.polynomial(s, r, 3)),
+    "polynomial": (Monomials(3), 2, 3, lambda s, r: full.polynomial(s, r, 3)),
     "hermite": (
         Hermite(2, 0.5),
         3,
@@ -58,11 +58,12 @@ class Case:
         self.kernels = full.grid_kernels([levels(x, x) for x in self.X.T], self.graph)
         self.weights = np.full(N, 1 / N)
         self.grid = Grid(self.X, self.weights, decomposition, beta=beta, root_weight=root)
-        self.sample = Sample(self.y, self.weights, loss or Squared(), True)
+        self.sample = LossSample(self.y, self.weights, loss or Squared(), True)
 
     def search(self, alpha, tol=1e-7, max_kernels=1000, solver="newton"):
-        settings = Settings(ReducedSolver(solver), tol, Budget(max_kernels))
-        return Search(self.grid, self.sample, settings).run(alpha)
+        return Search(self.grid, self.sample, HullSolver(solver), tol, Budget(max_kernels)).run(
+            alpha
+        )
 
     def forms(self, dual):
         return np.array([dual @ K @ dual for K in self.kernels])
@@ -203,19 +204,17 @@ def test_a_missing_node_lowers_the_objective():
     X = rng.normal(size=(60, 3))
     y = 3 * X[:, 0] * X[:, 1]
     weights = np.full(60, 1 / 60)
-    grid = Grid(X, weights, Polynomial(2), beta=1.2)
-    search = Search(
-        grid, Sample(y, weights, Squared(), True), Settings(ReducedSolver("newton"), tol=1e-8)
-    )
+    grid = Grid(X, weights, Monomials(2), beta=1.2)
+    search = Search(grid, LossSample(y, weights, Squared(), True), tol=1e-8)
     alone = [(), ((2, 1),)]
-    before = search.settings.solver.solve(search.problem(alone, 0.01), np.ones(2) / 2, 1e-10)
+    before = search.solver.solve(search.problem(alone, 0.01), np.ones(2) / 2, 1e-10)
     omega2 = float(before.point.weights.zeta @ before.point.sizes)
     found = missing_nodes(grid, set(alone), before.point.dual, omega2)
     assert ((0, 1), (1, 1)) in found
     for node in found:
         nodes = [*alone, *(v for v in sorted(hull_of(grid, [node]), key=len) if v not in alone)]
         start = np.ones(len(nodes)) / len(nodes)
-        after = search.settings.solver.solve(search.problem(nodes, 0.01), start, 1e-10)
+        after = search.solver.solve(search.problem(nodes, 0.01), start, 1e-10)
         assert after.point.value < before.point.value - 1e-9
 
 

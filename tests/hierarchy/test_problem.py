@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import ReducedProblem, ReducedSolver, Sample
+from nablasso.hierarchy import HullProblem, HullSolver, LossSample
 from nablasso.hierarchy.problem import best_x, dual_bound, norm, weights_of
 from nablasso.losses import (
     Huber,
@@ -34,8 +34,8 @@ def make(loss, rank=1, n=40, alpha=0.05, fit_intercept=True, seed=0):
     if not loss.translates:
         y = np.where(y > 0, 1.0, -1.0)
     weights = rng.random(n) + 0.5
-    sample = Sample(y, weights / weights.sum(), loss, fit_intercept)
-    return ReducedProblem(sample, alpha, features, ANCESTORS, D)
+    sample = LossSample(y, weights / weights.sum(), loss, fit_intercept)
+    return HullProblem(sample, alpha, features, ANCESTORS, D)
 
 
 SMOOTH = [Squared(), Logistic()]
@@ -83,7 +83,7 @@ def test_features_and_kernels_give_the_same(loss):
 
 def test_the_gap_of_any_point_bounds_its_suboptimality():
     problem = make(Squared())
-    best = problem.primal(ReducedSolver().solve(problem, np.full(6, 1 / 6), 1e-11).point)
+    best = problem.primal(HullSolver().solve(problem, np.full(6, 1 / 6), 1e-11).point)
     rng = np.random.default_rng(0)
     for _ in range(20):
         point = problem.evaluate(rng.dirichlet(np.full(6, 0.5)) + 1e-6)

@@ -1,7 +1,5 @@
 """The search: certificates, limits, warm starts and where paths begin."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -64,7 +62,7 @@ def test_work_is_counted_along_a_path():
     for _ in walk(search, [0.1, 0.01]):
         spent.append(search.spent)
     assert 0 < spent[0] < spent[1]
-    search.settings = replace(search.settings, budget=Budget(max_work=spent[0]))
+    search.budget = Budget(max_work=spent[0])
     assert search.run(0.001).reason == "max_work"
 
 

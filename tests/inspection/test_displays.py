@@ -53,7 +53,7 @@ def texts(ax):
 def test_a_path_has_a_line_and_a_name_per_strong_variable(pyplot):
     alphas, strength = np.array([1.0, 0.1, 0.01]), np.zeros((3, 12))
     strength[1:, :10] = np.arange(10, 0, -1)
-    path = Path(alphas, strength > 0, strength, [f"v${a}" for a in range(12)], 0.1)
+    path = Path(alphas, strength > 0, strength, [f"v${a}" for a in range(12)], 1.0, 0.1)
     display = PathDisplay(path).plot()
     named = [line for line in display.ax_.lines if not line.get_label().startswith("_")]
     np.testing.assert_array_equal(named[0].get_ydata(), strength[:, 0])
@@ -205,7 +205,7 @@ def test_a_density_is_drawn_in_one_and_two_variables(pyplot):
 
 
 def test_lines_of_a_density_hold_the_probability_they_say(pyplot):
-    from nablasso.inspection.density_display import _mass_levels
+    from nablasso.inspection.function_displays import _mass_levels
 
     axis = np.linspace(-6, 6, 400)
     density = np.exp(-0.5 * (axis[:, None] ** 2 + axis**2)) / (2 * np.pi)

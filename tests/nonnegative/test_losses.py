@@ -1,15 +1,23 @@
 """Conjugates, dual coordinates and proximal operators against brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nablasso.nonnegative import GaussianLoss, LogLoss, PinballLoss, PoissonLoss, SquaredLoss
+from nablasso.nonnegative import (
+    GaussianLoss,
+    PinballLoss,
+    PoissonLoss,
+    SquaredLoss,
+    density_loss,
+)
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=4)
 LOSSES = {
-    "log": LogLoss(4),
+    "log": density_loss(4),
     "poisson": PoissonLoss(np.array([0.0, 1.0, 2.5, 7.0])),
     "squared": SquaredLoss(rng.normal(size=(4, 2))),
     "gaussian": GaussianLoss(Y),
@@ -25,7 +33,7 @@ def outputs(loss, seed=1):
 
 
 def row(loss, i):
-    return loss.rows(np.array([i]))
+    return replace(loss, y=loss.y[[i]])
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -37,7 +45,6 @@ def test_fenchel_equality_at_the_gradient(name):
     a = loss.slopes(t)
     if name == "poisson":
         assert np.all(a[0] == 1)
-    np.testing.assert_allclose(a, loss.gradient(Z), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(
         loss.conjugate(t), loss.value(Z) - np.sum(a * Z, axis=1), rtol=1e-9, atol=1e-10
     )
@@ -69,7 +76,7 @@ def test_ascent_matches_differences(name):
         np.testing.assert_allclose(loss.ascent(t, Z)[:, c], difference, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["log", "poisson", "squared", "gaussian"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_gradient_matches_differences(name):
     loss, h = LOSSES[name], 1e-6
     Z = outputs(loss)

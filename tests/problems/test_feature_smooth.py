@@ -8,9 +8,15 @@ import pytest
 
 from nablasso.kernels import Anova, Gaussian
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.problems import FeatureSmoothProblem
+from nablasso.problems import SmoothProblem
 from nablasso.solvers import DualSolver, Newton, Status
-from nablasso.spaces import FeatureRows, draw_fourier, feature_rows, row_moments, slope_moments
+from nablasso.spaces import (
+    FeatureRows,
+    FeatureSpace,
+    draw_fourier,
+    row_moments,
+    slope_map,
+)
 from tests.dense_reference import LOSSES as PLAIN
 from tests.dense_reference import library_loss, target
 
@@ -34,21 +40,21 @@ class Rows:
         omega = np.tile(self.features.frequencies, (2, 1))
         self.slopes = [np.sqrt(self.weights)[:, None] * psi * omega[:, a] for a in range(d)]
 
-    def problem(self, alpha, ridge):
+    def problem(self, alpha, ridge, **options):
         moments = row_moments(self.features, self.X, self.y, self.weights)
-        rows = FeatureRows(self.features, self.X, slope_moments(moments.uncentred()[0]))
+        rows = FeatureRows(self.features, self.X, **options)
+        space = FeatureSpace(rows, slope_map(self.features, moments.S))
         d = self.X.shape[1]
-        return FeatureSmoothProblem(
+        return SmoothProblem(
             loss=library_loss(self.loss),
             penalty=GroupLasso(Partition(np.arange(d)), np.ones(d)),
-            space=rows,
-            rows=rows,
+            space=space,
             y=self.y,
             weights=self.weights,
             alpha=alpha,
             ridge=ridge,
             fit_intercept=self.fit_intercept,
-            penalty_weights=np.ones(len(rows.points)),
+            penalty_weights=np.ones(len(space.points)),
         )
 
     def optimum(self, alpha, ridge):
@@ -113,11 +119,9 @@ def test_from_alpha_max_on_nothing_is_selected(loss):
     assert np.linalg.norm(above.point.g) < 1e-3 * np.linalg.norm(below.point.g)
 
 
-def test_features_computed_anew_are_those_kept(monkeypatch):
+def test_features_computed_anew_are_those_kept():
     problem = Rows("huber", "dense").problem(0.05, 0.02)
-    monkeypatch.setattr(feature_rows, "KEEP_BYTES", 0)
-    monkeypatch.setattr(feature_rows, "CHUNK_BYTES", 8 * 20 * 7)
-    again = Rows("huber", "dense").problem(0.05, 0.02)
+    again = Rows("huber", "dense").problem(0.05, 0.02, keep=False, chunk_bytes=8 * 20 * 7)
     first, second = (Newton(tol=1e-8).solve(each) for each in (problem, again))
     np.testing.assert_allclose(first.point.values, second.point.values, atol=1e-7)
     u, v = np.ones(40), np.ones(again.space.points.shape)

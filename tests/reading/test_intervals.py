@@ -8,8 +8,9 @@ import pytest
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Gaussian
+from nablasso.losses import Squared
 from nablasso.reading import interval_half_width, local_scale
-from nablasso.spaces import kernel_ridge
+from nablasso.regression.machine import refit
 from tests.reading.known_functions import weights_of
 
 
@@ -60,7 +61,8 @@ def fit(seed, noise, n=100):
     X = rng.uniform(-1.7, 1.7, size=(n + 200, 2))
     y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise(X) * rng.normal(size=n + 200)
     weights = np.full(n, 1 / n)
-    fitted = kernel_ridge(
+    fitted = refit(
+        Squared(),
         Gaussian(),
         X[:n],
         y[:n],

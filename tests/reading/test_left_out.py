@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Gaussian
+from nablasso.losses import Squared
 from nablasso.reading.left_out import Change, compare
-from nablasso.spaces import kernel_ridge
+from nablasso.regression.machine import refit
 from tests.reading.known_functions import evidence, weights_of
 
 
@@ -17,7 +18,8 @@ def data(n=40):
 
 def test_residuals_are_those_of_kernel_ridge():
     case = evidence(*data(), [0, 1], width=1.3)
-    fit = kernel_ridge(
+    fit = refit(
+        Squared(),
         Gaussian(),
         case.X[:, :2],
         case.y,

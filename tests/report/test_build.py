@@ -131,8 +131,8 @@ def test_classes_get_a_table_of_counts():
 def test_leave_one_out_of_classes_is_leaving_one_out():
     """Against fits that really leave the row out."""
     from nablasso.losses import Logistic
-    from nablasso.report.held_out import held_out
-    from nablasso.spaces import machine_refit
+    from nablasso.regression.machine import refit
+    from nablasso.report.build import held_out
 
     few = X[:24]
     labels = np.where(few[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, 0)
@@ -145,7 +145,7 @@ def test_leave_one_out_of_classes_is_leaving_one_out():
         rest = np.delete(np.arange(24), i)
         inputs, signs, weights = Z[rest][:, own], 2.0 * labels[rest] - 1, np.full(23, 1 / 23)
         scales = fitted.scales_[own]
-        refit = machine_refit(
+        made = refit(
             Logistic(),
             fitted.kernel_,
             inputs,
@@ -155,7 +155,7 @@ def test_leave_one_out_of_classes_is_leaving_one_out():
             scales=scales,
             fit_intercept=True,
         )
-        wrong += (refit.function.values(Z[i : i + 1])[0] > 0) != labels[i]
+        wrong += (made.function.values(Z[i : i + 1])[0] > 0) != labels[i]
     assert counts.sum() - np.trace(counts) == pytest.approx(wrong, abs=1.01)
 
 

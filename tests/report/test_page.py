@@ -1,4 +1,4 @@
-"""The page: escaped, whole, alone."""
+"""The page, its charts and its colours."""
 
 import re
 import sys
@@ -6,12 +6,27 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
 from nablasso.report.content import Curve, Variable
-from nablasso.report.page import confidence_rank, confidence_text
+from nablasso.report.page import (
+    DARK,
+    LIGHT,
+    STRONGEST_CELL,
+    Frame,
+    confidence_rank,
+    confidence_text,
+    padded,
+    shorten,
+    text,
+    tick_text,
+    ticks,
+    variables,
+)
+from nablasso.report.words import listed, number
 
 EVIL = "<script>alert(1)</script>\"'&{{ 7*7 }}</style>"
 
@@ -165,3 +180,110 @@ def test_small_p_values_and_many_nats_rank_high():
 
     assert confidence_rank(variable(p_value=0.01)) > confidence_rank(variable(p_value=0.2))
     assert confidence_rank(variable(evidence=9.0)) > confidence_rank(variable(evidence=2.0))
+
+
+SERIES = [f"s{k}" for k in range(1, 9)]
+TEXT = ["ink", "muted", "accent", "good", "slope", *SERIES]
+
+
+def channels(colour):
+    return [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+
+
+def luminance(rgb):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_formula_on_known_pairs():
+    assert contrast(channels("#000000"), channels("#ffffff")) == pytest.approx(21)
+    assert contrast(channels("#767676"), channels("#ffffff")) == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_can_be_read(colours):
+    for ground in ("page", "panel"):
+        for name in TEXT:
+            found = contrast(channels(colours[name]), channels(colours[ground]))
+            assert found >= 4.5, f"{name} on {ground}: {found:.2f}"
+    for name in ("ink", "warn"):
+        assert contrast(channels(colours[name]), channels(colours["warn-panel"])) >= 4.5
+    assert contrast(channels(colours["on-accent"]), channels(colours["accent"])) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_controls_can_be_seen_and_numbers_read_on_the_darkest_cell(colours):
+    assert contrast(channels(colours["control"]), channels(colours["page"])) >= 3
+    page, accent = channels(colours["page"]), channels(colours["accent"])
+    cell = [
+        (1 - STRONGEST_CELL) * p + STRONGEST_CELL * a for p, a in zip(page, accent, strict=True)
+    ]
+    assert contrast(channels(colours["ink"]), cell) >= 4.5
+
+
+def test_both_have_the_same_names():
+    assert LIGHT.keys() == DARK.keys()
+    assert "--ink:#1a2027;" in variables(LIGHT)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((0, 10), [0, 2, 4, 6, 8, 10]),
+        ((0.1, 0.34), [0.1, 0.15, 0.2, 0.25, 0.3]),
+        ((-3e5, 1e5), [-3e5, -2e5, -1e5, 0, 1e5]),
+        ((5, 5), [5]),
+        ((1e-13, 3e-13), [1e-13, 1.5e-13, 2e-13, 2.5e-13, 3e-13]),
+    ],
+)
+def test_ticks_are_round_numbers_inside(ends, expected):
+    assert ticks(*ends) == pytest.approx(expected, abs=0)
+
+
+def test_many_ranges_have_a_few_ticks_inside():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        low = rng.normal() * 10.0 ** rng.integers(-6, 3)
+        high = low + abs(rng.normal()) * 10.0 ** rng.integers(-3, 6)
+        found = ticks(low, high)
+        assert 2 <= len(found) <= 7
+        room = 1e-8 * (high - low) + 1e-11 * abs(low)
+        assert low - room <= min(found)
+        assert max(found) <= high + room
+
+
+def test_a_frame_maps_the_data_to_the_picture():
+    frame = Frame(10, 20, 100, 50, (0, 4), (-1, 1))
+    assert (frame.x(0), frame.x(4), frame.y(-1), frame.y(1)) == (10, 110, 70, 20)
+    logs = Frame(0, 0, 100, 50, (100, 1), (0, 1), log_x=True)
+    assert (logs.x(100), logs.x(10), logs.x(1)) == pytest.approx((0, 50, 100))
+    assert frame.line((0, 2), (1, 0), "l") == '<path class="l" d="M10 20 60 45"/>'
+
+
+def test_ranges_have_room_and_are_never_empty():
+    low, high = padded((1.0, 3.0), (2.0,))
+    assert low < 1
+    assert high > 3
+    low, high = padded((5.0, 5.0))
+    assert low < 5 < high
+
+
+def test_words_are_short_and_escaped():
+    assert tick_text(-0.5) == "\u22120.5"
+    assert tick_text(260000.0) == "3e5"
+    assert shorten("a" * 30, 63) == "a" * 9 + "…"
+    assert "&lt;b&gt;" in text(0, 0, "<b>", full="<b>")
+    assert [number(v) for v in (0.0, 12345.6, 0.123456, 1e-5)] == [
+        "0",
+        "12346",
+        "0.123",
+        "1.00e-05",
+    ]
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed(["a"]) == "a"
+    assert listed([str(k) for k in range(10)], 3) == "0, 1, 2 and 7 more"

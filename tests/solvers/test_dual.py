@@ -9,8 +9,9 @@ import pytest
 from sklearn import linear_model
 
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
+from nablasso.regression.ridge import Ridge
 from nablasso.solvers import DualSolver, Status, dual
-from nablasso.spaces import RepresenterSpace, RidgeInverse
+from nablasso.spaces import RepresenterSpace
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 
 TOL = 1e-8
@@ -183,7 +184,7 @@ def test_scales_of_the_inputs_are_weights_of_the_derivatives():
     naive = make_problem(Matern52(2.0), weighted=True, alpha=0.3)
     problem = library_problem(naive)
     space = RepresenterSpace(naive.kernel, naive.X, scales)
-    P = RidgeInverse(space.gram, naive.weights).matrix(naive.ridge)
+    P = Ridge(space.gram, naive.weights).matrix(naive.ridge)
     ours = replace(problem, space=space, P=P)
     expected = replace(naive, X=naive.X * scales, group_weights=scales)
     best = cvxpy_optimum(expected)

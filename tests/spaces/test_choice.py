@@ -4,7 +4,7 @@ import pytest
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian
-from nablasso.spaces import FourierSpace, NystromSpace, choose_space, memory
+from nablasso.spaces import FourierSpace, NystromSpace, choose_space
 
 GIB = 2**30
 
@@ -22,7 +22,7 @@ GIB = 2**30
     ],
 )
 def test_what_auto_takes_and_why(monkeypatch, kernel, n, available, expected, reason):
-    monkeypatch.setattr(memory, "available_bytes", lambda: available)
+    monkeypatch.setattr("nablasso.spaces.choice.available_bytes", lambda: available)
     choice = choose_space("auto", kernel, n, 10, 512)
     assert choice.name == expected
     assert reason in choice.reason

@@ -6,7 +6,8 @@ import pytest
 from nablasso.streaming.codes import BINS, draft
 from nablasso.streaming.passes import Design, State, counted, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Response
-from nablasso.streaming.sources import Arrays, fair_sample
+from nablasso.streaming.sample import fair_sample
+from nablasso.streaming.sources import Arrays
 
 TERMS = ((0,), (2,), (0, 1), (1, 2, 3))
 
@@ -129,6 +130,11 @@ def test_the_sample_depends_on_content_alone():
     b = fair_sample(Arrays(X[order], y[order], rows=500, threads=2), 50)
     np.testing.assert_array_equal(a.hashes, b.hashes)
     np.testing.assert_array_equal(a.X, b.X)
+    np.testing.assert_array_equal(X[a.place], a.X)
+    turned = fair_sample(Arrays(X[:, [2, 0, 1]], y), 50)  # the order of columns does not matter
+    np.testing.assert_array_equal(turned.X, a.X[:, [2, 0, 1]])
+    nothing = fair_sample(Arrays(X, y, np.arange(500) % 2.0), 1000)
+    np.testing.assert_array_equal(np.sort(nothing.place), np.arange(1, 500, 2))
     swapped = fair_sample(Arrays(np.array([[0.0, 1.0], [1.0, 0.0]]), np.zeros(2)), 50)
     assert len(swapped.y) == 2
     copies = fair_sample(Arrays(np.repeat(X, 2, axis=0), np.repeat(y, 2)), 50)
@@ -152,3 +158,12 @@ def test_gradients_are_those_of_the_predictor():
         np.testing.assert_allclose(
             state.slopes(new)[:, j], (f(new + step) - f(new - step)) / (2 * h), atol=1e-4
         )
+
+
+def test_the_sample_is_fair():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = (X[:, 0] > 0).astype(float)
+    sample = fair_sample(Arrays(X, y), 4000)
+    assert abs(sample.y.mean() - y.mean()) < 4 * 0.5 / np.sqrt(4000)
+    assert np.abs(sample.X.mean(axis=0)).max() < 4 / np.sqrt(4000)

@@ -11,7 +11,6 @@ from pathlib import Path
 import typer
 
 from nablasso.cli import INTERRUPTED, UNEXPECTED, demonstration, options, render
-from nablasso.cli.columns import Missing, Roles, Rows, choose_columns, read_variables
 from nablasso.cli.distributions import (
     density_model,
     parse_levels,
@@ -21,7 +20,6 @@ from nablasso.cli.distributions import (
 )
 from nablasso.cli.drawing import check_plot
 from nablasso.cli.explanation import explain as explained
-from nablasso.cli.groups_file import read_groups
 from nablasso.cli.model import Method, Settings, choose_kernel
 from nablasso.cli.reading import Call
 from nablasso.cli.result import Result
@@ -36,8 +34,9 @@ from nablasso.cli.session import (
     show_found,
     tell,
 )
-from nablasso.cli.table_file import read_table
 from nablasso.cli.waiting import shown_progress
+from nablasso.data.files import read_groups, read_table
+from nablasso.data.roles import Missing, Roles, Rows, choose_columns, read_variables
 from nablasso.errors import DataUnavailableError, NablassoError
 from nablasso.persistence import atomic_write
 

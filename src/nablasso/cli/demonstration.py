@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from nablasso.cli.columns import Data
 from nablasso.cli.model import Settings
 from nablasso.cli.result import Result
+from nablasso.data.roles import Data
 from nablasso.datasets import make_demo
 
 TARGET = "yield_kg_m2"

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
-from nablasso.cli.columns import Data
 from nablasso.cli.drawing import draw
+from nablasso.data.roles import Data
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.inspection import DensityDisplay, QuantileDisplay
 

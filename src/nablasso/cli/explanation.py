@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nablasso.cli.columns import check_known
 from nablasso.cli.drawing import draw
 from nablasso.cli.saved import Saved
+from nablasso.data.encoding import check_known
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.inspection import (
     Dependence,

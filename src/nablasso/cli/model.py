@@ -12,7 +12,8 @@ from nablasso import (
     NablassoClassifier,
     NablassoRegressor,
 )
-from nablasso.cli.columns import Data, Groups
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import Data
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from nablasso import __version__
-from nablasso.cli.columns import Missing
 from nablasso.cli.model import Method
+from nablasso.data.roles import Missing
 from nablasso.kernels import KERNELS
 
 ROWS, MODEL, OUTPUT = "Rows", "Model", "Output and computing"

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from nablasso.cli.columns import Data, Groups
 from nablasso.cli.model import N_FOLDS, KernelChoice, Settings
 from nablasso.cli.result import PROVISIONAL, Certificate, Result, Validation, Variable
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import Data
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from nablasso.cli.encoding import listed
 from nablasso.cli.result import Result, Variable
+from nablasso.data.encoding import listed
 
 STATUS = {
     "clear": "clear",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nablasso import __version__
-from nablasso.cli.columns import Data
-from nablasso.cli.encoding import listed
 from nablasso.cli.model import Settings
+from nablasso.data.encoding import listed
+from nablasso.data.roles import Data
 from nablasso.estimators.outcome import WEAK
 
 PROVISIONAL = "interrupted"  # a status

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from nablasso import NablassoRegressor, load, save
-from nablasso.cli.cells import LARGEST
-from nablasso.cli.columns import Data, Missing
-from nablasso.cli.encoding import Column, Encoding
+from nablasso.data.encoding import LARGEST, Column, Encoding
+from nablasso.data.roles import Data, Missing
 from nablasso.errors import InvalidDataError, ModelFileError
 from nablasso.persistence import read_stamp
 

@@ -26,7 +26,6 @@ from nablasso.types import Array, Index, Mask
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
-HASHED = 4096  # rows at a time
 CORRELATED = 1024  # columns whose correlations with as many others are looked at at once
 ROUNDING = 16 * float(np.finfo(float).eps)  # relative variation that is rounding, not data
 
@@ -150,24 +149,6 @@ def first_rows(table: Table, n: int) -> Table:
         rows=np.where(table.rows < n, table.rows, -1),
         total=table.total * share,
     )
-
-
-def fair_rows(X: Array, y: Array, sample_weight: Array, n: int) -> Mask:
-    """Rows of non-zero weight, or about ``n`` distinct ones of them where there are more.
-
-    They have the smallest hashes of their values, columns in any order. A canonical order of all
-    rows would take a sort of every column. Other units may give another sample.
-    """
-    used = sample_weight > 0
-    if int(used.sum()) <= n:
-        return np.asarray(used)
-    hashes = np.empty(len(y), dtype=np.uint64)
-    for start in range(0, len(y), HASHED):
-        rows = slice(start, start + HASHED)
-        inputs = _mix(_bits(X[rows]), _bits(y[rows])[:, None])
-        hashes[rows] = _mix(inputs.sum(axis=1, dtype=np.uint64), _bits(y[rows]))
-    distinct = np.unique(hashes[used])
-    return np.asarray(used & (hashes <= distinct[min(n, len(distinct)) - 1]))
 
 
 def correlated_columns(

@@ -1,14 +1,32 @@
-"""A data set whose relevant variables are known."""
+"""Data sets whose right answer is known: what they hold, and what their generators share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import fill
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from nablasso.datasets.random_source import RandomSource
 from nablasso.types import Array, Mask
+
+RandomSource: TypeAlias = np.random.RandomState | np.random.Generator
+Seed: TypeAlias = int | RandomSource | None
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
+Generator = TypeVar("Generator", bound=Callable[..., Any])
+
+TYPES = {"Seed": "int, RandomState, Generator or None", "ArrayLike | None": "array-like or None"}
+MEANINGS = {
+    "n_samples": "Rows of ``X``.",
+    "n_features": "Columns of ``X``; the relevant ones come first.",
+    "snr": "sd(f) / sd(noise), with sd(f) the population value.",
+    "noise": "Standard deviation of the noise.",
+    "n_relevant": "r, the number of relevant variables; they come first.",
+    "random_state": "Source of the rows and of the noise.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +58,43 @@ class KnownSupport:
     y: Array
     support: Mask
     feature_names: tuple[str, ...]
-    groups: tuple[tuple[int, ...], ...] | None
+    groups: Groups | None
     noise_free: Array
     noise_sd: float | Array = float("nan")
     gradient: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDensity:
+    """Draws ``X`` (n_samples, n_features) of a density, and its logarithm at them (n_samples,)."""
+
+    X: Array
+    log_density: Array
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A smooth function of some columns: ``rule(X)`` gives its values and its slopes in them."""
+
+    relevant: Sequence[int]
+    rule: Callable[[Array], tuple[Array, Array]]  # X to (n_samples,), (n_samples, n_relevant)
+
+    def __call__(self, X: Array) -> Array:  # (n_samples, n_features) -> (n_samples,)
+        """Values at the rows."""
+        return np.asarray(self.rule(X)[0])
+
+    def gradient(self, X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+        """Partial derivatives at the rows: the slopes in the relevant columns, zero elsewhere."""
+        gradient = np.zeros_like(X)
+        gradient[:, list(self.relevant)] = self.rule(X)[1]
+        return gradient
+
+    def observed(
+        self, X: Array, noise_sd: float | Array, rng: RandomSource, **names: Any
+    ) -> KnownSupport:
+        """Its values at the rows with noise, and the right answer; as :func:`add_noise`."""
+        gradient = self.gradient(X)
+        return add_noise(X, self(X), self.relevant, noise_sd, rng, gradient=gradient, **names)
 
 
 def add_noise(
@@ -55,7 +106,7 @@ def add_noise(
     *,
     gradient: Array | None = None,  # (n_samples, n_features)
     feature_names: tuple[str, ...] | None = None,
-    groups: tuple[tuple[int, ...], ...] | None = None,
+    groups: Groups | None = None,
 ) -> KnownSupport:
     """Set y = noise_free + N(0, noise_sd^2) and pack it with the support ``relevant``.
 
@@ -73,17 +124,6 @@ def add_noise(
         feature_names = tuple(f"x{a + 1}" for a in range(n_features))
     y = noise_free + noise_sd * rng.standard_normal(size=n_samples)
     return KnownSupport(X, y, support, feature_names, groups, noise_free, noise_sd, gradient)
-
-
-def partial_derivatives(
-    X: Array,  # (n_samples, n_features)
-    columns: Sequence[int],
-    values: Array,  # (n_samples, len(columns))
-) -> Array:
-    """The gradient with these values in these columns and zero elsewhere."""
-    gradient = np.zeros_like(X)
-    gradient[:, list(columns)] = values
-    return gradient
 
 
 def noise_level(signal_sd: float, snr: float) -> float:
@@ -115,3 +155,40 @@ def require_features(n_features: int, at_least: int) -> None:
             f"This data set needs at least {at_least} columns; got n_features={n_features}. "
             f"Use n_features={at_least} or more."
         )
+
+
+def random_source(random_state: Seed) -> RandomSource:
+    """A source of draws: numpy's ``Generator`` as it is, others by scikit-learn's rules.
+
+    Both kinds have the methods that generators use (``uniform``, ``normal``, ``permutation``).
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    source: np.random.RandomState = check_random_state(random_state)
+    return source
+
+
+def generator(source: str = "", **meanings: str) -> Callable[[Generator], Generator]:
+    """Complete the docstring of a generator: its parameters, what it returns, where it is from.
+
+    ``meanings`` are those of its own parameters; :data:`MEANINGS` has the common ones.
+    """
+
+    def documented(make: Generator) -> Generator:
+        signature = inspect.signature(make)
+        lines = [inspect.getdoc(make) or "", "", "Parameters", "----------"]
+        for name, parameter in signature.parameters.items():
+            kind = TYPES.get(parameter.annotation, parameter.annotation)
+            lines.append(f"{name} : {kind}, default={parameter.default!r}")
+            lines.append(_paragraph({**MEANINGS, **meanings}[name]))
+        lines += ["", "Returns", "-------", signature.return_annotation]
+        if source:
+            lines += ["", "References", "----------", fill(source, 96)]
+        make.__doc__ = "\n".join(lines) + "\n"
+        return make
+
+    return documented
+
+
+def _paragraph(text: str) -> str:
+    return fill(text, 96, initial_indent=" " * 4, subsequent_indent=" " * 4)

@@ -31,16 +31,17 @@ from nablasso.losses import Loss
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.screening.rounds import WIDE, is_wide, narrowed
+from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.grown import Grown, grow
+from nablasso.search.grown import Grown, coded_table, grow
 from nablasso.search.judgement import Kind
 from nablasso.search.rules import Rules
 from nablasso.search.together import AllRows
 from nablasso.solvers import Status
 from nablasso.spaces import RepresenterSpace
-from nablasso.streaming.sources import Arrays
+from nablasso.streaming.sources import Arrays, Source
 from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
@@ -51,9 +52,7 @@ LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 class Given(NamedTuple):
     """What was given to fit; ``rows`` where there are more of them than a factor holds."""
 
-    X: Array
-    y: Any
-    weights: Array
+    source: Source
     rows: AllRows | None
 
 
@@ -99,16 +98,43 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return np.asarray(self.support_)
 
-    def _fit_automatically(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
-        """Everything between validated arrays and fitted attributes."""
+    def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
+        """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        used = np.flatnonzero(weights > 0)
+        source = Arrays(X, y, weights)
+        rows = Searched(X, y, weights, np.arange(len(X)))
+        if len(used) < len(X):
+            source = Arrays(X[used], y[used], weights[used])
+        if len(used) > PREPARED_ROWS:
+            rows = searched_rows(source, PREPARED_ROWS)
+            rows = rows._replace(place=used[rows.place])
+            groups = None if groups is None else np.asarray(groups)[rows.place]
+        self._fit_automatically(rows, source, groups)
+
+    def _fit_blocks(self, source: Source, groups: Any) -> None:
+        """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
+        if groups is not None:
+            raise InvalidParameterError(
+                "groups are for rows in memory; leave them out for a table in blocks."
+            )
         self._check_parameters()
+        rows = searched_rows(source, PREPARED_ROWS)
+        self.n_features_in_ = source.n_columns
+        if source.named:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self._fit_automatically(rows, source, None)
+
+    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
+        """Everything between validated rows and fitted attributes."""
+        self._check_parameters()
+        X, y, weights, _ = given
         table = self._table(X, y, weights)
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         rules = Rules() if self.rules is None else self.rules
         whole = len(table.X) < rules.few_rows + LEAST_FRESH
         n = len(table.X) if whole else rules.few_rows
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(X, y, table, groups, rules, n)
+            rows = self._rows(given, table, groups, rules, n)
             inner, narrow = self._screened(rows, table)
             free = inner.n_groups > len(inner.kept)
             decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
@@ -128,14 +154,14 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
-            self._keep_functions(decision, narrow, Given(X, y, weights, self._all_rows(table, n)))
+            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
         self._warn(decision)
 
-    def _rows(self, X: Array, y: Any, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
         """The rows to search, in canonical order."""
         place = np.full(len(table.X), np.inf)
         came = np.flatnonzero(table.rows >= 0)
-        np.minimum.at(place, table.rows[came], came.astype(float))
+        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
         rows = rows_of(
             self,
             table,
@@ -144,7 +170,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             rules,
             time=place[:n] if self.time else None,
             families=self._families(),
-            folds=self._folds(X, y, groups, table, n),
+            folds=self._folds(given.X, given.y, groups, table, n),
             most=None if self.max_features is None else int(self.max_features),
             classes=not self._loss().translates,
         )
@@ -170,7 +196,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
 
     def _grown(
-        self, X: Array, y: Array, weights: Array, kind: Kind, looks: float = 0.0
+        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
     ) -> Grown | None:
         """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
 
@@ -181,13 +207,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        used = weights > 0 if (weights == 0).any() else slice(None)
-        self.n_rows_searched_ = int(np.sum(weights > 0))
         rules = Rules() if self.rules is None else self.rules
+        self.n_rows_searched_ = int(coded_table(source).counts["count"])
         return grow(
-            Arrays(X[used], y[used], weights[used]),
+            source,
             kind,
             replace(rules, surprise=rules.surprise + looks),
+            positive=positive,
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
             max_columns=self.max_features,
@@ -243,10 +269,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=4)
+            warnings.warn(caution, UserWarning, stacklevel=5)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:

@@ -15,7 +15,7 @@ from nablasso.estimators.psd_base import GivenLinear, NonnegativeRegressor
 from nablasso.estimators.psd_metric import learn
 from nablasso.estimators.validation import check_finite_columns
 from nablasso.nonnegative import Fit, SquaredLoss, Task
-from nablasso.nonnegative.cones import cone_matrix, decompose
+from nablasso.nonnegative.task import cone_matrix, decompose
 from nablasso.types import Array
 
 

@@ -227,7 +227,6 @@ class GivenWeights(DerivativeEstimator):
             feature_names(self),
             top,
             ridge=ridge,
-            objectives=np.array([fit.solution.primal for fit in fits]),
             dual_gaps=np.array([fit.solution.gap for fit in fits]),
             n_iter=np.array([fit.solution.n_iter for fit in fits], dtype=np.intp),
         )

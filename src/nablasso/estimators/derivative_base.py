@@ -49,10 +49,8 @@ from nablasso.losses import Loss
 from nablasso.paths import (
     DEFAULT_FRACTION,
     Family,
-    FeatureFamily,
     Formulation,
     StatisticsFamily,
-    family_in,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import Problem
@@ -291,35 +289,18 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         size = (n, table.X.shape[1], self.n_components)
         return choose_space(self.space, as_kernel(self.kernel), *size)
 
-    def _family(
-        self, table: Table, multiplier: float, points: PenaltyPoints | None, targets: Array
-    ) -> Family:
-        """The family of this table; the metric, if any, is taught with ``targets``."""
-        choice = self._choose_space(table, points)
-        n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
-        return family_in(
-            choice,
-            table,
-            self._formulation(),
-            multiplier,
-            points,
-            self._metric(first_rows(table, n), targets[:n]),
-            n_components=int(self.n_components),
-            random_state=self.random_state,
-        )
-
     def _families(self, table: Table, width: float, points: PenaltyPoints | None) -> list[Family]:
         """One family of problems per function; the metric, if any, is taught with all targets."""
         targets = self._target.functions(table.y)
         choice = self._choose_space(table, points)
         n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
-        shared = family_in(
-            choice,
+        shared = Family(
             table,
             self._formulation(),
             width,
             points,
             self._metric(first_rows(table, n), targets[:n]),
+            choice=choice,
             n_components=int(self.n_components),
             random_state=self.random_state,
         )
@@ -421,7 +402,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
 
     def _warn_unless_selecting(self, family: Family) -> None:
         taught = len(np.unique(family.metric)) > 1
-        if not isinstance(family, FeatureFamily) or family.features.selects or taught:
+        if family.features is None or family.features.selects or taught:
             return
         warnings.warn(
             f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "

@@ -239,11 +239,10 @@ _SECTIONS = {
             As in scikit-learn.
         """,
     "psd": """
-        model : {"psd", "pnm", "glm", "ncm"}, default="psd"
-            How functions stay non-negative: by a positive semidefinite matrix; at the data only
-            (partially non-negative: elsewhere it may be negative, so the log-likelihood of such a
-            "density" is not one); as the exponential of a kernel function; by kernel functions with
-            non-negative coefficients. The last three are for comparison.
+        model : "psd" or object, default="psd"
+            How functions stay non-negative: by a positive semidefinite matrix, or by an object
+            whose ``fit(task, tol=..., max_iter=...)`` returns a
+            :class:`nablasso.nonnegative.Fit`, such as those that the experiments compare it to.
         length_scale : float or {"median","half_median","neighbour20","median20"}, default="median"
             Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the
             data.
@@ -254,17 +253,15 @@ _SECTIONS = {
             Cholesky; functions of any sign have up to twice as many. None for as many as the kernel
             matrix has rank.
         solver : str, default="auto"
-            ``"auto"``: Newton's method on the dual, an interior point method for quantiles, a
-            barrier method for ``"pnm"`` and ``"ncm"``. The papers' own algorithms, for reference:
-            ``"fista"`` on the dual of ``"psd"`` (:mod:`nablasso.nonnegative.fista`), and
-            ``"projected_gradient"`` for densities and mean regression by ``"ncm"``.
+            ``"auto"``: Newton's method on the dual, an interior point method for quantiles. The
+            paper's own algorithm, for reference: ``"fista"``.
         standardize : bool, default=True
             Centre the columns and divide them by their standard deviation.
         tol : float, default=1e-5 (quantiles: 1e-4)
             Duality gap to reach.
         max_iter : int, optional
             Steps of the solver for each weight on the way; by default 1000, 20000 of
-            ``"fista"``, 100000 of ``"projected_gradient"``.
+            ``"fista"``.
         random_state : int or RandomState, optional
             Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
             without it both are fixed by the data.
@@ -293,7 +290,7 @@ _SECTIONS = {
             function then only says where the data differ from it, and tails are the Gaussian's.
         constraints : sequence of Moment, BoxProbability or LinearConstraint, default=()
             Equalities that the density meets, such as a known mean
-            (:mod:`nablasso.nonnegative.constraints`). Only with ``model="psd"``.
+            (:mod:`nablasso.nonnegative`).
         """,
     "psd_metric": """
         metric : None, "adaptive" or "evidence", default=None (MultiQuantileRegressorCV: "evidence")

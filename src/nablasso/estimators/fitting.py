@@ -18,8 +18,9 @@ from nablasso.data.table import Table
 from nablasso.paths import Family, support_of
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
+from nablasso.regression.machine import Refit
 from nablasso.solvers import Solution
-from nablasso.spaces import Function, Refit
+from nablasso.spaces import Function
 from nablasso.types import Array, Mask
 
 NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts as certified

@@ -21,9 +21,9 @@ from nablasso.estimators.fitting import Fit
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
-from nablasso.paths import FeatureFamily, StatisticsFamily, support_of, walk_path
+from nablasso.paths import Family, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SufficientStatistics
+from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
 from nablasso.types import Array, Mask
 
 
@@ -31,14 +31,16 @@ def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
     """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
     table = first_rows(model._table(data), n_rows)
     _check(model)
-    family = FeatureFamily(
+    space = model.space if isinstance(model.space, FourierSpace) else FourierSpace()
+    family = Family(
         table,
         model._formulation(),
         metric=model._metric(table, table.y[:, None]),
+        choice=SpaceChoice(space, "fourier", "asked for"),
         n_components=model.n_components,
-        sampling=model.space.sampling if isinstance(model.space, FourierSpace) else None,
         random_state=model.random_state,
     )
+    assert family.features is not None
     names = getattr(model, "feature_names_in_", None)
     return FrozenSpace.from_table(
         table,
@@ -103,7 +105,7 @@ def _fold_gain(family: StatisticsFamily, fit: Fit) -> tuple[float, float]:
     if family.statistics.n_folds < 2:
         return float("nan"), float("inf")
     chosen = family.usable(fit.support)
-    folds = [fold for _, fold in family._folds]
+    folds = [fold for _, fold in family.regression.folds]
     shares = np.array([fold.weight for fold in folds])
     centre = family.moments.y_mean if family.formulation.fit_intercept else 0.0
     null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
@@ -169,8 +171,8 @@ def _outcome(score: float, support: Mask, seconds: float) -> dict[str, float]:
 def _null(family: StatisticsFamily) -> Array:
     """Mean squared errors of the mean without the fold, for all folds."""
     intercept = family.formulation.fit_intercept
-    centres = [train.y_mean if intercept else 0.0 for train, _ in family._folds]
-    tests = [test for _, test in family._folds]
+    centres = [train.y_mean if intercept else 0.0 for train, _ in family.regression.folds]
+    tests = [test for _, test in family.regression.folds]
     return np.array(
         [
             test.y_variance + (test.y_mean - centre) ** 2

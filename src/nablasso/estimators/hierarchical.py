@@ -26,7 +26,7 @@ from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.hierarchical_path import walk_down
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
-from nablasso.hierarchy import DagHierarchy, Grid, Hierarchy, KernelDag, Whitened, as_decomposition
+from nablasso.hierarchy import DagHierarchy, Grid, Hierarchy, KernelDag, as_decomposition
 from nablasso.losses import (
     Logistic,
     Loss,
@@ -90,21 +90,19 @@ class GridForm(KernelSelector):
             "beta": beta,
             "root_weight": float(self.root_weight),
             "rank": check_rank(self.rank),
+            "whiten": bool(self.whiten),
         }
-        made: Hierarchy
         if self.dag is None:
             decomposition = as_decomposition(self.decomposition, self.degree)
-            made = Grid(table.X, table.weights, decomposition, self._labels(table), **shared)
-        else:
-            if not isinstance(self.dag, KernelDag):
-                raise InvalidParameterError(
-                    "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
-                    f"{self.dag!r}."
-                )
-            X = np.zeros((len(table.X), self.n_features_in_))
-            X[:, table.columns] = table.X
-            made = DagHierarchy(self.dag, X, table.weights, **shared)
-        return Whitened(made) if self.whiten else made
+            return Grid(table.X, table.weights, decomposition, self._labels(table), **shared)
+        if not isinstance(self.dag, KernelDag):
+            raise InvalidParameterError(
+                "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
+                f"{self.dag!r}."
+            )
+        X = np.zeros((len(table.X), self.n_features_in_))
+        X[:, table.columns] = table.X
+        return DagHierarchy(self.dag, X, table.weights, **shared)
 
     def _origin(self, table: Table, d: int) -> Index:
         return table.columns if self.dag is None else np.arange(d)

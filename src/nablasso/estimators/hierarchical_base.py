@@ -41,14 +41,13 @@ from nablasso.hierarchy import (
     Budget,
     Found,
     Hierarchy,
+    HullSolver,
+    LossSample,
     Node,
     Pruner,
     Refitter,
-    Sample,
     Search,
-    Settings,
     as_decomposition,
-    as_reduced_solver,
     function_of,
     largest_alpha,
     penalised,
@@ -148,11 +147,24 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return np.asarray(self.support_)
 
-    def _settings(self, *, certify: bool = True) -> Settings:
+    def _searches(
+        self, table: Table, beta: float | None = None, *, certify: bool = True
+    ) -> list[Search]:
+        """One search per function to be fitted, on one hierarchy."""
         if not 0 < float(self.tol) < np.inf:
             raise InvalidParameterError(f"tol must be positive; got {self.tol!r}.")
-        solver = as_reduced_solver(self.solver, self.max_iter)
-        return Settings(solver, float(self.tol), self._budget(), certify)
+        hierarchy, solver = self._hierarchy(table, beta), HullSolver(self.solver, self.max_iter)
+        return [
+            Search(
+                hierarchy,
+                self._sample(table, target),
+                solver,
+                float(self.tol),
+                self._budget(),
+                certify,
+            )
+            for target in self._problem_targets(table)
+        ]
 
     def _budget(self) -> Budget:
         most = self.max_kernels
@@ -167,9 +179,9 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         kernels = np.inf if most is None else int(most)
         return Budget(kernels, float(self.max_memory), float(self.max_work))
 
-    def _sample(self, table: Table, target: Array) -> Sample:
+    def _sample(self, table: Table, target: Array) -> LossSample:
         loss = self._loss().fitted(target, table.weights)
-        return Sample(target, table.weights, loss, self.fit_intercept)
+        return LossSample(target, table.weights, loss, self.fit_intercept)
 
     def _labels(self, table: Table) -> Index:
         """Group of each table column, numbered as they appear."""
@@ -204,12 +216,8 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
                 "alpha must be positive: without the penalty every kernel is selected. alpha=None "
                 "chooses a tenth of alpha_max."
             )
-        hierarchy = self._hierarchy(table, beta)
-        settings = self._settings()
-        searches = [
-            Search(hierarchy, self._sample(table, target), settings)
-            for target in self._problem_targets(table)
-        ]
+        searches = self._searches(table, beta)
+        hierarchy = searches[0].hierarchy
         self.alpha_max_ = max(largest_alpha(search) for search in searches)
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
         kept = self._kept_nodes(hierarchy, table)

@@ -6,7 +6,7 @@ folds need no certificate; the final fit on all rows has one. Where the budget e
 alphas are no candidates: what it was cut to is the solution at none of them.
 
 The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes the one
-of smallest criterion (:mod:`nablasso.hierarchy.pruning`).
+of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class CrossValidatedAlpha(KernelSelector):
         pruners: list[Pruner] = []
         try:
             for cell in track(cells, len(cells), f"{name} paths", verbose=self.verbose):
-                searches = self._searches(table, cell.beta)
+                searches = self._searches(table, cell.beta, certify=False)
                 made = (self._pruner(table, search) for search in searches)
                 pruners = pruners or [pruner for pruner in made if pruner is not None]
                 kept = self._kept_nodes(searches[0].hierarchy, table)
@@ -214,7 +214,7 @@ class CrossValidatedAlpha(KernelSelector):
                 raise InvalidParameterError(
                     f"alphas must be a positive whole number or a list; got {self.alphas!r}."
                 )
-            searches = self._searches(table, beta)
+            searches = self._searches(table, beta, certify=False)
             top = max(largest_alpha(search) for search in searches)
             cells.append(Cell(beta, alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)))
         self.loss_ = self._loss().fitted(self._problem_targets(table)[0], table.weights)
@@ -222,14 +222,6 @@ class CrossValidatedAlpha(KernelSelector):
 
     def _betas(self) -> list[float | None]:
         return [None]
-
-    def _searches(self, table: Table, beta: float | None) -> list[Search]:
-        hierarchy = self._hierarchy(table, beta)
-        settings = self._settings(certify=False)
-        return [
-            Search(hierarchy, self._sample(table, target), settings)
-            for target in self._problem_targets(table)
-        ]
 
 
 @dataclass(eq=False, repr=False)
@@ -285,7 +277,7 @@ def score_fold(
         warnings.simplefilter("ignore", UserWarning)  # said once, on all rows
         pruners: list[Pruner | None] = []
         for cell in cells:
-            searches = selector._searches(table, cell.beta)
+            searches = selector._searches(table, cell.beta, certify=False)
             pruners = pruners or [selector._pruner(table, search) for search in searches]
             found = _candidates(selector, table, searches, pruners, cell.alphas, X.shape[1])
             for functions, size, seconds in found:

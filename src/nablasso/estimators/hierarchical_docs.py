@@ -61,7 +61,7 @@ HIERARCHICAL = {
             kernel needs for ten digits.
         prune : bool, optional
             Take sinks from the hull that the penalty selects while the extended Bayes information
-            criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.pruning`): the
+            criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the
             penalty takes in noise before the last true node. What is selected and what
             predicts then belong to the pruned hull, the certificate to the penalised problem. A
             cross-validation prunes in every fold. Needs a likelihood: the squared, logistic or

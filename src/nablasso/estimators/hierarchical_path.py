@@ -14,7 +14,7 @@ from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.hierarchical_reading import node_names, renamed
 from nablasso.estimators.validation import feature_names
-from nablasso.hierarchy import Found, Search, largest_alpha, walk
+from nablasso.hierarchy import Found, largest_alpha, walk
 from nablasso.paths import alpha_grid
 from nablasso.progress import track
 from nablasso.types import Array
@@ -33,14 +33,13 @@ def walk_down(
     """Search along ``alpha``, with warm starts and a certificate at every alpha."""
     X, y, weights = selector._validate(X, y, sample_weight)
     table = selector._prepare(X, y, weights)
-    targets = selector._problem_targets(table)
-    if len(targets) > 1:
+    search, *others = selector._searches(table)
+    if others:
         raise InvalidParameterError(
-            f"A path belongs to one function; {selector!r} fits {len(targets)} on these classes. "
-            "Give the labels of one class against the rest."
+            f"A path belongs to one function; {selector!r} fits {1 + len(others)} on these "
+            "classes. Give the labels of one class against the rest."
         )
-    hierarchy = selector._hierarchy(table)
-    search = Search(hierarchy, selector._sample(table, targets[0]), selector._settings())
+    hierarchy = search.hierarchy
     top = largest_alpha(search)
     grid = _alphas(top, n_alphas, eps) if alphas is None else positive_list(alphas, "alphas")
     grid = np.sort(grid)[::-1]

@@ -128,23 +128,12 @@ def _in_order(
     hierarchy: Hierarchy, nodes: Iterable[Any], names: dict[int, int] | None
 ) -> dict[Hashable, int]:
     """Nodes in the user's columns with their depths, shallow ones first."""
-    found = _depths(hierarchy, nodes, grid=names is not None)
-    depths = {renamed(node, names): depth for node, depth in found.items()}
+    on_grid = names is not None
+    depths = {
+        renamed(node, names): sum(j for _, j in node) if on_grid else hierarchy.depth(node)
+        for node in nodes
+    }
     return {name: depths[name] for name in sorted(depths, key=lambda v: (depths[v], str(v)))}
-
-
-def _depths(hierarchy: Hierarchy, nodes: Iterable[Any], *, grid: bool) -> dict[Hashable, int]:
-    """Sum of the levels on a grid, else the length of the shortest path from a source."""
-    if grid:
-        return {node: sum(level for _, level in node) for node in nodes}
-    depths: dict[Hashable, int] = {}
-
-    def depth(node: Hashable) -> int:
-        if node not in depths:
-            depths[node] = min((1 + depth(v) for v in hierarchy.parents(node)), default=0)
-        return depths[node]
-
-    return {node: depth(node) for node in nodes}
 
 
 def _importances(
@@ -194,10 +183,7 @@ def _left_out_gain(searches: list[Search], refits: list[HullRefit]) -> tuple[flo
     null, ours = np.zeros((2, len(searches[0].sample.y)))
     for search, made in zip(searches, refits, strict=True):
         sample = search.sample
-        nothing = np.zeros_like(sample.y)
-        if sample.fit_intercept:
-            nothing += sample.loss.best_intercept(sample.y, nothing, sample.weights)
-        null += sample.loss.value(sample.y, nothing)
+        null += sample.loss.value(sample.y, sample.null)
         ours += sample.loss.value(sample.y, made.left_out)
     return saving(null, ours, searches[0].sample.weights)
 

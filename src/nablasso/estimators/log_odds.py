@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nablasso.estimators.parameters import estimator
-from nablasso.estimators.target import PredictsClasses, Target, read_classes
+from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
 from nablasso.losses import Logistic
 from nablasso.types import Array
 
@@ -26,3 +26,6 @@ class LogOddsClassifier(PredictsClasses):
     def _class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
         return Target(Logistic(), self.classes_, self.class_weight).class_factors(codes, weights)
+
+    def _check_classes(self) -> None:
+        check_classes(self.classes_)

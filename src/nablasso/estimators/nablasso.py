@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, check_weights, fair_rows, prepare
+from nablasso.data.table import Table, check_weights, prepare
 from nablasso.estimators.automatic import AutomaticSelector, Given
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
@@ -26,9 +26,8 @@ from nablasso.search.together import (
     predictor_of_all,
 )
 from nablasso.spaces import Function
+from nablasso.streaming.tables import apart, is_in_blocks, open_table
 from nablasso.types import Array
-
-PREPARED_ROWS = 20_000  # rows of a regression that are put into canonical order
 
 
 @document
@@ -75,9 +74,12 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         -------
         self
         """
+        if is_in_blocks(X):
+            self._fit_blocks(open_table(X, y, sample_weight), groups)
+            return self
+        X, y, sample_weight = apart(X, y, sample_weight)
         X, y = check_training_data(self, X, y)
-        weights = check_weights(sample_weight, len(X))
-        self._fit_automatically(X, y, weights, groups)
+        self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -121,8 +123,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         return np.asarray(self._predictor.gradients(Z) / self._scaler.scale)
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
-        inside = fair_rows(X, y, weights, PREPARED_ROWS)
-        return prepare(X, y, np.where(inside, weights, 0.0), standardize=True, centre_y=True)
+        return prepare(X, y, weights, standardize=True, centre_y=True)
 
     def _targets(self, table: Table) -> Array:
         return table.y[:, None]
@@ -136,7 +137,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._y_mean = table.y_mean
         if given.rows is None:
             return
-        grown = self._grown(given.X, np.asarray(given.y), given.weights, "auto")
+        grown = self._grown(given.source, "auto")
         self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
         self._y_mean = 0.0
         if grown is not None:
@@ -191,9 +192,17 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         -------
         self
         """
+        if is_in_blocks(X):
+            source = open_table(X, y, sample_weight)
+            self.classes_, totals = source.labels()
+            self._check_classes()
+            factors = self._class_factors(np.arange(len(totals), dtype=float), totals)
+            self._fit_blocks(source.with_classes(self.classes_, factors), groups)
+            return self
+        X, y, sample_weight = apart(X, y, sample_weight)
         X, codes, weights = self._validate_labels(X, y, sample_weight)
         weights = weights * self._class_factors(codes, weights)[codes.astype(np.intp)]
-        self._fit_automatically(X, codes, weights, groups)
+        self._fit_arrays(X, codes, weights, groups)
         return self
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
@@ -215,11 +224,10 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        signs = self._signed_targets(np.asarray(given.y)).T
-        for k, target in enumerate(self._signed_targets(given.rows.y).T):
-            labels = (signs[k] > 0).astype(float)
-            looks = float(np.log(len(signs)))  # as many times more, one for each class
-            found = self._grown(given.X, labels, given.weights, "label", looks)
+        targets = self._signed_targets(given.rows.y).T
+        looks = float(np.log(len(targets)))  # as many times more, one for each class
+        for k, target in enumerate(targets):
+            found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return

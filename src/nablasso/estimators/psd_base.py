@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -30,13 +31,11 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.kernels import Gaussian
-from nablasso.nonnegative import Fit, Task, check_solver, fit
+from nablasso.kernels import Gaussian, length_scale
+from nablasso.nonnegative import SOLVERS, Fit, PSDFitter, Task
 from nablasso.solvers import Status
-from nablasso.spaces.kernel_ridge import length_scale
 from nablasso.types import Array
 
-MODELS = ("psd", "pnm", "glm", "ncm")
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
 
 
@@ -45,7 +44,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     """Parameters that densities and regressors share; each declares its own task."""
 
     _: KW_ONLY
-    model: str = "psd"
+    model: Any = "psd"
     length_scale: Any = "median"
     l1_ratio: float = 0.1
     rank: int | None = 200
@@ -99,11 +98,16 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         return table
 
     def _check_parameters(self) -> None:
-        if self.model not in MODELS:
+        if self.model != "psd" and not hasattr(self.model, "fit"):
             raise InvalidParameterError(
-                f"model must be one of {', '.join(MODELS)}; got {self.model!r}."
+                f'model must be "psd" or an object that fits a task; got {self.model!r}.'
             )
-        check_solver(self.model, self.solver)
+        allowed = SOLVERS if self.model == "psd" else ("auto",)
+        if self.solver not in allowed:
+            raise InvalidParameterError(
+                f"solver must be {' or '.join(map(repr, allowed))} with model={self.model!r}; got "
+                f"{self.solver!r}."
+            )
         check_length_scale(self.length_scale)
         check_positive(self.tol, "tol")
         if not isinstance(self.l1_ratio, Real) or not 0 <= self.l1_ratio < 1:
@@ -124,16 +128,18 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     def _fit_at(self, table: Table, width: float, weight: float, linear_weight: float) -> Self:
         """Fit on a table and unpack."""
         task = self._task(table, width, weight, linear_weight)
-        fitted = fit(
-            task,
-            self.model,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            solver=self.solver,
-            verbose=self.verbose,
-        )
+        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         self._finish(task, fitted, table)
         return self
+
+    def _path(
+        self, tasks: list[Task], *, tol: float, max_iter: int | None, verbose: int = 0
+    ) -> Iterable[Fit]:
+        """Fits of tasks that differ in their weights alone, from heavy to light."""
+        if self.model != "psd":
+            return (self.model.fit(task, tol=tol, max_iter=max_iter) for task in tasks)
+        weights = [(task.l1, task.l2) for task in tasks]
+        return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
     def _finish(self, task: Task, fitted: Fit, table: Table) -> None:
         self._unpack(task, fitted, table)

@@ -27,7 +27,7 @@ from nablasso.estimators.psd_base import NonnegativeEstimator
 from nablasso.estimators.psd_density import DensityEstimator
 from nablasso.estimators.psd_regressor import NonnegativeMean
 from nablasso.estimators.quantile import TOL, Quantiles
-from nablasso.nonnegative import Fit, InfeasibleError, PSDFitter, Task, fit
+from nablasso.nonnegative import Fit, InfeasibleError, Task
 from nablasso.solvers import Status
 from nablasso.types import Array
 
@@ -129,8 +129,7 @@ class CrossValidated(NonnegativeEstimator):
         elif np.isneginf(scores).any(axis=0).all():
             warnings.warn(
                 f"Every candidate of {type(self).__name__} gives some held-out row probability "
-                'zero (model="pnm" may be negative there), so nothing can be compared. Use another '
-                "model, or a base_measure.",
+                "zero, so nothing can be compared. Use another model, or a base_measure.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -181,16 +180,9 @@ def _fits(
 ) -> Iterator[tuple[int, Task, Fit]]:
     """Fits of the candidates of one width, heaviest first."""
     tasks = [probe._task(table, *candidates[i]) for i in chosen]
-    tol = max(probe.tol, probe.fold_tol)
-    limit, solver = probe.max_iter, probe.solver
-    if limit is None and solver == "auto":
-        limit = FOLD_ITER
-    if probe.model == "psd":
-        path = PSDFitter(tasks[0], solver=solver).path(
-            [(task.l1, task.l2) for task in tasks], tol=tol, max_iter=limit
-        )
-    else:
-        path = (fit(task, probe.model, tol=tol, max_iter=limit, solver=solver) for task in tasks)
+    solver = getattr(probe.model, "solver", probe.solver)  # another model may have its own
+    limit = FOLD_ITER if probe.max_iter is None and solver == "auto" else probe.max_iter
+    path = probe._path(tasks, tol=max(probe.tol, probe.fold_tol), max_iter=limit)
     yield from zip(chosen, tasks, path, strict=True)
 
 

@@ -21,15 +21,12 @@ from nablasso.estimators.validation import (
     column_indices,
     feature_names,
 )
-from nablasso.nonnegative import Base, Fit, LogLoss, PSDModel, Task, natural_height
-from nablasso.nonnegative.constraints import as_functionals
-from nablasso.nonnegative.model import check_box
-from nablasso.nonnegative.sampling import sample
+from nablasso.nonnegative import Base, Fit, PSDModel, Task, density_loss, natural_height
+from nablasso.nonnegative.task import as_functionals
 from nablasso.types import Array
 
 MANY_FEATURES = 30
 WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel
-LARGEST_LOG = 700.0  # of a number
 BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
 
 
@@ -53,7 +50,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         array, shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._log_density(check_new_data(self, X))
+        return np.asarray(self.density_.logs(check_new_data(self, X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density, the held-out log-likelihood per row."""
@@ -61,16 +58,15 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
 
     def density(self, X: Any) -> Array:
-        """Density with respect to Lebesgue measure; with ``model="pnm"`` it may be negative."""
+        """Density with respect to Lebesgue measure."""
         check_is_fitted(self)
-        return self._density(check_new_data(self, X))
+        return np.asarray(self.density_.values(check_new_data(self, X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Independent draws from the density.
 
         Coordinates are drawn in turn from their conditional distributions given those before, each
-        by inverting its distribution function, which is known in closed form up to rounding. With
-        ``model="glm"`` they are draws of a base measure, resampled by weight: approximate.
+        by inverting its distribution function, which is known in closed form up to rounding.
 
         Parameters
         ----------
@@ -85,12 +81,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         check_count(n_samples, "n_samples")
         source = check_random_state(random_state)
         rng = np.random.default_rng(source.randint(2**31 - 1))
-        if self.model == "psd":
-            return sample(self.density_, int(n_samples), rng)
-        drawn = self.function_.sample(int(n_samples), rng)
-        out = np.empty((len(drawn), self.n_features_in_))
-        out[:, self._columns] = drawn
-        return np.asarray(out * self._scaler.scale + self._scaler.centre)
+        return np.asarray(self.density_.sample(int(n_samples), rng))
 
     def integrate(self, box: Any = None) -> float:
         """Probability of a box, in closed form.
@@ -105,12 +96,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         float
         """
         check_is_fitted(self)
-        if self.model == "psd":
-            return self.density_.integral(box)
-        if box is None:
-            return float(self.function_.integral())
-        ends = check_box(box, self.n_features_in_) - self._scaler.centre[:, None]
-        return float(self.function_.integral((ends / self._scaler.scale[:, None])[self._columns]))
+        return float(self.density_.integral(box))
 
     def marginal(self, columns: Any) -> PSDModel:
         """Density of some variables: a model with ``values``, ``gradients``, ``integral``.
@@ -163,30 +149,9 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
 
     def _psd(self, wanted: str) -> PSDModel:
         check_is_fitted(self)
-        if self.model != "psd":
+        if not isinstance(self.density_, PSDModel):
             raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
         return self.density_
-
-    def _density(self, X: Array) -> Array:
-        if self.model == "psd":
-            return self.density_.values(X)
-        inside = self._inside(X)
-        return np.asarray(self.function_.values(inside) * np.exp(self._log_base(inside)))
-
-    def _log_density(self, X: Array) -> Array:
-        if self.model == "psd":
-            return self.density_.logs(X)
-        inside = self._inside(X)
-        return np.asarray(self.function_.logs(inside) + self._log_base(inside))
-
-    def _log_base(self, inside: Array) -> Array:
-        """Log of what turns the fitted function into a density with respect to ``X``."""
-        logs = np.full(len(inside), -float(np.sum(np.log(self._scaler.scale))))
-        if self._base is None:
-            return logs + float(np.sum(np.log(self._scales)))
-        variance = self._base.variance
-        logs -= 0.5 * np.sum((inside - self._base.mean) ** 2 / variance, axis=1)
-        return np.asarray(logs - 0.5 * np.sum(np.log(2 * np.pi * variance)))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
@@ -215,7 +180,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return Task(
             X=table.X,
             weights=table.weights,
-            loss=LogLoss(n),
+            loss=density_loss(n),
             mixing=np.ones((1, 1)),
             offset=np.zeros(1),
             nonnegative=(True,),
@@ -262,14 +227,17 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return Base((mean[table.columns] - centre) / scale, variance[table.columns] / scale**2)
 
     def _unpack(self, task: Task, fitted: Fit, table: Table) -> None:
-        self._keep_units(table)
-        self._base, self._scales = task.base, task.scales[0]
-        (self.function_,) = fitted.functions
-        if self.model == "psd":
-            self.density_ = _in_units(self.function_, task, table)
+        (function,), columns = fitted.functions, table.columns
+        centre, scale = (v[columns] for v in (table.scaler.centre, table.scaler.scale))
+        height = -float(np.sum(np.log(scale)))
+        if task.base is None:
+            height += float(np.sum(np.log(task.scales[0])))
+        else:
+            function = function.times_gaussian(task.base.mean, task.base.variance)
+        self.density_ = function.normalised(height, 1 / scale, -centre / scale, columns)
 
     def _held_out(self, X: Array, y: Array, weights: Array) -> float:
-        return float(np.average(self._log_density(X), weights=weights))
+        return float(np.average(self.density_.logs(X), weights=weights))
 
     def _look_at(self, table: Table) -> None:
         super()._look_at(table)
@@ -347,22 +315,3 @@ def effective_size(table: Table, width: float, rows: int = 500) -> float:
     square = np.sum(X**2, axis=1)
     K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
     return float(K.mean()) * len(table.X)
-
-
-def _in_units(function: PSDModel, task: Task, table: Table) -> PSDModel:
-    """The density with respect to Lebesgue measure in the units and order of the input."""
-    centre, scale = (v[table.columns] for v in (table.scaler.centre, table.scaler.scale))
-    height = -float(np.sum(np.log(scale)))  # a logarithm
-    if task.base is None:
-        height += float(np.sum(np.log(task.scales[0])))
-    else:
-        function = function.times_gaussian(task.base.mean, task.base.variance)
-    model = function.composed(1 / scale, -centre / scale)
-    mass = model.integral() * np.exp(height) if abs(height) < LARGEST_LOG else 0.0
-    if not 0 < mass < np.inf:
-        raise InvalidDataError(
-            f"The density in {len(scale)} columns is too large or too small for floating-point "
-            "numbers. Use fewer columns, or other units."
-        )
-    model = (model * float(np.exp(height))).spread(table.columns, len(table.scaler.scale))
-    return model * (1 / model.integral())

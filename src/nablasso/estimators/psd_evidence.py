@@ -20,8 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.optimize import OptimizeResult, minimize
 
-from nablasso.kernels import Gaussian
-from nablasso.spaces.kernel_ridge import length_scale
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.types import Array, Index
 
 ROWS = 500

@@ -111,7 +111,7 @@ class Quantiles(NonnegativeRegressor):
 
     def _quantiles(self, F: Array) -> Array:
         """Quantiles of the target from values of the functions; sums, so the order is exact."""
-        if self.model == "psd":
+        if self.model == "psd":  # rounding
             F = np.column_stack([F[:, 0], np.maximum(F[:, 1:], 0.0)])
         Z = from_the_middle(F.T, middle_of(self.levels_)).T
         return np.asarray(self._centre + self._unit * (self._offset + Z))

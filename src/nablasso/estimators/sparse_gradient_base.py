@@ -32,11 +32,10 @@ from nablasso.gradients import (
     DEFAULT_MAX_ITER,
     FORMS,
     SOLVERS,
+    GradientData,
     GradientFit,
+    GradientParameters,
     Learner,
-    Recipe,
-    Setting,
-    column_groups,
     find_directions,
     union_of,
 )
@@ -213,14 +212,14 @@ class SparseGradientEstimator(
             if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
                 raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
 
-    def _recipe(self) -> Recipe:
+    def _parameters(self) -> GradientParameters:
         """What the parameters ask for; the data's columns are known by now."""
         self._check_parameters()
         labels = group_labels(self, self.feature_groups)
         weights = np.bincount(labels)[labels].astype(float)
         kept = column_indices(self, self.always_keep, "always_keep")
         weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
-        return Recipe(
+        return GradientParameters(
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
             bandwidth=self.bandwidth,
@@ -229,7 +228,8 @@ class SparseGradientEstimator(
             ridge=None if self.ridge is None else float(self.ridge),
             smoothness=float(self.smoothness),
             classes=self._is_classifier,
-            groups=column_groups(labels, weights),
+            labels=labels,
+            group_weights=weights,
         )
 
     def _points(self, table: Table, weights: Array, unlabelled: Array | None) -> Any:
@@ -246,9 +246,9 @@ class SparseGradientEstimator(
     def _learner(self, table: Table, points: PenaltyPoints | None, tol: float) -> Learner:
         n_points = len(table.X) if points is None else len(points.weights)
         require_memory(n_points, min(table.X.shape[1], n_points))
-        setting = Setting(self._recipe(), table, points)
+        data = GradientData(self._parameters(), table, points)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-        return Learner(setting, self._targets_of(table), SOLVERS[self.solver](tol, max_iter))
+        return Learner(data, self._targets_of(table), SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -259,7 +259,7 @@ class SparseGradientEstimator(
         self, X: Array, table: Table, learner: Learner, alpha: float | None, weights: Array
     ) -> None:
         """Solve at one alpha and unpack the solutions into fitted attributes."""
-        self._warn_of_isolated(learner.setting)
+        self._warn_of_isolated(learner.data)
         check_non_negative(alpha, "alpha")
         if alpha == 0 and learner.alpha_scale > 0:
             raise InvalidParameterError(
@@ -284,8 +284,8 @@ class SparseGradientEstimator(
         final: list[GradientFit],
         weights: Array,
     ) -> None:
-        d, setting, problem = X.shape[1], fits[0].setting, fits[0].problem
-        support, own = union_of(fits), setting.table
+        d, data, problem = X.shape[1], fits[0].data, fits[0].problem
+        support, own = union_of(fits), data.table
         norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
         unit = self._importance_unit(table)
         self.support_ = spread(support, own, d, fill=False)
@@ -293,8 +293,8 @@ class SparseGradientEstimator(
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
-        self.kernel_, self.length_scale_ = setting.recipe.kernel, setting.width
-        self.bandwidth_ = setting.bandwidth
+        self.kernel_, self.length_scale_ = data.parameters.kernel, data.width
+        self.bandwidth_ = data.bandwidth
         self.dual_gap_ = sum(fit.solution.gap for fit in fits)
         self.objective_ = sum(fit.solution.certificate.primal for fit in fits)
         self.relative_gap_ = max(fit.solution.gap / fit.problem.reference for fit in fits)
@@ -333,16 +333,16 @@ class SparseGradientEstimator(
         self.gradient_covariance_ = directions.covariance
         self._keep(final, table)
 
-    def _warn_of_isolated(self, setting: Setting) -> None:
+    def _warn_of_isolated(self, data: GradientData) -> None:
         """Name rows whose weights are all zero; refuse where that is most of them."""
-        rows = setting.table.rows
-        alone = np.isin(rows, setting.pairs.isolated())
-        if not alone.any() or not setting.table.X.shape[1]:
+        rows = data.table.rows
+        alone = np.isin(rows, data.pairs.isolated())
+        if not alone.any() or not data.table.X.shape[1]:
             return
         named = ", ".join(map(str, np.flatnonzero(alone)[:SHOWN]))
         named += " ..." if alone.sum() > SHOWN else ""
         cure = (
-            f"Raise bandwidth (now {setting.bandwidth:.3g}, in standardised units where "
+            f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
             "standardize is set), or drop them."
         )
         if alone.sum() * 2 > np.sum(rows >= 0):

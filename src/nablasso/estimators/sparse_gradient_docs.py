@@ -7,7 +7,7 @@ GRADIENTS = {
         alpha : float, optional
             Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects
             nothing. The squared and ridge forms have no such value: a tenth of their natural unit
-            (:mod:`nablasso.gradients.path`).
+            (:mod:`nablasso.gradients.solvers`).
         """,
     "gradient_cv": """
         alphas : int or array-like, default=30
@@ -78,7 +78,7 @@ GRADIENTS = {
             only centred.
         solver : {"active_set", "forward_backward"}, default="active_set"
             Accelerated steps on an active set, or the plain steps of the paper's Algorithm 1 on all
-            columns, for reference (:mod:`nablasso.gradients.forward_backward`).
+            columns, for reference (:mod:`nablasso.gradients.solvers`).
         tol : float, default=1e-6
             Duality gap to reach, relative to the objective without gradients.
         max_iter : int, optional

@@ -56,14 +56,14 @@ def gradient_path(
     learner = selector._learner(
         table, selector._points(table, weights, unlabelled), float(selector.tol)
     )
-    selector._warn_of_isolated(learner.setting)
+    selector._warn_of_isolated(learner.data)
     grid = gradient_grid(n_alphas if alphas is None else alphas, learner, selector.penalty, eps)
     unit = selector._importance_unit(table)
     supports, importances = [], []
     found: list[list[GradientFit]] = []
     steps = track(selector._walk(learner, grid), len(grid), "path", verbose=selector.verbose)
     for fits in steps:
-        support, own = union_of(fits), fits[0].setting.table
+        support, own = union_of(fits), fits[0].data.table
         norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
         supports.append(spread(support, own, X.shape[1], fill=False))
         importances.append(spread(norms * own.deviations / unit, own, X.shape[1]))

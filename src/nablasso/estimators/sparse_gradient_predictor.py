@@ -12,8 +12,9 @@ from sklearn.utils.validation import has_fit_parameter
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import saving
-from nablasso.kernels import Gaussian
-from nablasso.spaces import Refit, kernel_ridge, length_scale
+from nablasso.kernels import Gaussian, length_scale
+from nablasso.losses import Squared
+from nablasso.regression.machine import Refit, refit
 from nablasso.types import Array
 
 WHOLE = 1e-9  # distance from a whole number that is rounding
@@ -77,7 +78,8 @@ def _ridge(features: Array, table: Table) -> Refit:
     columns = np.flatnonzero(varies)
     F = np.ascontiguousarray(F[:, varies])
     scales = np.full(len(columns), 1 / _width(F, weights))
-    return kernel_ridge(Gaussian(), F, y, weights, columns, scales=scales, fit_intercept=True)
+    data = (Squared(), Gaussian(), F, y, weights, columns)
+    return refit(*data, scales=scales, fit_intercept=True)
 
 
 def _width(X: Array, weights: Array) -> float:

@@ -134,14 +134,20 @@ def read_classes(
     weights = check_weights(sample_weight, len(X))
     counted = weights > 0
     model.classes_ = np.unique(y[counted])
-    if len(model.classes_) < 2:
-        raise InvalidDataError(
-            f"A classifier needs at least two classes; got {len(model.classes_)} class in the "
-            "rows of non-zero weight. Add rows of another class."
-        )
+    check_classes(model.classes_)
     codes = np.zeros(len(y))
     codes[counted] = np.searchsorted(model.classes_, y[counted])
     return Data(X, codes, weights), Target(loss, model.classes_, class_weight)
+
+
+def check_classes(classes: NDArray[Any]) -> None:
+    """Refuse labels that are none, or fewer than two."""
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        raise InvalidDataError(
+            f"A classifier needs at least two classes; got {len(classes)} class in the rows of "
+            "non-zero weight. Add rows of another class."
+        )
 
 
 @estimator

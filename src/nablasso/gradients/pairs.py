@@ -35,7 +35,7 @@ from nablasso.types import Array, Index
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
 
 
-class Pairs(ABC):
+class RowPairs(ABC):
     """Weighted pairs of n rows; arrays over pairs have the shape of ``weights``."""
 
     weights: Array
@@ -53,27 +53,38 @@ class Pairs(ABC):
         """``left_i . (right_j - right_i)`` for every pair."""
 
     @abstractmethod
-    def gather(self, theta: Array, right: Array) -> Array:
-        """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
-
-    @abstractmethod
-    def scatter(self, theta: Array, left: Array) -> Array:
-        """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
-
-    @abstractmethod
     def first_sums(self, theta: Array) -> Array:
         """``sum_j theta_ij``, shape (n,)."""
 
     @abstractmethod
-    def laplacian(self, values: Array) -> Array:
-        """``A`` (r, r) with ``b'A b = sum_ij m_ij ((values_i - values_j).b)^2``."""
+    def matrix(self, theta: Array) -> Any:
+        """``theta`` as a matrix (n, n), dense or sparse, for the next product."""
 
-    @abstractmethod
+    def gather(self, theta: Array, right: Array) -> Array:
+        """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
+        return np.asarray(self.matrix(theta) @ right - self.first_sums(theta)[:, None] * right)
+
+    def scatter(self, theta: Array, left: Array) -> Array:
+        """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
+        return np.asarray(self.matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
+
+    def laplacian(self, values: Array) -> Array:
+        """``A`` (r, r) with ``b'A b = sum_ij m_ij ((values_i - values_j).b)^2``.
+
+        It is ``values' (diag(m1) + diag(m'1) - m - m') values``.
+        """
+        m = self.matrix(self.weights)
+        degrees = np.asarray(m.sum(axis=0) + m.sum(axis=1)).ravel()
+        A = values.T @ (degrees[:, None] * values - m @ values - m.T @ values)
+        return np.asarray((A + A.T) / 2)
+
     def isolated(self) -> Index:
         """Rows without weight on any other row."""
+        sums = self.first_sums(self.weights) - self.matrix(self.weights).diagonal()
+        return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
 
 
-class DensePairs(Pairs):
+class DensePairs(RowPairs):
     """All pairs; ``weights`` is (n, n)."""
 
     def __init__(self, weights: Array) -> None:
@@ -93,31 +104,17 @@ class DensePairs(Pairs):
         P -= np.diagonal(P).copy()[:, None]
         return np.asarray(P)
 
-    def gather(self, theta: Array, right: Array) -> Array:
-        """One matrix product."""
-        return np.asarray(theta @ right - theta.sum(axis=1)[:, None] * right)
-
-    def scatter(self, theta: Array, left: Array) -> Array:
-        """One matrix product."""
-        return np.asarray(theta.T @ left - theta.sum(axis=1)[:, None] * left)
-
     def first_sums(self, theta: Array) -> Array:
         """Row sums."""
         return np.asarray(theta.sum(axis=1))
 
-    def laplacian(self, values: Array) -> Array:
-        """``values' (diag(m1) + diag(m'1) - m - m') values``."""
-        m = self.weights
-        degrees = m.sum(axis=0) + m.sum(axis=1)
-        return _symmetric(values.T @ (degrees[:, None] * values - m @ values - m.T @ values))
-
-    def isolated(self) -> Index:
-        """By sums off the diagonal."""
-        return _without_weight(self.weights.sum(axis=1) - np.diagonal(self.weights))
+    def matrix(self, theta: Array) -> Array:
+        """As it is."""
+        return theta
 
 
-class SparsePairs(Pairs):
-    """Pairs (i, j) of neighbours in compressed rows; ``weights`` is (n_pairs,)."""
+class SparsePairs(RowPairs):
+    """Pairs (i, j) of neighbours, row by row; ``weights`` is (n_pairs,)."""
 
     def __init__(self, weights: Array, second: Index, starts: Index) -> None:
         self.weights, self.second, self.starts = weights, second, starts
@@ -142,56 +139,32 @@ class SparsePairs(Pairs):
             out[some] = np.einsum("ik,ik->i", left[i], right[j]) - own[i]
         return out
 
-    def gather(self, theta: Array, right: Array) -> Array:
-        """One sparse product."""
-        return np.asarray(self._matrix(theta) @ right - self.first_sums(theta)[:, None] * right)
-
-    def scatter(self, theta: Array, left: Array) -> Array:
-        """One sparse product."""
-        return np.asarray(self._matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
-
     def first_sums(self, theta: Array) -> Array:
         """Sums over the neighbours."""
         return np.asarray(np.bincount(self.first, weights=theta, minlength=self.n))
 
-    def laplacian(self, values: Array) -> Array:
-        """As in :class:`DensePairs`."""
-        m = self._matrix(self.weights)
-        degrees = np.asarray(m.sum(axis=0) + m.sum(axis=1)).ravel()
-        return _symmetric(values.T @ (degrees[:, None] * values - m @ values - m.T @ values))
-
-    def isolated(self) -> Index:
-        """By sums over the others."""
-        others = np.where(self.first == self.second, 0.0, self.weights)
-        return _without_weight(self.first_sums(others))
-
-    def _matrix(self, theta: Array) -> Any:
-        """A matrix for the next product: one pattern, other values (making it anew is slow)."""
+    def matrix(self, theta: Array) -> Any:
+        """One pattern, other values: making it anew is slow."""
         self._pattern.data = theta
         return self._pattern
 
 
-def gaussian_pairs(X: Array, row_weights: Array, bandwidth: float) -> DensePairs:
-    """All pairs with the weights (5)."""
-    w = np.ones((len(X), len(X)))
-    if X.shape[1]:
-        w = np.exp(cdist(X, X, "sqeuclidean") / (-2 * bandwidth**2))
-    w *= row_weights
-    w *= row_weights[:, None]
-    return DensePairs(w)
-
-
-def neighbour_pairs(
-    X: Array, row_weights: Array, bandwidth: float, n_neighbors: int
-) -> SparsePairs:
-    """Pairs of nearest neighbours with the weights (58), and each row with itself."""
+def make_pairs(
+    X: Array, row_weights: Array, bandwidth: float, n_neighbors: int | None
+) -> DensePairs | SparsePairs:
+    """All pairs with the weights (5), or each row with itself and its neighbours with (58)."""
     n = len(X)
+    points = X if X.shape[1] else np.zeros((n, 1))
+    if n_neighbors is None:
+        w = np.exp(cdist(points, points, "sqeuclidean") / (-2 * bandwidth**2))
+        w *= row_weights
+        w *= row_weights[:, None]
+        return DensePairs(w)
     if n_neighbors >= n:
         raise InvalidParameterError(
             f"n_neighbors must be smaller than the number of distinct rows, {n}; got "
             f"{n_neighbors}. Lower it, or leave it out for weights between all pairs."
         )
-    points = X if X.shape[1] else np.zeros((n, 1))
     found = NearestNeighbors(n_neighbors=n_neighbors).fit(points).kneighbors(return_distance=False)
     second = np.sort(np.column_stack([found, np.arange(n)]), axis=1).ravel().astype(np.intp)
     starts = np.arange(n + 1, dtype=np.intp) * (n_neighbors + 1)
@@ -202,20 +175,3 @@ def neighbour_pairs(
         distances[some] = np.einsum("ia,ia->i", delta, delta)
     w = np.exp(-2 * distances / bandwidth**2) * row_weights[first] * row_weights[second]
     return SparsePairs(w, second, starts)
-
-
-def make_pairs(
-    X: Array, row_weights: Array, bandwidth: float, n_neighbors: int | None
-) -> DensePairs | SparsePairs:
-    """Weights (5), or (58) where a number of neighbours is given."""
-    if n_neighbors is None:
-        return gaussian_pairs(X, row_weights, bandwidth)
-    return neighbour_pairs(X, row_weights, bandwidth, n_neighbors)
-
-
-def _without_weight(sums: Array) -> Index:
-    return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
-
-
-def _symmetric(A: Array) -> Array:
-    return np.asarray((A + A.T) / 2)

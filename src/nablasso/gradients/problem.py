@@ -1,9 +1,8 @@
 r"""Sparse gradient learning as a problem: primal, dual, gap, ``alpha_max``.
 
 Gradients are ``f^a(x) = phi(x) . B_a`` with ``||f^a||_K = |B_a|``
-(:mod:`nablasso.gradients.factor`).
-The prediction of a pair is linear in ``B`` (p, r) and, for classes, in ``c`` (r,), the function
-``f0 = phi . c``:
+(:class:`~nablasso.gradients.KernelFactor`). The prediction of a pair is linear in ``B`` (p, r)
+and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
 
 .. math:: z_{ij} = (x_j - x_i)^\top B \phi_i \;[+\; \phi_i^\top c]
 
@@ -22,7 +21,7 @@ section 7, ``Q = mu Phi' (Laplacian) Phi`` over labelled and unlabelled points; 
 
 so all p variables cost one product of X' with an n x r matrix, n p r flops, whatever the number of
 pairs: the rotation of section 4.4, which brings x_j - x_i to n dimensions, is in the order of the
-products (it pays besides for the ridge, whose norm does not see rotations: see ``reduced``).
+products (it pays besides for the ridge, whose norm does not see rotations: see ``rotated``).
 
 **Dual.** For every ``theta`` and ``B'``, ``c'``, with ``g_a = (X'M)_a + 2 Q B'_a`` and all scaled
 by a t that makes ``|g_a| <= alpha w_a`` for every one of the p variables,
@@ -36,6 +35,19 @@ the gap is zero.
 
 ``alpha_max``: with B = 0 (and the best f0), the largest ``|g_a| / w_a``; for regression this
 is (55).
+
+**Penalties** on the rows of ``B``: one row per variable, ``|B_a|`` the norm of its derivative.
+With norms ``N_g`` of groups of rows and weights ``w_g`` (the size of the group):
+
+* ``"lasso"``:    ``alpha sum_g w_g N_g``
+* ``"squared"``:  ``alpha (sum_g w_g N_g)^2``   (10)
+* ``"ridge"``:    ``alpha sum_g N_g^2``         (17)
+
+Groups that are always kept (weight 0) have ``ridge N_g^2`` instead: without any penalty their
+derivatives could follow every row.
+
+**Conjugates**, of the gradient's norms ``D_g``: lasso, zero where all ``D_g <= alpha w_g``, else
+infinite; squared, ``max_g (D_g / w_g)^2 / 4 alpha``; ridge, ``sum_g D_g^2 / 4 alpha``.
 """
 
 from __future__ import annotations
@@ -46,15 +58,117 @@ from typing import Self
 
 import numpy as np
 
-from nablasso.gradients.pairs import Pairs
-from nablasso.gradients.penalty import RowPenalty
+from nablasso.gradients.pairs import RowPairs
 from nablasso.kernels.base import row_blocks
-from nablasso.losses import Logistic, Loss, Squared
-from nablasso.types import Array, Index
+from nablasso.losses import Loss, Squared
+from nablasso.types import Array, Index, Mask
+
+FORMS = ("lasso", "squared", "ridge")
+POWER_STEPS = 10
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class Point:
+class RowPenalty:
+    """A penalty on groups of rows.
+
+    ``labels`` (p,) are group numbers 0, 1, ..., ``weights`` (n_groups,) are zero for groups that
+    are always kept.
+    """
+
+    form: str
+    labels: Index
+    weights: Array
+    alpha: float
+    ridge: float
+
+    @property
+    def kept(self) -> Mask:
+        """Groups with a ridge instead of a norm."""
+        everything = self.form == "ridge"
+        return np.asarray((self.weights == 0) | everything)
+
+    @property
+    def ridges(self) -> Array:
+        """Weight of the squared norm of each kept group."""
+        return np.full(len(self.weights), self.alpha if self.form == "ridge" else self.ridge)
+
+    def restricted(self, columns: Index) -> Self:
+        """The penalty of some rows, whole groups; groups are renumbered."""
+        groups, labels = np.unique(self.labels[columns], return_inverse=True)
+        return replace(self, labels=labels, weights=self.weights[groups])
+
+    def group_norms(self, squares: Array) -> Array:
+        """Norms of the groups from squared norms of the rows."""
+        if len(self.weights) == len(squares):
+            out = np.empty(len(squares))
+            out[self.labels] = squares
+            return np.sqrt(out)
+        return np.sqrt(np.bincount(self.labels, weights=squares, minlength=len(self.weights)))
+
+    def norms(self, B: Array) -> Array:
+        """Norms of the groups of rows of ``B``."""
+        return self.group_norms(np.einsum("ar,ar->a", B, B))
+
+    def value(self, B: Array) -> float:
+        """The penalty at ``B``."""
+        norms, kept = self.norms(B), self.kept
+        ridge = float(np.sum((self.ridges * norms**2)[kept]))
+        total = float(self.weights @ norms) if self.form != "ridge" else 0.0
+        return ridge + self.alpha * (total**2 if self.form == "squared" else total)
+
+    def prox(self, B: Array, step: float) -> Array:
+        """``argmin_A step penalty(A) + |A - B|^2 / 2``."""
+        norms, kept = self.norms(B), self.kept
+        threshold = step * self.alpha
+        if self.form == "squared":
+            threshold = self._squared_threshold(norms, step)
+        safe = np.where(norms > 0, norms, 1.0)
+        factors = np.maximum(1.0 - threshold * self.weights / safe, 0.0)
+        factors = np.where(kept, 1.0 / (1.0 + 2.0 * step * self.ridges), factors)
+        return np.asarray(B * factors[self.labels, None])
+
+    def _squared_threshold(self, norms: Array, step: float) -> float:
+        """``kappa = 2 step alpha sum_g w_g N_g`` of the shrunk norms ``N_g = n_g - kappa w_g``.
+
+        The largest root over the sets of groups in order of ``n_g / w_g``.
+        """
+        free = ~self.kept
+        w, n = self.weights[free], norms[free]
+        order = np.argsort(-n / w, kind="stable")
+        w, n = w[order], n[order]
+        scale = 2 * step * self.alpha
+        roots = scale * np.cumsum(w * n) / (1 + scale * np.cumsum(w**2))
+        return float(roots.max(initial=0.0))
+
+    def gauge(self, norms: Array) -> float:
+        """``max_g D_g / w_g`` over the groups that are not kept."""
+        free = ~self.kept
+        return float(np.max(norms[free] / self.weights[free], initial=0.0))
+
+    def dual_scale(self, norms: Array) -> float:
+        """Largest t in [0, 1] for which ``t`` times gradients of these norms is feasible."""
+        top = self.gauge(norms) if self.form == "lasso" else 0.0
+        return min(1.0, self.alpha / top) if top > 0 else 1.0
+
+    def conjugate(self, norms: Array) -> float:
+        """Conjugate at feasible gradients of these norms."""
+        kept = self.kept
+        safe = np.where(self.ridges > 0, self.ridges, 1.0)
+        value = float(np.sum((norms**2 / (4 * safe))[kept]))
+        if self.form == "squared":
+            value += self.gauge(norms) ** 2 / (4 * self.alpha)
+        return value
+
+    def level(self, B: Array) -> float:
+        """``D_g / w_g`` above which a group that is zero at ``B`` should not be."""
+        if self.form == "squared":
+            return 2 * self.alpha * float(self.weights @ self.norms(B))
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class GradientPoint:
     """Rows ``B`` (s, r) of the variables ``columns`` (s,), all others zero; ``c`` (r,)."""
 
     columns: Index
@@ -63,7 +177,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class GradientCertificate:
     """Primal, dual and what the dual was made feasible with: gradient norms of all groups."""
 
     primal: float
@@ -82,7 +196,7 @@ class GradientProblem:
 
     X: Array  # (n, p)
     phi: Array  # (n, r)
-    pairs: Pairs
+    pairs: RowPairs
     targets: Array  # of the pairs
     loss: Loss
     penalty: RowPenalty
@@ -122,15 +236,33 @@ class GradientProblem:
         """What gaps are relative to: the objective at zero, 1 where that is zero."""
         return self.at_zero or 1.0
 
+    def largest_curvature(self, XA: Array) -> float:
+        """Largest eigenvalue of the Hessian's bound in ``B`` for the columns ``XA``; 1 where zero.
+
+        By power iteration.
+        """
+        rank = self.phi.shape[1]
+        B, c = np.random.RandomState(0).standard_normal((XA.shape[1], rank)), np.zeros(rank)
+        value = 0.0
+        for _ in range(POWER_STEPS):
+            size = float(np.sqrt(np.sum(B**2)))
+            if size <= TINY:
+                break
+            B = B / size
+            z = self.predictions(XA, B, c)
+            B, _c = self.gradient(self.curvature * self.pairs.weights * z, XA, B)
+            value = float(np.sqrt(np.sum(B**2)))
+        return value or 1.0
+
     def with_alpha(self, alpha: float) -> Self:
         """The same problem at another alpha."""
         return replace(self, penalty=replace(self.penalty, alpha=float(alpha)))
 
-    def zero(self) -> Point:
+    def zero(self) -> GradientPoint:
         """No gradients but those of the groups always kept."""
         columns = self.kept_columns
         rank = self.phi.shape[1]
-        return Point(columns, np.zeros((len(columns), rank)), np.zeros(rank))
+        return GradientPoint(columns, np.zeros((len(columns), rank)), np.zeros(rank))
 
     @cached_property
     def kept_columns(self) -> Index:
@@ -186,7 +318,7 @@ class GradientProblem:
             value -= t**2 * float(gc @ gc) / (4 * self.offset_ridge)
         return value - penalty.conjugate(t * norms)
 
-    def certificate(self, point: Point) -> Certificate:
+    def certificate(self, point: GradientPoint) -> GradientCertificate:
         """Primal and dual over all p variables: one full pass."""
         XA, B = self.X[:, point.columns], point.B
         z = self.predictions(XA, B, point.c)
@@ -200,15 +332,15 @@ class GradientProblem:
         squares[point.columns] = np.einsum("ar,ar->a", gB, gB)
         norms = self.penalty.group_norms(squares)
         primal = self.smooth_value(z, B, point.c) + self.penalty.value(self._all_rows(point))
-        return Certificate(primal, self.dual_value(z, B, gc, norms, self.penalty), norms)
+        return GradientCertificate(primal, self.dual_value(z, B, gc, norms, self.penalty), norms)
 
-    def _all_rows(self, point: Point) -> Array:
+    def _all_rows(self, point: GradientPoint) -> Array:
         """Norms of all rows as a (p, 1) array: what the penalty needs of them."""
         norms = np.zeros((self.X.shape[1], 1))
         norms[point.columns, 0] = np.linalg.norm(point.B, axis=1)
         return norms
 
-    def reduced(self) -> tuple[Self, Array] | None:
+    def rotated(self) -> tuple[Self, Array] | None:
         """For the ridge and p > n: the same problem in rotated variables, and the rotation (p, t).
 
         ``x_j - x_i = U (beta_j - beta_i)`` (56) and ``|U B| = |B|``: exact, with at most n - 1
@@ -222,16 +354,3 @@ class GradientProblem:
         labels = np.arange(int(kept.sum()))
         penalty = replace(self.penalty, labels=labels, weights=np.ones(len(labels)))
         return replace(self, X=(left * sizes)[:, kept], penalty=penalty), right[kept].T
-
-
-def regression_targets(pairs: Pairs, y: Array) -> Array:
-    """``y_j - y_i``."""
-    return np.asarray(pairs.of_second(y) - pairs.of_first(y))
-
-
-def class_targets(pairs: Pairs, y: Array) -> Array:
-    """``y_j`` of -1 and 1."""
-    return np.asarray(pairs.of_second(y))
-
-
-SQUARED, LOGISTIC = Squared(), Logistic()

@@ -17,16 +17,24 @@ from nablasso.hierarchy.decompositions import (
     GaussHermite,
     Hermite,
     KernelPCA,
-    Polynomial,
+    Monomials,
     Spline,
     as_decomposition,
 )
-from nablasso.hierarchy.grid import Flat, Grid, Whitened
-from nablasso.hierarchy.problem import ReducedProblem, Sample
-from nablasso.hierarchy.pruning import Pruned, Pruner, has_likelihood
-from nablasso.hierarchy.refit import HullFunction, HullRefit, Refitter, function_of, penalised
-from nablasso.hierarchy.search import Budget, Found, Search, Settings, largest_alpha, walk
-from nablasso.hierarchy.solvers import SOLVERS, ReducedSolver, as_reduced_solver
+from nablasso.hierarchy.grid import Flat, Grid
+from nablasso.hierarchy.problem import HullProblem, LossSample
+from nablasso.hierarchy.refit import (
+    HullFunction,
+    HullRefit,
+    Pruned,
+    Pruner,
+    Refitter,
+    function_of,
+    has_likelihood,
+    penalised,
+)
+from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha, walk
+from nablasso.hierarchy.solvers import SOLVERS, HullSolver
 
 __all__ = [
     "SOLVERS",
@@ -43,24 +51,21 @@ __all__ = [
     "Hierarchy",
     "HullConsistency",
     "HullFunction",
+    "HullProblem",
     "HullRefit",
+    "HullSolver",
     "KernelDag",
     "KernelPCA",
+    "LossSample",
+    "Monomials",
     "Node",
     "Outside",
-    "Polynomial",
     "Pruned",
     "Pruner",
-    "ReducedProblem",
-    "ReducedSolver",
     "Refitter",
-    "Sample",
     "Search",
-    "Settings",
     "Spline",
-    "Whitened",
     "as_decomposition",
-    "as_reduced_solver",
     "function_of",
     "has_likelihood",
     "hull_consistency",

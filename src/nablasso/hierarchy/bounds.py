@@ -51,15 +51,15 @@ is the product ``prod_i sum_{j <= w_i} beta^j`` minus the weights of those insid
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nablasso.hierarchy.dag import Hierarchy, Node, Outside
+from nablasso.hierarchy.dag import Node, Outside
 from nablasso.types import Array, Index, Mask
 
 if TYPE_CHECKING:
-    from nablasso.hierarchy.dag import Node
     from nablasso.hierarchy.grid import Grid
 
 Pairs = tuple[tuple[int, int], ...]
@@ -77,25 +77,24 @@ MAX_WHITENED = 50  # where each costs a projection
 MAX_ROWS = 2**20  # waiting to be expanded
 KEPT = 64  # violators reported
 MOST = 4000  # (variable, level) pairs up to which all products of two are looked at
-KEPT = 64
 
 
-class Scaled(NamedTuple):
+class ScaledMatrix(NamedTuple):
     """``matrix * exp(log)``."""
 
     matrix: Array
     log: float
 
-    def times(self, factor: Array) -> Scaled:
+    def times(self, factor: Array) -> ScaledMatrix:
         """Elementwise product, scaled back to a largest entry of one."""
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = self.matrix * factor
         size = float(np.abs(matrix).max())
         if not np.isfinite(size):
-            return Scaled(np.full_like(matrix, np.inf), 0.0)
+            return ScaledMatrix(np.full_like(matrix, np.inf), 0.0)
         if size == 0:
-            return Scaled(np.zeros_like(matrix), 0.0)
-        return Scaled(matrix / size, self.log + float(np.log(size)))
+            return ScaledMatrix(np.zeros_like(matrix), 0.0)
+        return ScaledMatrix(matrix / size, self.log + float(np.log(size)))
 
     def total(self) -> float:
         """Sum of the entries, with what rounding may have taken; infinite where it overflows."""
@@ -129,7 +128,7 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     if 8.0 * n * n * p > MAX_BYTES or () not in hull:
         return np.inf
     moved = dual * grid.base.train[:, 0]
-    start = Scaled(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
+    start = ScaledMatrix(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
     used = sorted({g for node in hull for g, _ in node})  # type: ignore[attr-defined]
     unused = [g for g in range(p) if g not in set(used)]
     whole = grid.whole_factors
@@ -150,36 +149,27 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
         best = max(best, product.total())
         if best > limit:
             return np.inf
-    if unused and _first(inside, unused, whole).times(factor(grid, unused[0], 1)).total() > limit:
-        return np.inf
     for g, without in _all_but_one(inside, unused, whole):
         best = max(best, without.times(factor(grid, g, 1)).total())
-    return best if best <= limit else np.inf
-
-
-def _first(product: Scaled, members: list[int], factors: list[Array]) -> Scaled:
-    """The product with the factors of all members but the first."""
-    for g in members[1:]:
-        product = product.times(factors[g])
-    return product
+        if best > limit:
+            return np.inf
+    return best
 
 
 def _all_but_one(
-    product: Scaled, members: list[int], factors: list[Array]
-) -> list[tuple[int, Scaled]]:
+    product: ScaledMatrix, members: list[int], factors: list[Array]
+) -> Iterator[tuple[int, ScaledMatrix]]:
     """For each member the product with all the others' factors."""
     if len(members) == 1:
-        return [(members[0], product)]
-    if not members:
-        return []
+        yield members[0], product
+    if len(members) < 2:
+        return
     half = len(members) // 2
-    out = []
     for mine, others in ((members[:half], members[half:]), (members[half:], members[:half])):
         part = product
         for g in others:
             part = part.times(factors[g])
-        out += _all_but_one(part, mine, factors)
-    return out
+        yield from _all_but_one(part, mine, factors)
 
 
 class Tables(NamedTuple):
@@ -221,19 +211,11 @@ def tables(grid: Grid) -> Tables:
 
 
 def largest_outside(
-    grid: Grid,
-    hull: set[Node],
-    dual: Array,
-    enough: float,
-    work: float = WORK,
-    whitened: Hierarchy | None = None,
+    grid: Grid, hull: set[Node], dual: Array, enough: float, work: float = WORK
 ) -> Outside:
-    """Bound ``max_{w outside} a_w / d_w^2``; violators exceed ``enough``.
-
-    For a ``whitened`` grid bounds are those of :class:`nablasso.hierarchy.Whitened`.
-    """
+    """Bound ``max_{w outside} a_w / d_w^2``; violators exceed ``enough``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        search = _Search(grid, hull, dual, enough, work, whitened)
+        search = _Search(grid, hull, dual, enough, work)
         rows, bounds = np.empty((1, 0), dtype=np.intp), np.array([np.inf])
         while len(rows):
             rows, bounds = search.expand(rows, bounds)
@@ -244,21 +226,14 @@ class _Search:
     """Breadth first by order, the most promising first within an order."""
 
     def __init__(
-        self,
-        grid: Grid,
-        hull: set[Node],
-        dual: Array,
-        limit: float,
-        allowed: float,
-        whitened: Hierarchy | None,
+        self, grid: Grid, hull: set[Node], dual: Array, limit: float, allowed: float
     ) -> None:
-        self.hierarchy: Hierarchy = grid if whitened is None else whitened
-        self.dual, self.limit = dual, limit
+        self.grid, self.dual, self.limit = grid, dual, limit
         self.allowed, self.work, self.exact = allowed, 0.0, 0
-        self.most_exact = MAX_EXACT if whitened is None else MAX_WHITENED
+        self.most_exact = MAX_WHITENED if grid.whiten else MAX_EXACT
         base, t = grid.base.train[:, 0], grid.tables
         self.power, self.moved = 2, dual * base  # bounds are squares of sums
-        if whitened is not None:  # sums of squares
+        if grid.whiten:  # sums of squares
             p = grid.weights
             self.power, self.moved = 1, float(np.sum(dual**2 / p)) * p * base**2
             squares = (t.sizes**2, t.ahead**2, t.others**2)
@@ -378,9 +353,9 @@ class _Search:
                 break
             self.exact += 1
             node = self.node(rows[k])
-            size = self.hierarchy.size(node, self.dual) / self.hierarchy.weight(node) ** 2
+            size = self.grid.size(node, self.dual) / self.grid.weight(node) ** 2
             values[k] = min(size, own[k]) if np.isfinite(size) else own[k]
-            n, r = self.hierarchy.block(node).train.shape
+            n, r = self.grid.block(node).train.shape
             self.work += PER_LOOK + n * r * (r + n if r > 1 else 1.0)
         return values
 
@@ -425,53 +400,30 @@ def missing_nodes(grid: Grid, hull: set[Node], dual: Array, limit: float) -> lis
     moved = dual * grid.base.train[:, 0]
     d = np.asarray(grid.beta ** level.astype(float))
     total = np.array([sum(grid.beta**j for j in range(k + 1)) for k in level])
-    inside = _inside(grid, hull, variable, level)
-    alone = total - 1 - inside
-    found = _exceeding((moved @ signed) ** 2, d, alone, limit)
+    # weights of the ancestors inside, the root excepted
+    inside, pairs_inside = np.zeros(len(flat)), np.zeros((len(flat), len(flat)))
+    for node in hull:
+        pairs: Pairs = node  # type: ignore[assignment]
+        below = [np.flatnonzero((variable == g) & (level >= j)) for g, j in pairs]
+        if len(pairs) == 1:
+            inside[below[0]] += grid.weight(node)
+        elif len(pairs) == 2:
+            pairs_inside[np.ix_(below[0], below[1])] += grid.weight(node)
+    alone = _ratios((moved @ signed) ** 2, d, total - 1 - inside)
+    outside = np.outer(total, total) - 1 - inside[:, None] - inside - pairs_inside
+    both = _ratios(((signed * moved[:, None]).T @ signed) ** 2, np.outer(d, d), outside)
+    both[variable[:, None] >= variable] = 0.0
+    names = list(zip(variable.tolist(), level.tolist(), strict=True))
     ranked: list[tuple[float, Node]] = [
-        (value, ((int(variable[c]), int(level[c])),)) for c, value in found.items()
+        (float(alone[a]), (names[a],)) for a in np.flatnonzero(alone > limit)
     ]
-    pairs = ((signed * moved[:, None]).T @ signed) ** 2
-    outside = np.outer(total, total) - 1 - inside[:, None] - inside
-    _subtract_pairs(grid, hull, variable, level, outside)
-    own = np.outer(d, d)
-    kept = (variable[:, None] < variable) & (outside > 0.5 * own)  # the node itself is outside
-    ratio = np.where(kept, pairs * (own / np.where(kept, outside, 1.0)) ** 2, 0.0)
-    for a, b in zip(*np.nonzero(ratio > limit), strict=True):
-        node = ((int(variable[a]), int(level[a])), (int(variable[b]), int(level[b])))
-        if node not in hull:
-            ranked.append((float(ratio[a, b]), node))
+    for a, b in zip(*np.nonzero(both > limit), strict=True):
+        ranked.append((float(both[a, b]), (names[a], names[b])))
     ranked.sort(key=lambda pair: -pair[0])
-    return [node for _, node in ranked[:KEPT]]
+    return [node for _, node in ranked if node not in hull][:KEPT]
 
 
-def _inside(grid: Grid, hull: set[Node], variable: Index, level: Index) -> Array:
-    """Weight of the ancestors of one variable that are in the hull, the root excepted."""
-    out = np.zeros(len(variable))
-    for pairs in _of_length(hull, 1):
-        for g, j in pairs:
-            out[(variable == g) & (level >= j)] += grid.beta**j
-    return out
-
-
-def _subtract_pairs(
-    grid: Grid, hull: set[Node], variable: Index, level: Index, outside: Array
-) -> None:
-    """Take the weights of ancestors of two variables that are in the hull away, in place."""
-    for (g, j), (k, m) in _of_length(hull, 2):
-        left = np.flatnonzero((variable == g) & (level >= j))
-        right = np.flatnonzero((variable == k) & (level >= m))
-        outside[np.ix_(left, right)] -= grid.beta ** (j + m)
-
-
-def _of_length(hull: set[Node], length: int) -> list[Pairs]:
-    """Nodes of so many variables."""
-    pairs: list[Pairs] = list(hull)  # type: ignore[arg-type]
-    return [node for node in pairs if len(node) == length]
-
-
-def _exceeding(values: Array, d: Array, outside: Array, limit: float) -> dict[int, float]:
-    """Columns whose value relative to the weight of their ancestors outside is too large."""
-    kept = outside > 0.5 * d  # the node itself is outside
-    ratio = np.where(kept, values * (d / np.where(kept, outside, 1.0)) ** 2, 0.0)
-    return {int(c): float(ratio[c]) for c in np.flatnonzero(ratio > limit)}
+def _ratios(values: Array, own: Array, outside: Array) -> Array:
+    """``a_w`` over the squared weight of the ancestors outside; zero where the node is inside."""
+    kept = outside > 0.5 * own  # the node itself is outside
+    return np.where(kept, values * (own / np.where(kept, outside, 1.0)) ** 2, 0.0)

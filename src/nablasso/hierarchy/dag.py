@@ -11,6 +11,7 @@ hulls. *Sources* of its complement are the nodes outside whose parents are all i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from functools import partial
@@ -19,28 +20,36 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nablasso.errors import CyclicGraphError, InvalidParameterError
-from nablasso.spaces.low_rank import LowRank, low_rank
+from nablasso.spaces import LowRank, low_rank
 from nablasso.types import Array, Mask
 
 Node = Hashable
 
+CACHE_BYTES = 2**28  # of nodes' features
+DEPENDENT = 1e-8  # relative size below which a direction is in the ancestors' span
 
-class Block(ABC):
+
+class NodeBlock(ABC):
     r"""The feature space of a node: a matrix at the data, and a way to evaluate it elsewhere.
 
-    A node's kernel is ``k_w(x, x') = phi_w(x).phi_w(x')``; ``Block.train`` is ``phi_w`` at the
+    A node's kernel is ``k_w(x, x') = phi_w(x).phi_w(x')``; ``NodeBlock.train`` is ``phi_w`` at the
     data, shape (n, r). Products of kernels are row-wise Kronecker products of features. Where those
     have more columns than there are rows, or than the rank allowed, the product matrix is
-    decomposed anew (:mod:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
+    decomposed anew (:func:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
     rank) numbers.
     """
 
     train: Array
+    inner: tuple[NodeBlock, ...] = ()  # what it is made of
+    factored: LowRank | None = None  # its own kernel decomposed, where there are no features
 
     def without_data(self) -> Self:
         """A copy that can be evaluated but does not hold the data."""
         slim = copy(self)
         slim.train = np.empty((0, self.train.shape[1]))
+        slim.inner = tuple(block.without_data() for block in self.inner)
+        if self.factored is not None:
+            slim.factored = self.factored._replace(train=slim.train)
         return slim
 
     @abstractmethod
@@ -48,7 +57,7 @@ class Block(ABC):
         """Features of new points, (m, r)."""
 
 
-class FeatureBlock(Block):
+class FeatureBlock(NodeBlock):
     """Features given by a function of the points."""
 
     def __init__(self, function: Callable[[Array], Array], X: Array) -> None:
@@ -60,57 +69,78 @@ class FeatureBlock(Block):
         return self.function(Z)
 
 
-class KernelBlock(Block):
+class KernelBlock(NodeBlock):
     """Features of a kernel, from its pivot rows."""
+
+    factored: LowRank
 
     def __init__(
         self, kernel: Callable[[Array, Array], Array], X: Array, rank: int | None = None
     ) -> None:
         self.kernel = kernel
-        self.parts: LowRank = low_rank(kernel(X, X), rank)
-        self.points = X[self.parts.pivots]
-        self.train = self.parts.train
-
-    def without_data(self) -> Self:
-        """Without the features at the data."""
-        slim = super().without_data()
-        slim.parts = self.parts._replace(train=slim.train)
-        return slim
+        self.factored = low_rank(kernel(X, X), rank)
+        self.points = X[self.factored.pivots]
+        self.train = self.factored.train
 
     def evaluate(self, Z: Array) -> Array:
         """From the kernel with the pivot rows."""
-        return self.parts.features(self.kernel(Z, self.points))
+        return self.factored.features(self.kernel(Z, self.points))
 
 
-class ProductBlock(Block):
-    """Product of blocks, times a common factor of one column."""
+class ProductBlock(NodeBlock):
+    """Product of blocks."""
 
-    def __init__(self, blocks: list[Block], rank: int | None = None) -> None:
-        self.blocks = blocks
-        parts = [block.train for block in blocks]
+    def __init__(self, blocks: Iterable[NodeBlock], rank: int | None = None) -> None:
+        self.inner = tuple(blocks)
+        parts = [block.train for block in self.inner]
         n, r = len(parts[0]), int(np.prod([part.shape[1] for part in parts]))
-        self.parts: LowRank | None = None
         if r > (n if rank is None else min(n, rank)):
-            self.parts = low_rank(_gram(parts, parts), rank)
-            self.pivot_parts = [part[self.parts.pivots] for part in parts]
-            self.train = self.parts.train
+            self.factored = low_rank(_gram(parts, parts), rank)
+            self.pivot_parts = [part[self.factored.pivots] for part in parts]
+            self.train = self.factored.train
         else:
             self.train = kronecker(parts)
 
-    def without_data(self) -> Self:
-        """Without the features at the data, its own and its parts'."""
-        slim = super().without_data()
-        slim.blocks = [block.without_data() for block in self.blocks]
-        if self.parts is not None:
-            slim.parts = self.parts._replace(train=slim.train)
-        return slim
-
     def evaluate(self, Z: Array) -> Array:
         """Products of the parts' features."""
-        parts = [block.evaluate(Z) for block in self.blocks]
-        if self.parts is None:
+        parts = [block.evaluate(Z) for block in self.inner]
+        if self.factored is None:
             return kronecker(parts)
-        return self.parts.features(_gram(parts, self.pivot_parts))
+        return self.factored.features(_gram(parts, self.pivot_parts))
+
+
+class SumBlock(NodeBlock):
+    """Features of blocks next to each other, the sum of their kernels; of none, the null kernel."""
+
+    def __init__(self, blocks: Iterable[NodeBlock], n_rows: int) -> None:
+        self.inner = tuple(blocks)
+        self.train = _beside([block.train for block in self.inner], n_rows)
+
+    def evaluate(self, Z: Array) -> Array:
+        """All parts' features."""
+        return _beside([block.evaluate(Z) for block in self.inner], len(Z))
+
+
+class WhiteBlock(NodeBlock):
+    """Features of a node minus their projection on those of its ancestors and the constant."""
+
+    def __init__(self, block: NodeBlock, ancestors: Iterable[NodeBlock], weights: Array) -> None:
+        self.inner = (block, *ancestors)
+        F, A = self._parts([part.train for part in self.inner])
+        root = np.sqrt(weights)[:, None]
+        self.mix = np.linalg.lstsq(root * A, root * F, rcond=DEPENDENT)[0]
+        rest = F - A @ self.mix
+        largest = np.sqrt(np.max(weights @ F**2, initial=0.0))
+        self.kept = np.flatnonzero(np.sqrt(weights @ rest**2) > DEPENDENT * largest)
+        self.train = rest[:, self.kept]
+
+    def evaluate(self, Z: Array) -> Array:
+        """Features of new points with the same combination subtracted."""
+        F, A = self._parts([part.evaluate(Z) for part in self.inner])
+        return np.asarray((F - A @ self.mix)[:, self.kept])
+
+    def _parts(self, features: list[Array]) -> tuple[Array, Array]:
+        return features[0], _beside([np.ones((len(features[0]), 1)), *features[1:]])
 
 
 def kronecker(parts: list[Array]) -> Array:
@@ -129,6 +159,10 @@ def _gram(left: list[Array], right: list[Array]) -> Array:
     return np.asarray(out)
 
 
+def _beside(parts: list[Array], n_rows: int = 0) -> Array:
+    return np.column_stack(parts) if parts else np.zeros((n_rows, 0))
+
+
 class Outside(NamedTuple):
     """What is known of the nodes outside a hull at a dual point.
 
@@ -143,9 +177,44 @@ class Outside(NamedTuple):
 
 
 class Hierarchy(ABC):
-    """A DAG with a kernel on every node, on given data."""
+    r"""A DAG with a kernel on every node, on given data.
 
-    weights: Array  # of the rows, adding up to one
+    *Whitened kernels* (section 5.2 of Bach, 2009): the features of a node are projected at the data
+    onto the orthogonal complement of the span of all its ancestors' features, in the weighted inner
+    product and with the constant among the ancestors. This lowers the correlation between relevant
+    and irrelevant nodes and changes nothing in what can be represented. Features of new points
+    subtract the same combination of the ancestors' features.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    weights : array, shape (n,)
+        Of the rows, adding up to one.
+    beta, root_weight : float
+        ``d_v = beta^depth``, ``root_weight`` at the sources.
+    rank : int, optional
+        Largest rank of a node.
+    whiten : bool
+        Whether kernels are whitened.
+    """
+
+    members: list[tuple[int, ...]] | None = None  # columns of the variables nodes are made of
+
+    def __init__(
+        self,
+        X: Array,
+        weights: Array,
+        *,
+        beta: float = 2.0,
+        root_weight: float = 1.0,
+        rank: int | None = None,
+        whiten: bool = False,
+    ) -> None:
+        self.X, self.weights, self.rank, self.whiten = X, weights, rank, whiten
+        self.beta, self.root_weight = float(beta), float(root_weight)
+        self._blocks: OrderedDict[tuple[Node, bool], NodeBlock] = OrderedDict()
+        self._bytes = 0
+        self._depths: dict[Node, int] = {}
 
     @abstractmethod
     def sources(self) -> list[Node]:
@@ -160,16 +229,12 @@ class Hierarchy(ABC):
         """Nodes one step up."""
 
     @abstractmethod
-    def weight(self, node: Node) -> float:
-        """``d_v``."""
-
-    @abstractmethod
-    def block(self, node: Node) -> Block:
-        """The node's features."""
-
-    @abstractmethod
     def columns(self, node: Node) -> tuple[int, ...]:
         """Columns of the data that the node's kernel looks at."""
+
+    @abstractmethod
+    def plain_block(self, node: Node) -> NodeBlock:
+        """The node's features, not whitened."""
 
     @abstractmethod
     def outside(self, hull: set[Node], dual: Array, enough: float, work: float) -> Outside:
@@ -178,6 +243,39 @@ class Hierarchy(ABC):
         A bound of at most ``enough`` need not be made sharper; ``work`` limits the search for a
         sharper one.
         """
+
+    def depth(self, node: Node) -> int:
+        """Length of the shortest path from a source."""
+        if node not in self._depths:
+            self._depths[node] = min((1 + self.depth(v) for v in self.parents(node)), default=0)
+        return self._depths[node]
+
+    def weight(self, node: Node) -> float:
+        """``d_v = beta^depth``; ``root_weight`` for sources."""
+        depth = self.depth(node)
+        return self.beta**depth if depth else self.root_weight
+
+    def block(self, node: Node) -> NodeBlock:
+        """The node's features."""
+        return self._block(node, whiten=self.whiten)
+
+    def _block(self, node: Node, *, whiten: bool) -> NodeBlock:
+        """Made once, and kept while there is room."""
+        key = (node, whiten)
+        if key in self._blocks:
+            self._blocks.move_to_end(key)
+            return self._blocks[key]
+        if whiten:
+            above = sorted(hull_of(self, [node]) - {node}, key=repr)
+            parts = [self._block(v, whiten=False) for v in (node, *above)]
+            made: NodeBlock = WhiteBlock(parts[0], parts[1:], self.weights)
+        else:
+            made = self.plain_block(node)
+        self._blocks[key] = made
+        self._bytes += made.train.nbytes
+        while self._bytes > CACHE_BYTES and len(self._blocks) > 1:
+            self._bytes -= self._blocks.popitem(last=False)[1].train.nbytes
+        return made
 
     def missing(self, hull: set[Node], dual: Array, limit: float) -> list[Node]:  # noqa: ARG002
         """Nodes beyond the sources of the complement that are certainly missing, worst first."""
@@ -393,22 +491,11 @@ class ExplicitDag(KernelDag):
 
 
 class DagHierarchy(Hierarchy):
-    """A user's DAG on given data."""
+    """A user's DAG on given data; parameters as in :class:`Hierarchy`."""
 
-    def __init__(
-        self,
-        dag: KernelDag,
-        X: Array,
-        weights: Array,
-        *,
-        beta: float = 2.0,
-        root_weight: float = 1.0,
-        rank: int | None = None,
-    ) -> None:
-        self.dag, self.X, self.weights, self.rank = dag, X, weights, rank
-        self.beta, self.root_weight = float(beta), float(root_weight)
-        self._blocks: dict[Node, Block] = {}
-        self._depths: dict[Node, int] = {}
+    def __init__(self, dag: KernelDag, X: Array, weights: Array, **options: Any) -> None:
+        super().__init__(X, weights, **options)
+        self.dag = dag
         self._above: dict[Node, set[Node]] = {}
 
     def sources(self) -> list[Node]:
@@ -423,29 +510,15 @@ class DagHierarchy(Hierarchy):
         """Nodes one step up."""
         return list(self.dag.parents(node))
 
-    def depth(self, node: Node) -> int:
-        """Length of the shortest path from a source."""
-        if node not in self._depths:
-            above = self.parents(node)
-            self._depths[node] = 1 + min(map(self.depth, above)) if above else 0
-        return self._depths[node]
-
-    def weight(self, node: Node) -> float:
-        """``beta^depth``; ``root_weight`` for sources."""
-        depth = self.depth(node)
-        return self.beta**depth if depth else self.root_weight
-
     def columns(self, node: Node) -> tuple[int, ...]:
         """Columns of a node."""
         columns = self.dag.columns(node)
         return tuple(range(self.X.shape[1])) if columns is None else tuple(columns)
 
-    def block(self, node: Node) -> Block:
-        """Features of a node."""
-        if node not in self._blocks:
-            kernel: Any = partial(self.dag.kernel, node)
-            self._blocks[node] = KernelBlock(kernel, self.X, self.rank)
-        return self._blocks[node]
+    def plain_block(self, node: Node) -> NodeBlock:
+        """Features of a node, from its kernel."""
+        kernel: Any = partial(self.dag.kernel, node)
+        return KernelBlock(kernel, self.X, self.rank)
 
     def outside(
         self,
@@ -455,10 +528,11 @@ class DagHierarchy(Hierarchy):
         work: float = 0.0,  # noqa: ARG002
     ) -> Outside:
         """(21) at every source of the complement; listed graphs also by the largest kernel."""
-        total = max((self.descendant_sum(t, dual) for t in self.frontier(hull)), default=0.0)
-        nodes = self.dag.all_nodes()
+        nodes, total = self.dag.all_nodes(), np.inf
+        if not self.whiten:
+            total = max((self.descendant_sum(t, dual) for t in self.frontier(hull)), default=0.0)
         if nodes is None:
-            return Outside(total, [], "sum")
+            return Outside(total, [], "none" if self.whiten else "sum")
         listed = self.largest_of([v for v in nodes if v not in hull], dual, enough)
         if listed.bound <= total:
             return listed

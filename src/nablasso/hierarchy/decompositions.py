@@ -104,7 +104,7 @@ def check_degree(degree: object) -> int:
     return number
 
 
-class Polynomial(Decomposition):
+class Monomials(Decomposition):
     """Monomials up to degree ``q``.
 
     Parameters
@@ -378,7 +378,7 @@ class KernelPCA(Decomposition):
 
 WITH_DEGREE: dict[str, Any] = {
     "hermite": Hermite,
-    "polynomial": Polynomial,
+    "polynomial": Monomials,
     "gauss_hermite": GaussHermite,
     "pca": KernelPCA,
 }

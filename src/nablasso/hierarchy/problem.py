@@ -55,10 +55,15 @@ from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 from scipy.sparse import csr_array
 
-from nablasso.hierarchy.machine import centred_moments, feature_machine
 from nablasso.losses import Loss, Squared
-from nablasso.spaces.kernel_machine import kernel_machine, quadratic_model
-from nablasso.spaces.weighted_ridge import WeightedRidge
+from nablasso.regression.machine import (
+    GramRows,
+    Machines,
+    OnFeatures,
+    quadratic_model,
+)
+from nablasso.regression.ridge import WeightedRidge, centred_moments
+from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -104,7 +109,7 @@ def best_x(norms2: Array, ancestors: Mask, d: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Sample:
+class LossSample:
     """Targets, weights (adding up to one), loss, and whether there is an intercept."""
 
     y: Array
@@ -112,12 +117,24 @@ class Sample:
     loss: Loss
     fit_intercept: bool
 
+    def intercept(self, values: Array) -> float:
+        """The best intercept of a function with these values; zero where there is none."""
+        return self.loss.best_intercept(self.y, values, self.weights) if self.fit_intercept else 0.0
+
+    def mean_loss(self, predictions: Array) -> float:
+        """``sum_i p_i l(y_i, z_i)``."""
+        return float(self.weights @ self.loss.value(self.y, predictions))
+
+    @cached_property
+    def null(self) -> Array:
+        """Predictions at ``f = 0``."""
+        nothing = np.zeros_like(self.y)
+        return nothing + self.intercept(nothing)
+
     @cached_property
     def reference(self) -> float:
         """Objective at ``f = 0``: the unit of tolerances."""
-        nothing = np.zeros_like(self.y)
-        b = self.loss.best_intercept(self.y, nothing, self.weights) if self.fit_intercept else 0.0
-        value = float(self.weights @ self.loss.value(self.y, nothing + b))
+        value = self.mean_loss(self.null)
         return value if value > 0 else 1.0
 
     def conjugate(self, dual: Array, alpha: float) -> float:
@@ -127,7 +144,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Point:
+class HullPoint:
     """The kernel machine at one ``x``; ``h = Phi' alpha``, coefficients are ``zeta h``.
 
     Where the problem is solved in feature space the coefficients come from there: ``Phi' alpha``
@@ -145,11 +162,11 @@ class Point:
     solved: Any  # what the Hessian needs
 
 
-class ReducedProblem:
+class HullProblem:
     """Problem (19) at one ``alpha`` (the paper's lambda)."""
 
     def __init__(
-        self, sample: Sample, alpha: float, features: list[Array], ancestors: Mask, d: Array
+        self, sample: LossSample, alpha: float, features: list[Array], ancestors: Mask, d: Array
     ) -> None:
         self.sample, self.alpha = sample, float(alpha)
         self.ancestors, self.d = ancestors, d
@@ -168,26 +185,26 @@ class ReducedProblem:
         sums = np.bincount(self.owner, values, minlength=self.n_nodes)
         return np.asarray(sums, dtype=float)
 
-    def evaluate(self, x: Array, start: Array | None = None) -> Point:
+    def evaluate(self, x: Array, start: Array | None = None) -> HullPoint:
         """Solve the kernel machine at ``x``; ``start`` is a dual variable to start from."""
         self.work += cost_of_a_step(len(self.sample.y), self.Phi.shape[1], self.n_nodes)
         sample, ridge = self.sample, self.alpha / 2
         weights = weights_of(x, self.ancestors, self.d)
         zeta = weights.zeta[self.owner]
-        data = (sample.y, sample.weights, ridge)
-        options: Any = {"fit_intercept": sample.fit_intercept}
+        data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
             if self._is_squared:
                 return self._point(weights, *self._least_squares(zeta), None)
             root = np.sqrt(zeta)
-            dual, u = feature_machine(sample.loss, self.Phi * root, *data, start=start, **options)
-            return self._point(weights, dual, root * u, None)
+            rows = OnFeatures(FeatureRows(None, self.Phi * root))
+            machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
+            return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
-            solved = WeightedRidge(K, sample.weights, ridge, **options)
+            solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=sample.fit_intercept)
             return self._point(weights, solved.solve(sample.y), None, solved)
-        machine = kernel_machine(sample.loss, K, *data, start=start, **options)
-        return self._point(weights, machine.u, None, K)
+        machine = Machines(sample.loss, GramRows(K), *data).at(ridge, start=start)
+        return self._point(weights, machine.dual, None, K)
 
     @property
     def _is_squared(self) -> bool:
@@ -214,24 +231,19 @@ class ReducedProblem:
             rest = rest - p @ rest
         return np.asarray(2 * p * rest / self.alpha), np.asarray(coef)
 
-    def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> Point:
+    def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> HullPoint:
         """All that belongs to a dual variable; coefficients of large features are given."""
         sample = self.sample
         h = self.Phi.T @ dual
         zeta = weights.zeta[self.owner]
         coef = zeta * h if coef is None else coef
         values = self.Phi @ coef
-        b = (
-            sample.loss.best_intercept(sample.y, values, sample.weights)
-            if sample.fit_intercept
-            else 0.0
-        )
-        loss = float(sample.weights @ sample.loss.value(sample.y, values + b))
+        b = sample.intercept(values)
         sizes = self.per_node(h**2)
-        value = loss + self.alpha / 2 * float(coef @ (coef / zeta))
-        return Point(weights, dual, h, coef, b, values + b, sizes, value, solved)
+        value = sample.mean_loss(values + b) + self.alpha / 2 * float(coef @ (coef / zeta))
+        return HullPoint(weights, dual, h, coef, b, values + b, sizes, value, solved)
 
-    def hessian(self, point: Point) -> tuple[Array, Array]:
+    def hessian(self, point: HullPoint) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
         zeta = point.weights.zeta
         kappa = self._sparse(point.weights.kappa)  # [w, v]: few nodes have many ancestors
@@ -260,7 +272,7 @@ class ReducedProblem:
         values = kappa[pattern.indices, rows]
         return csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
-    def _curvature(self, point: Point, reach: csr_array) -> Array:
+    def _curvature(self, point: HullPoint, reach: csr_array) -> Array:
         """``reach' Phi' P Phi reach``."""
         sample = self.sample
         if self.in_features:
@@ -285,20 +297,18 @@ class ReducedProblem:
             X -= np.outer(ridge.Be, ridge.Be @ scaled / ridge.eBe)
         return np.asarray(scaled.T @ X)
 
-    def _reweighted(self, point: Point) -> Array:
+    def _reweighted(self, point: HullPoint) -> Array:
         """Moments of the features at the curvature of the loss."""
         sample = self.sample
         q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
         return centred_moments(self.Phi, sample.y, q, centre=sample.fit_intercept)[0]
 
-    def primal(self, point: Point) -> float:
+    def primal(self, point: HullPoint) -> float:
         """Objective of the point's function, with the norm itself."""
-        sample = self.sample
-        loss = float(sample.weights @ sample.loss.value(sample.y, point.predictions))
         omega = norm(self.per_node(point.coef**2), self.ancestors, self.d)
-        return loss + self.alpha / 2 * omega**2
+        return self.sample.mean_loss(point.predictions) + self.alpha / 2 * omega**2
 
-    def gap_parts(self, point: Point, outside: float = 0.0) -> tuple[float, float]:
+    def gap_parts(self, point: HullPoint, outside: float = 0.0) -> tuple[float, float]:
         """The two parts of (18): kernel machine, and ``lambda / 2`` times the weights.
 
         ``outside`` bounds the dual norm's square of what is not in the hull.
@@ -308,7 +318,7 @@ class ReducedProblem:
         kernel = point.value + conjugate + self.alpha / 2 * value
         return max(kernel, 0.0), self.alpha / 2 * (max(bound, outside) - value)
 
-    def dual_value(self, point: Point, outside: float = 0.0) -> float:
+    def dual_value(self, point: HullPoint, outside: float = 0.0) -> float:
         """Dual objective of the best multiple of the point's dual variable.
 
         With ``c alpha`` the last term grows by ``c^2``: where the bound exceeds the value at the
@@ -324,7 +334,7 @@ class ReducedProblem:
             return -self.sample.conjugate(0 * point.dual, self.alpha)
         return _best_multiple(value)
 
-    def gap(self, point: Point, outside: float = 0.0) -> float:
+    def gap(self, point: HullPoint, outside: float = 0.0) -> float:
         """Primal minus dual: a bound on the suboptimality of the point's function."""
         return max(self.primal(point) - self.dual_value(point, outside), 0.0)
 

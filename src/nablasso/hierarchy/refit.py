@@ -1,11 +1,39 @@
-r"""The function on a hull, and debiasing: a kernel machine without sparsity on what was selected.
+r"""What is made of a hull without the sparse penalty: which nodes pay, and what predicts.
 
-Two candidates, the one of smaller leave-one-out loss is taken: the kernel of the hull,
-``sum_{w in hull} K_w`` (ridge regression on the selected products where nodes have rank one), and a
-Gaussian kernel on the selected columns, for functions that are smooth in a few variables but not
-short in the decomposition. The ridge is chosen by leave-one-out in both. Nodes that are always
-kept are in the hull's kernel whatever the search found. A decomposition that treats rows outside
-the range of the data apart has no Gaussian candidate, which could not.
+**Pruning.** A path of convex problems takes in noise before the last true node is complete, as the
+lasso does, and the ``alpha`` that predicts best is not the one that selects best. So sinks of a
+hull W are taken away while the extended Bayes information criterion (Chen and Chen, 2008) of a fit
+without penalty falls:
+
+.. math:: \mathrm{EBIC}(W) = D(W) + k \log n + 2 R \log p
+
+with k features and R nodes that have any, p the number of nodes that a search can begin with (the
+variables of a grid), n the sum of the sample weights as they were given, and D minus twice the
+log-likelihood at its maximum: ``n log(mean (y - z)^2)`` for the squared loss, whose variance is
+profiled out, and ``2 n sum_i p_i l(y_i, z_i)`` for the logistic and the Poisson loss, with a wide
+normal prior of the coefficients, since separated classes have no maximum. Other losses have no
+likelihood.
+
+A node of large rank stands for its leading principal directions, those that hold 99 % of its
+variance, but at most one per ten rows: three to five for the last level of a variable, ten to
+twenty for a product of two such. Fewer would not see a function that oscillates. Features are
+centred (where there is an intercept) and of unit variance.
+
+The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
+With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
+block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``, exactly so for the squared loss: one factorisation of
+a k x k matrix a step. The step is made only if the criterion itself, at the smaller hull's own
+maximum, falls. While there are more than half as many features as rows steps are made whatever the
+criterion says, a tenth of the features between two factorisations: ``C^{-1}`` and ``c`` without B
+follow from those with it in O(k^2).
+
+**Refit**, a kernel machine on what was selected. Two candidates, the one of smaller leave-one-out
+loss is taken: the kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression on the selected
+products where nodes have rank one), and a Gaussian kernel on the selected columns, for functions
+that are smooth in a few variables but not short in the decomposition. The ridge is chosen by
+leave-one-out in both. Nodes that are always kept are in the hull's kernel whatever the search
+found. A decomposition that treats rows outside the range of the data apart has no Gaussian
+candidate, which could not.
 """
 
 from __future__ import annotations
@@ -15,28 +43,225 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, svd
 
-from nablasso.hierarchy.dag import Block, Hierarchy, Node, hull_of, ordered
-from nablasso.hierarchy.problem import Sample
+from nablasso.errors import InvalidParameterError
+from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
+from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found
-from nablasso.hierarchy.thin_ridge import ThinRidge
-from nablasso.kernels import as_kernel
-from nablasso.losses import Squared
-from nablasso.spaces import (
-    Function,
-    RidgeInverse,
-    kernel_ridge,
-    length_scale,
-    machine_on_grid,
-    machine_refit,
-)
-from nablasso.spaces.kernel_machine import left_out_predictions
+from nablasso.kernels import Gaussian, length_scale
+from nablasso.losses import Logistic, Loss, Poisson, Squared
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model, refit
+from nablasso.regression.ridge import Ridge, centred_moments
+from nablasso.spaces import FeatureRows, Function
 from nablasso.types import Array, Index, Mask
 
+SHARE = 0.99  # of a node's variance that its leading directions hold
+PER_DIRECTION = 10  # rows
+AT_ONCE = 0.1  # of too many features, taken between two factorisations
+NOTHING = 1e-20  # of the mean square: what is left of a constant
+SINGULAR = 1e-10  # added to the moments of features of unit variance
+ROUNDING = 1e-14  # of the variance of y: smaller residuals are none
+WIDTH = 5.0  # deviation of the coefficients' prior
 STEP = 1e-5  # of central differences, in standardised units
 MARGIN = 1e-3  # the Gaussian kernel must be better by this share
 MOST = 20  # columns beyond which an isotropic kernel sees little
-THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
+
+
+class Pruned(NamedTuple):
+    """A hull and its criterion."""
+
+    hull: list[Node]
+    criterion: float
+
+
+class _Fit(NamedTuple):
+    """``-2 log-likelihood`` at its maximum, and the quadratic model there.
+
+    ``inverse`` is ``C^{-1}``, ``places`` each node's features, ``unit`` the variance left.
+    """
+
+    deviance: float
+    coef: Array
+    inverse: Array
+    places: dict[Node, slice]
+    unit: float
+
+
+def has_likelihood(loss: Loss) -> bool:
+    """Whether the criterion is defined."""
+    return isinstance(loss, Squared | Logistic | Poisson)
+
+
+class Pruner:
+    """Prunes hulls on one sample; what was computed for a hull is kept.
+
+    ``rows`` is the number of rows, copies counted; nodes ``kept`` and their ancestors are never
+    taken away, and are in every fit.
+    """
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        sample: LossSample,
+        rows: float,
+        kept: list[Node] | None = None,
+    ) -> None:
+        if not has_likelihood(sample.loss):
+            raise InvalidParameterError(
+                f"Pruning compares likelihoods, and {sample.loss!r} has none. Use the squared, "
+                "logistic or Poisson loss, or choose by cross-validation without pruning "
+                '(selection_rule="1se" or "min").'
+            )
+        self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
+        self.kept = hull_of(hierarchy, kept or [])
+        first = hierarchy.sources()
+        self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
+        self._features: dict[Node, Array] = {}
+        self._ends: dict[frozenset[Node], Pruned] = {}
+
+    def prune(self, hull: list[Node]) -> Pruned:
+        """Take sinks away while the criterion falls."""
+        here = frozenset(hull) | self.kept
+        fit, way = self._fit(here), [here]
+        while True:
+            if here in self._ends:
+                break
+            crowded = self._is_crowded(len(fit.coef))
+            smaller = self._smaller(fit, AT_ONCE * len(fit.coef) if crowded else 0.0)
+            new = self._fit(smaller) if smaller != here else fit
+            falls = self._criterion(smaller, new) < self._criterion(here, fit)
+            if smaller == here or not (falls or crowded):
+                self._ends[here] = Pruned(ordered(set(here)), self._criterion(here, fit))
+                break
+            here, fit = smaller, new
+            way.append(here)
+        end = self._ends[here]
+        self._ends |= dict.fromkeys(way, end)
+        inside = set(hull)
+        return Pruned([node for node in end.hull if node in inside], end.criterion)
+
+    def criterion(self, hull: list[Node]) -> float:
+        """The extended Bayes information criterion of a hull."""
+        here = frozenset(hull) | self.kept
+        return self._criterion(here, self._fit(here))
+
+    def _smaller(self, fit: _Fit, most: float) -> frozenset[Node]:
+        """The hull without its cheapest sinks: one, or while crowded ``most`` features of them."""
+        coef, inverse, unit = fit.coef.copy(), fit.inverse.copy(), fit.unit
+        left, hull = len(coef), dict.fromkeys(fit.places, 0)  # children inside
+        for node in fit.places:
+            for parent in self.hierarchy.parents(node):
+                hull[parent] += 1
+        while True:
+            free = [v for v in hull if not hull[v] and self._may_go(v)]
+            if not free:
+                break
+            lost = {v: _block_loss(coef, inverse, fit.places[v]) for v in free}
+            costs = {v: self._rise(lost[v], unit) - self._price(v) for v in free}
+            node = min(free, key=lambda v: costs[v])
+            mine = fit.places[node]
+            part = np.linalg.solve(inverse[mine, mine], inverse[mine])
+            coef -= coef[mine] @ part
+            inverse -= inverse[:, mine] @ part
+            unit, left = unit + lost[node], left - self._width(node)
+            del hull[node]
+            for parent in self.hierarchy.parents(node):
+                hull[parent] -= 1
+            if len(fit.coef) - left >= most or not self._is_crowded(left):
+                break
+        return frozenset(hull)
+
+    def _may_go(self, node: Node) -> bool:
+        return node not in self.kept and bool(self.hierarchy.columns(node))
+
+    def _price(self, node: Node) -> float:
+        """What the criterion charges for a node."""
+        return self._width(node) * float(np.log(self.rows)) + 2 * self._counts(node)
+
+    def _criterion(self, hull: frozenset[Node], fit: _Fit) -> float:
+        return fit.deviance + sum(self._price(node) for node in ordered(set(hull)))
+
+    def _is_crowded(self, features: int) -> bool:
+        return 2 * features > len(self.sample.y)
+
+    def _width(self, node: Node) -> int:
+        return int(self._of(node).shape[1])
+
+    def _counts(self, node: Node) -> float:
+        """``log p`` of a node with features."""
+        return float(np.log(self.choices)) if self._width(node) else 0.0
+
+    def _of(self, node: Node) -> Array:
+        if node not in self._features:
+            sample = self.sample
+            F = self.hierarchy.block(node).train
+            self._features[node] = leading(F, sample.weights, centre=sample.fit_intercept)
+        return self._features[node]
+
+    def _fit(self, hull: frozenset[Node]) -> _Fit:
+        nodes = ordered(set(hull))
+        blocks = [self._of(node) for node in nodes]
+        Phi = np.column_stack([np.empty((len(self.sample.y), 0)), *blocks])
+        squared = isinstance(self.sample.loss, Squared)
+        deviance, coef, C, unit = self._least_squares(Phi) if squared else self._machine(Phi)
+        inverse = cho_solve(cho_factor(C), np.eye(len(C))) if len(C) else C
+        ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
+        places = {node: slice(ends[k], ends[k + 1]) for k, node in enumerate(nodes)}
+        return _Fit(deviance, coef, inverse, places, unit)
+
+    def _rise(self, lost: float, unit: float) -> float:
+        """What a loss of fit adds to the deviance; ``unit`` is the variance left."""
+        if isinstance(self.sample.loss, Squared):
+            return self.rows * float(np.log1p(lost / unit))
+        return 2 * self.rows * lost
+
+    def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
+        y, p, centre = self.sample.y, self.sample.weights, self.sample.fit_intercept
+        C, target = centred_moments(Phi, y, p, centre=centre)
+        C[np.diag_indices_from(C)] += SINGULAR
+        coef = cho_solve(cho_factor(C), target) if len(target) else target
+        rest = y - Phi @ coef
+        rest = rest - p @ rest if centre else rest
+        floor = max(ROUNDING * self.sample.reference, np.finfo(float).tiny)
+        variance = max(float(p @ rest**2), floor)
+        return self.rows * float(np.log(variance)), coef, C, variance
+
+    def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
+        sample, centre = self.sample, self.sample.fit_intercept
+        ridge = 1 / (2 * self.rows * WIDTH**2)
+        rows = OnFeatures(FeatureRows(None, Phi))
+        machines = Machines(sample.loss, rows, sample.y, sample.weights, centre)
+        coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
+        z = Phi @ coef
+        z = z + sample.intercept(z)
+        bends = quadratic_model(sample.loss, sample.y, sample.weights, z).weights
+        C = centred_moments(Phi, sample.y, bends, centre=centre)[0]
+        C[np.diag_indices_from(C)] += ridge
+        value = sample.mean_loss(z) + ridge * float(coef @ coef)
+        return 2 * self.rows * value, coef, C, 1.0
+
+
+def _block_loss(coef: Array, inverse: Array, place: slice) -> float:
+    """``c_B' ([C^{-1}]_BB)^{-1} c_B``."""
+    c = coef[place]
+    if len(c) < 2:
+        return float(np.sum(c**2 / np.diag(inverse)[place]))
+    return float(c @ np.linalg.solve(inverse[place, place], c))
+
+
+def leading(F: Array, weights: Array, *, centre: bool) -> Array:
+    """Principal directions of features that hold most of their variance, each of variance one."""
+    size = float(np.einsum("i,ij,ij->", weights, F, F))
+    F = F - weights @ F if centre else F
+    root = np.sqrt(weights)[:, None]
+    U, sigma, _ = svd(root * F, full_matrices=False, check_finite=False)
+    total = np.cumsum(sigma**2)
+    if not len(total) or not total[-1] > NOTHING * size:
+        return np.empty((len(F), 0))
+    count = int(np.searchsorted(total, SHARE * total[-1])) + 1
+    count = max(1, min(count, len(F) // PER_DIRECTION))
+    return np.asarray(U[:, :count] / root)
 
 
 @dataclass(frozen=True)
@@ -45,7 +270,7 @@ class HullFunction:
 
     intercept: float
     columns: Index
-    parts: dict[Node, tuple[Block, Array]]
+    parts: dict[Node, tuple[NodeBlock, Array]]
     used: Index  # columns of the input that the function depends on
 
     def values(self, Z: Array) -> Array:
@@ -81,7 +306,10 @@ def function_of(hierarchy: Hierarchy, found: Found, columns: Index) -> HullFunct
 
 
 def assemble(
-    hierarchy: Hierarchy, parts: dict[Node, tuple[Block, Array]], intercept: float, columns: Index
+    hierarchy: Hierarchy,
+    parts: dict[Node, tuple[NodeBlock, Array]],
+    intercept: float,
+    columns: Index,
 ) -> HullFunction:
     """A function that no longer holds the data."""
     used = sorted({a for node in parts for a in hierarchy.columns(node)})
@@ -97,20 +325,13 @@ class HullRefit(NamedTuple):
     left_out: Array
 
 
-def penalised(sample: Sample, found: Found, function: HullFunction) -> HullRefit:
+def penalised(sample: LossSample, found: Found, function: HullFunction) -> HullRefit:
     """The penalised function itself, with its left-out predictions at fixed weights."""
     problem, point = found.problem, found.point
     gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-    left_out = left_out_predictions(
-        sample.loss,
-        gram,
-        sample.y,
-        sample.weights,
-        found.alpha / 2,
-        point.predictions,
-        fit_intercept=sample.fit_intercept,
-    )
-    return HullRefit(function, "none", left_out)
+    data = (sample.y, sample.weights, sample.fit_intercept)
+    machines = Machines(sample.loss, GramRows(gram), *data)
+    return HullRefit(function, "none", machines.left_out(found.alpha / 2, point.predictions))
 
 
 class Refitter:
@@ -123,7 +344,7 @@ class Refitter:
     def __init__(
         self,
         hierarchy: Hierarchy,
-        sample: Sample,
+        sample: LossSample,
         X: Array,
         columns: Index,
         kept: list[Node] | None = None,
@@ -157,18 +378,14 @@ class Refitter:
         return self._known[key]
 
     def _score(self, made: HullRefit) -> float:
-        sample = self.sample
-        return float(sample.weights @ sample.loss.value(sample.y, made.left_out))
+        return self.sample.mean_loss(made.left_out)
 
     def _gaussian(self, used: Index) -> HullRefit:
-        sample, X, kernel = self.sample, self.X[:, used], as_kernel("gaussian")
+        sample, X, kernel = self.sample, self.X[:, used], Gaussian()
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
-        data = (kernel, X, sample.y, sample.weights, self.columns[used])
-        scales, intercept = np.full(X.shape[1], 1 / width), sample.fit_intercept
-        if isinstance(sample.loss, Squared):
-            made = kernel_ridge(*data, scales=scales, fit_intercept=intercept)
-        else:
-            made = machine_refit(sample.loss, *data, scales=scales, fit_intercept=intercept)
+        data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
+        scales = np.full(X.shape[1], 1 / width)
+        made = refit(*data, scales=scales, fit_intercept=sample.fit_intercept)
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
@@ -184,17 +401,11 @@ class Refitter:
 
     def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
         """Coefficients, intercept and predictions of left-out rows."""
-        sample, intercept = self.sample, self.sample.fit_intercept
-        y, p = sample.y, sample.weights
-        if isinstance(sample.loss, Squared) and Phi.shape[1] <= THIN * len(y):
-            thin = ThinRidge(Phi, y, p, fit_intercept=intercept)
-            return *thin.coefficients(), y - thin.left_out(thin.ridge)
-        gram = Phi @ Phi.T
+        sample, y = self.sample, self.sample.y
         if isinstance(sample.loss, Squared):
-            inverse = RidgeInverse(gram, p, fit_intercept=intercept)
-            ridge = inverse.best_ridge(y)
-            u = inverse.coefficients(y, ridge)
-            b = float(p @ (y - gram @ u)) if intercept else 0.0
-            return Phi.T @ u, b, y - inverse.loo_residuals(y, ridge)
-        best = machine_on_grid(sample.loss, gram, y, p, fit_intercept=intercept)
-        return Phi.T @ best.machine.u, best.machine.intercept, best.left_out
+            fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
+            ridge = fit.best_ridge(y)
+            return *fit.feature_coefficients(y, ridge), y - fit.loo_residuals(y, ridge)
+        data = (y, sample.weights, sample.fit_intercept)
+        best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
+        return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out

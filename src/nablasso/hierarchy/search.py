@@ -37,8 +37,8 @@ from nablasso.hierarchy.dag import (
     hull_of,
     shallow_first,
 )
-from nablasso.hierarchy.problem import Point, ReducedProblem, Sample, bytes_held, dual_bound
-from nablasso.hierarchy.solvers import ReducedSolver, Solved
+from nablasso.hierarchy.problem import HullPoint, HullProblem, LossSample, bytes_held, dual_bound
+from nablasso.hierarchy.solvers import HullSolution, HullSolver
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem
@@ -74,16 +74,6 @@ class Budget:
         return "max_work" if work > self.max_work else ""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """``tol`` is a gap relative to the objective at ``f = 0``."""
-
-    solver: ReducedSolver
-    tol: float = 1e-3
-    budget: Budget = Budget()
-    certify: bool = True  # without it the gap is that of the listed nodes alone
-
-
 @dataclass
 class Found:
     """A solution of the full problem, with its certificate.
@@ -95,8 +85,8 @@ class Found:
     alpha: float
     nodes: list[Node]
     active: Mask
-    point: Point
-    problem: ReducedProblem
+    point: HullPoint
+    problem: HullProblem
     x: Array  # weights of all nodes, to start from
     gap: float
     parts: tuple[float, float]
@@ -123,19 +113,29 @@ class Found:
         return dict(zip(self.hull, self.point.weights.zeta.tolist(), strict=True))
 
 
+@dataclass
 class Search:
-    """Searches on one hierarchy and sample along one path; warm starts between alphas."""
+    """Searches on one hierarchy and sample along one path; warm starts between alphas.
 
-    def __init__(self, hierarchy: Hierarchy, sample: Sample, settings: Settings) -> None:
-        self.hierarchy, self.sample, self.settings = hierarchy, sample, settings
-        self.work, self.spent = WORK, 0.0  # of a certificate, and so far of the reduced problems
+    ``tol`` is a gap relative to the objective at ``f = 0``; without ``certify`` the gap is that of
+    the listed nodes alone.
+    """
 
-    def problem(self, nodes: list[Node], alpha: float) -> ReducedProblem:
+    hierarchy: Hierarchy
+    sample: LossSample
+    solver: HullSolver = field(default_factory=HullSolver)
+    tol: float = 1e-3
+    budget: Budget = Budget()
+    certify: bool = True
+    work: float = field(default=WORK, init=False)  # allowed for the next certificate
+    spent: float = field(default=0.0, init=False)  # so far on the problems of hulls
+
+    def problem(self, nodes: list[Node], alpha: float) -> HullProblem:
         """The reduced problem on some nodes."""
         features = [self.hierarchy.block(node).train for node in nodes]
         d = np.array([self.hierarchy.weight(node) for node in nodes])
         ancestors = ancestor_matrix(self.hierarchy, nodes)
-        return ReducedProblem(self.sample, alpha, features, ancestors, d)
+        return HullProblem(self.sample, alpha, features, ancestors, d)
 
     def run(
         self,
@@ -148,10 +148,10 @@ class Search:
     ) -> Found:
         """Search at one ``alpha``; ``keep`` are nodes that are in from the start.
 
-        Without ``certify`` (here or in the settings) the gap is that of the listed nodes alone.
+        Without ``certify`` (here or of the search) the gap is that of the listed nodes alone.
         Without ``grow`` step 3 adds no nodes: the hull is that of a search without certificate.
         """
-        certify = certify and self.settings.certify
+        certify = certify and self.certify
         weights = self._begin(start, keep or [])
         n_iter, rounds, trimmed, most = 0, 0, False, np.inf
         while True:
@@ -174,7 +174,7 @@ class Search:
             found = self._finish(
                 problem, nodes, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
-            most = min(most, self.spent + GROWTH * self.settings.budget.max_work)
+            most = min(most, self.spent + GROWTH * self.budget.max_work)
             over = rounds >= ROUNDS or self.spent > most or not grow
             if found.certified or not found.violators or lacking or over:
                 return found
@@ -185,9 +185,9 @@ class Search:
                 return replace(found, reason=lacking or found.reason)
             self._add(weights, added)
 
-    def _affordable(self, problem: ReducedProblem, new: list[Node]) -> tuple[list[Node], str]:
+    def _affordable(self, problem: HullProblem, new: list[Node]) -> tuple[list[Node], str]:
         """The first of the new nodes that the budget allows, and what it lacks for the others."""
-        budget, n = self.settings.budget, len(self.sample.y)
+        budget, n = self.budget, len(self.sample.y)
         nodes, features = problem.n_nodes, problem.Phi.shape[1]
         for k, node in enumerate(new):
             nodes, features = nodes + 1, features + self.hierarchy.block(node).train.shape[1]
@@ -214,17 +214,14 @@ class Search:
             return {}
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
         twice = 2 * len(weights), 2 * start.problem.Phi.shape[1]
-        if self.settings.budget.lacks(len(self.sample.y), twice[1], twice[0], 0.0):
+        if self.budget.lacks(len(self.sample.y), twice[1], twice[0], 0.0):
             weights = {node: weights[node] for node in start.hull}
         return weights
 
     def null_dual(self) -> Array:
         """``-p l'(y, b)``: alpha times the dual variable at ``f = 0``."""
         sample = self.sample
-        nothing = np.zeros_like(sample.y)
-        if sample.fit_intercept:
-            nothing += sample.loss.best_intercept(sample.y, nothing, sample.weights)
-        return np.asarray(-sample.weights * sample.loss.gradient(sample.y, nothing))
+        return np.asarray(-sample.weights * sample.loss.gradient(sample.y, sample.null))
 
     def best_source(self) -> Node:
         """The source with the largest kernel at ``f = 0``."""
@@ -244,9 +241,7 @@ class Search:
         place = {node: k for k, node in enumerate(found.hull)}
         x = found.point.weights.x[[place[node] for node in hull]]
         tol = SHARE * self._target()
-        point = (
-            self.settings.solver.solve(inner, x / x.sum(), tol).point if hull else inner.evaluate(x)
-        )
+        point = self.solver.solve(inner, x / x.sum(), tol).point if hull else inner.evaluate(x)
         active = np.ones(len(hull), dtype=bool)
         return replace(found, nodes=hull, active=active, point=point, problem=inner)
 
@@ -259,20 +254,20 @@ class Search:
             weights[node] = share
 
     def _target(self) -> float:
-        return self.settings.tol * self.sample.reference
+        return self.tol * self.sample.reference
 
-    def _solve(self, problem: ReducedProblem, weights: dict[Node, float]) -> Solved:
+    def _solve(self, problem: HullProblem, weights: dict[Node, float]) -> HullSolution:
         x = np.array(list(weights.values()))
         return self._solved(problem, x / x.sum(), SHARE * self._target())
 
-    def _solved(self, problem: ReducedProblem, x: Array, tol: float) -> Solved:
+    def _solved(self, problem: HullProblem, x: Array, tol: float) -> HullSolution:
         """Solve, and count what it took."""
         before = problem.work
-        solved = self.settings.solver.solve(problem, x, tol)
+        solved = self.solver.solve(problem, x, tol)
         self.spent += problem.work - before
         return solved
 
-    def _missing(self, problem: ReducedProblem, point: Point, hull: set[Node]) -> list[Node]:
+    def _missing(self, problem: HullProblem, point: HullPoint, hull: set[Node]) -> list[Node]:
         """Nodes that a necessary condition asks for, with their ancestors, a few at a time.
 
         Sources of the complement first; when (20) holds for them, (27) for what lies deeper.
@@ -295,9 +290,9 @@ class Search:
 
     def _finish(
         self,
-        problem: ReducedProblem,
+        problem: HullProblem,
         nodes: list[Node],
-        solved: Solved,
+        solved: HullSolution,
         n_iter: int,
         *,
         lacking: str,
@@ -345,8 +340,8 @@ class Search:
         )
 
     def _without_zeros(
-        self, problem: ReducedProblem, nodes: list[Node], solved: Solved, tol: float
-    ) -> tuple[Mask, ReducedProblem, Point]:
+        self, problem: HullProblem, nodes: list[Node], solved: HullSolution, tol: float
+    ) -> tuple[Mask, HullProblem, HullPoint]:
         """Solve once more on the nodes that are not zero."""
         active = _active(problem, solved.point)
         if active.all():
@@ -356,7 +351,7 @@ class Search:
         x = solved.point.weights.x[active]
         return active, inner, self._solved(inner, x / x.sum(), tol).point
 
-    def _bound_inside(self, problem: ReducedProblem, full: Point, point: Point) -> float:
+    def _bound_inside(self, problem: HullProblem, full: HullPoint, point: HullPoint) -> float:
         """Dual bound of the listed nodes at the final dual variable."""
         if point is full:
             return dual_bound(full.weights, full.sizes)[0]
@@ -364,7 +359,7 @@ class Search:
         return dual_bound(full.weights, problem.per_node(h**2))[0]
 
 
-def _active(problem: ReducedProblem, point: Point) -> Mask:
+def _active(problem: HullProblem, point: HullPoint) -> Mask:
     """Nodes whose weight exceeds their slack, and all of whose ancestors' do."""
     bound, _, ratios = dual_bound(point.weights, point.sizes)
     slack = 1 - ratios / bound if bound > 0 else np.zeros(problem.n_nodes)
@@ -376,7 +371,7 @@ def _active(problem: ReducedProblem, point: Point) -> Mask:
     return np.asarray(in_hull)
 
 
-def _reason(certified: bool, missing: bool, solved: Solved, outside: Outside) -> str:
+def _reason(certified: bool, missing: bool, solved: HullSolution, outside: Outside) -> str:
     """How a search within its budget ended; ``missing`` is that (27) asks for more.
 
     Nodes known to be missing are called violators, too.

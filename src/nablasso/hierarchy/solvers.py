@@ -15,7 +15,7 @@ from scipy.linalg import solve
 from scipy.linalg.lapack import dposv
 
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy.problem import Point, ReducedProblem, dual_bound
+from nablasso.hierarchy.problem import HullPoint, HullProblem, dual_bound
 from nablasso.types import Array
 
 NEWTON_STEPS = 100
@@ -32,13 +32,13 @@ FALLBACK = 100  # steps of the alternating scheme after a stall
 LEAST = 1e-4  # of the gap wanted: steps that gain less, gaps being of first order, lead nowhere
 
 
-class Solved(NamedTuple):
+class HullSolution(NamedTuple):
     """A point, the steps it took, and whether the gap was reached.
 
     ``stalled``: no step decreases the objective in the digits there are.
     """
 
-    point: Point
+    point: HullPoint
     n_iter: int
     converged: bool
     stalled: bool = False
@@ -50,7 +50,9 @@ def start_from(x: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def newton(problem: ReducedProblem, x: Array, tol: float, max_iter: int = NEWTON_STEPS) -> Solved:
+def newton(
+    problem: HullProblem, x: Array, tol: float, max_iter: int = NEWTON_STEPS
+) -> HullSolution:
     r"""Interior-point Newton method in the weights, to a gap of ``tol``.
 
     ``J(x)`` is convex on the simplex ``x >= 0, sum x = 1``, with multipliers ``s >= 0`` of the
@@ -68,24 +70,24 @@ def newton(problem: ReducedProblem, x: Array, tol: float, max_iter: int = NEWTON
     x = start_from(x)
     point = problem.evaluate(x)
     if problem.n_nodes == 1:
-        return Solved(point, 0, True)
+        return HullSolution(point, 0, True)
     half, mu = problem.alpha / 2, np.inf
     for step in range(max_iter):
         bound, value, ratios = dual_bound(point.weights, point.sizes)
         gap = half * (bound - value)
         if gap <= tol:
-            return Solved(point, step, True)
+            return HullSolution(point, step, True)
         mu = min(mu, CENTRING * gap / problem.n_nodes)  # the gap may rise on the way, mu may not
         slack = half * (bound * (1 + min(LEEWAY, gap / (half * bound))) - ratios)
         delta = _direction(problem, point, slack, mu)
         moved = _line_search(problem, point, delta, mu)
         if moved is None:
-            return Solved(point, step, False, stalled=True)
+            return HullSolution(point, step, False, stalled=True)
         point = moved
-    return Solved(point, max_iter, False)
+    return HullSolution(point, max_iter, False)
 
 
-def _direction(problem: ReducedProblem, point: Point, slack: Array, mu: float) -> Array:
+def _direction(problem: HullProblem, point: HullPoint, slack: Array, mu: float) -> Array:
     x = point.weights.x
     _, H = problem.hessian(point)
     xs = x * slack
@@ -100,7 +102,9 @@ def _direction(problem: ReducedProblem, point: Point, slack: Array, mu: float) -
     return np.asarray(both[:, 0] - tau * both[:, 1])
 
 
-def _line_search(problem: ReducedProblem, point: Point, delta: Array, mu: float) -> Point | None:
+def _line_search(
+    problem: HullProblem, point: HullPoint, delta: Array, mu: float
+) -> HullPoint | None:
     """The longest step that decreases the barrier function; None if there is none."""
     x = point.weights.x
     here = point.value - mu * float(np.log(x).sum())
@@ -118,8 +122,8 @@ def _line_search(problem: ReducedProblem, point: Point, delta: Array, mu: float)
 
 
 def alternating(
-    problem: ReducedProblem, x: Array, tol: float, max_iter: int = 2000, least: float = -np.inf
-) -> Solved:
+    problem: HullProblem, x: Array, tol: float, max_iter: int = 2000, least: float = -np.inf
+) -> HullSolution:
     r"""Kernel machine at ``eta``, then the best ``eta`` of its function, to a gap of ``tol``.
 
     Ends early where a step gains less than ``least``.
@@ -132,17 +136,17 @@ def alternating(
     for step in range(max_iter):
         bound, value, ratios = dual_bound(point.weights, point.sizes)
         if problem.alpha / 2 * (bound - value) <= tol:
-            return Solved(point, step, True)
+            return HullSolution(point, step, True)
         x = np.maximum(point.weights.x * np.sqrt(ratios), SMALLEST)
         before, point = point.value, problem.evaluate(x / x.sum(), point.dual)
         if before - point.value < least:
-            return Solved(point, step + 1, False, stalled=True)
-    return Solved(point, max_iter, False)
+            return HullSolution(point, step + 1, False, stalled=True)
+    return HullSolution(point, max_iter, False)
 
 
 def projected_gradient(
-    problem: ReducedProblem, x: Array, tol: float, max_iter: int = 500
-) -> Solved:
+    problem: HullProblem, x: Array, tol: float, max_iter: int = 500
+) -> HullSolution:
     r"""Projected gradient in ``eta``, smoothed (section 4.3 of the paper), to a gap of ``tol``.
 
     Ends early where no step decreases the objective.
@@ -158,10 +162,10 @@ def projected_gradient(
     for step in range(max_iter):
         bound, value, ratios = dual_bound(point.weights, point.sizes)
         if problem.alpha / 2 * (bound - value) <= tol:
-            return Solved(point, step, True)
+            return HullSolution(point, step, True)
         slope = -(1 - SMOOTHING) * problem.alpha / 2 * ratios
         before = point.value
-        moved: Point | None = None
+        moved: HullPoint | None = None
         for _ in range(GRADIENT_HALVINGS):
             new = project(x - length * slope)
             there = problem.evaluate(_smoothed(new), point.dual)
@@ -170,9 +174,9 @@ def projected_gradient(
                 break
             length /= 2
         if moved is None or before - moved.value <= STALLED * abs(before):
-            return Solved(point if moved is None else moved, step + 1, False, stalled=True)
+            return HullSolution(point if moved is None else moved, step + 1, False, stalled=True)
         x, point, length = new, moved, 2 * length
-    return Solved(point, max_iter, False)
+    return HullSolution(point, max_iter, False)
 
 
 def project(x: Array) -> Array:
@@ -187,7 +191,7 @@ def _smoothed(x: Array) -> Array:
     return np.asarray((1 - SMOOTHING) * x + SMOOTHING / len(x))
 
 
-SOLVERS: dict[str, tuple[Callable[[ReducedProblem, Array, float, int], Solved], int]] = {
+SOLVERS: dict[str, tuple[Callable[[HullProblem, Array, float, int], HullSolution], int]] = {
     "newton": (newton, 100),
     "alternating": (alternating, 2000),
     "projected_gradient": (projected_gradient, 500),
@@ -195,13 +199,19 @@ SOLVERS: dict[str, tuple[Callable[[ReducedProblem, Array, float, int], Solved], 
 
 
 @dataclass(frozen=True)
-class ReducedSolver:
+class HullSolver:
     """A solver by name, with a limit on its steps."""
 
     name: str = "newton"
     max_iter: int | None = None
 
-    def solve(self, problem: ReducedProblem, x: Array, tol: float) -> Solved:
+    def __post_init__(self) -> None:
+        if self.name not in list(SOLVERS):
+            raise InvalidParameterError(
+                f"solver must be one of {', '.join(SOLVERS)}; got {self.name!r}."
+            )
+
+    def solve(self, problem: HullProblem, x: Array, tol: float) -> HullSolution:
         """Solve from weights ``x`` to an absolute gap.
 
         Where rounding stalls Newton's method the alternating scheme goes on: it needs no curvature.
@@ -214,19 +224,10 @@ class ReducedSolver:
         n_iter = solved.n_iter + further.n_iter
         better = _gap(further) < _gap(solved)
         point = further.point if better else solved.point
-        return Solved(point, n_iter, further.converged, stalled=not further.converged)
+        return HullSolution(point, n_iter, further.converged, stalled=not further.converged)
 
 
-def _gap(solved: Solved) -> float:
+def _gap(solved: HullSolution) -> float:
     """Gap of the weights, in units of half of alpha."""
     bound, value, _ = dual_bound(solved.point.weights, solved.point.sizes)
     return bound - value
-
-
-def as_reduced_solver(solver: object, max_iter: int | None) -> ReducedSolver:
-    """The solver that a name stands for."""
-    if isinstance(solver, ReducedSolver):
-        return solver
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise InvalidParameterError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
-    return ReducedSolver(solver, max_iter)

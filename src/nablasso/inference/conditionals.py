@@ -1,7 +1,7 @@
 r"""Redraw some columns given the others, from a model of their conditional distribution.
 
 The model is linear: m_i, the mean of row i given its other columns, is a ridge regression's
-leave-one-out prediction (:mod:`nablasso.inference.leave_out_ridge`). Around it:
+leave-one-out prediction (:class:`nablasso.regression.ridge.LeaveOutRidge`). Around it:
 
 - *Continuous*: the leave-one-out residuals, exchanged between the rows, whole rows for a group of
   columns. With unequal weights they are drawn in proportion to them.
@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from nablasso.errors import InvalidParameterError
-from nablasso.inference.leave_out_ridge import LeaveOutRidge
+from nablasso.regression.ridge import LeaveOutRidge
 from nablasso.types import Array, Index
 
 Sampler = Callable[[Array, Index, np.random.Generator], Array]

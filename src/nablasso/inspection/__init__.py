@@ -1,24 +1,23 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
 from nablasso.estimators.alpha_path import Path
-from nablasso.inspection.category import category_dependence
-from nablasso.inspection.dag_display import DagDisplay
-from nablasso.inspection.density_display import DensityDisplay
 from nablasso.inspection.dependence import (
     Dependence,
     PairDependence,
+    category_dependence,
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.derivative_display import DerivativeDisplay
-from nablasso.inspection.edr_display import EdrDisplay
-from nablasso.inspection.interaction_display import InteractionDisplay
-from nablasso.inspection.pair_display import PairDisplay
-from nablasso.inspection.path_display import PathDisplay
+from nablasso.inspection.function_displays import (
+    DensityDisplay,
+    DerivativeDisplay,
+    InteractionDisplay,
+    PairDisplay,
+    QuantileDisplay,
+)
 from nablasso.inspection.paths import path_of
-from nablasso.inspection.quantile_display import QuantileDisplay
-from nablasso.inspection.response import Response, response_of
-from nablasso.inspection.strengths import interaction_strengths
+from nablasso.inspection.response import Response, interaction_strengths, response_of
+from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
 
 __all__ = [
     "DagDisplay",

@@ -1,8 +1,8 @@
-"""Axes to draw on, and the looks that all displays share."""
+"""What all displays share: axes to draw on, and looks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from nablasso.errors import MissingExtraError
 
@@ -13,45 +13,45 @@ DIVERGING = "RdBu_r"
 SEQUENTIAL = "Blues"
 
 
-def pyplot_for(who: str) -> Any:
-    """matplotlib's pyplot, or an error that says how to install it."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingExtraError(
-            f'{who} needs matplotlib; install it with pip install "nablasso[plot]".'
-        ) from error
-    return pyplot
+class Display:
+    """A drawing of numbers: :meth:`plot` opens axes and lets the display draw on them.
 
+    Displays are dataclasses of the numbers they draw; ``from_estimator`` computes these, and plots.
+    """
 
-def open_axes(ax: Any, who: str, size: tuple[float, float] = (7.0, 4.5)) -> Any:
-    """The given axes, or new ones."""
-    pyplot = pyplot_for(who)
-    if ax is not None:
-        return ax
-    return pyplot.figure(figsize=size, layout="constrained").add_subplot()
+    size: ClassVar[tuple[float, float]] = (7.0, 4.5)  # of a new figure, in inches
+    ax_: Any = None
+    figure_: Any = None
 
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the given axes, or on new ones; keep them as ``ax_`` and ``figure_``."""
+        self.ax_ = self._draw(ax)
+        self.figure_ = self.ax_.figure
+        return self
 
-def split_axes(
-    ax: Any,
-    who: str,
-    size: tuple[float, float],
-    shape: tuple[int, int],
-    *,
-    heights: tuple[float, ...] | None = None,
-    widths: tuple[float, ...] | None = None,
-) -> list[Any]:
-    """Several axes in the place of one, whose own frame is taken away."""
-    ax = open_axes(ax, who, size)
-    ax.set_axis_off()
-    grid = ax.get_subplotspec().subgridspec(
-        *shape, height_ratios=heights, width_ratios=widths, hspace=0.12, wspace=0.3
-    )
-    figure = ax.figure
-    return [
-        figure.add_subplot(grid[k // shape[1], k % shape[1]])
-        for k in range(grid.nrows * grid.ncols)
-    ]
+    def _draw(self, ax: Any) -> Any:
+        """Draw in the place of ``ax``; return the axes that matter most."""
+        raise NotImplementedError
+
+    def _open(self, ax: Any, size: tuple[float, float] | None = None) -> Any:
+        """The given axes, or new ones."""
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise MissingExtraError(
+                f"{type(self).__name__} needs matplotlib; install it with pip install "
+                '"nablasso[plot]".'
+            ) from error
+        if ax is not None:
+            return ax
+        return pyplot.figure(figsize=size or self.size, layout="constrained").add_subplot()
+
+    def _split(self, ax: Any, shape: tuple[int, int], **ratios: tuple[float, ...]) -> list[Any]:
+        """Several axes in the place of one, whose own frame is taken away."""
+        ax = self._open(ax)
+        ax.set_axis_off()
+        grid = ax.get_subplotspec().subgridspec(*shape, hspace=0.12, wspace=0.3, **ratios)
+        return [ax.figure.add_subplot(cell) for cell in grid]
 
 
 def tidy(ax: Any) -> None:
@@ -65,6 +65,18 @@ def shorten(name: str, most: int = 24) -> str:
     """A name that fits beside a plot, its dollar signs taken literally."""
     text = name if len(name) <= most else name[: most - 1] + "…"
     return text.replace("$", r"\$")
+
+
+def subtitle(ax: Any, text: str) -> None:
+    """A small line above the axes that says how to read them."""
+    ax.set_title(text, fontsize=9, loc="left", color="0.3")
+
+
+def colour_bar(ax: Any, drawn: Any, label: str, **options: Any) -> None:
+    """The scale of what was drawn, without a frame."""
+    bar = ax.figure.colorbar(drawn, ax=ax, **options)
+    bar.outline.set_visible(False)
+    bar.set_label(label)
 
 
 def end_labels(ax: Any, labels: list[tuple[float, str, str]]) -> None:

@@ -29,15 +29,16 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.data.table import canonical_order, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import check_weights
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.quantile import weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import Response, response_of
+from nablasso.inspection.response import Response, response_of, sample_rows
 from nablasso.reading import discrete_columns
 from nablasso.types import Array
 
 STEP = 1e-3  # of the column's deviation
+MOST_LEVELS = 50  # of a category
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
 
 
@@ -211,24 +212,17 @@ def partial_dependence(
         step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
         slopes = _curves(response, rows, a, grid + step) - _curves(response, rows, a, grid - step)
         slopes /= 2 * step
-    mean = curves @ p
-    moved = curves if response.is_probability else curves - curves.mean(axis=0) + mean.mean()
-    low, high = bands_of(moved, p, levels)
-    slope_low, slope_high = bands_of(slopes, p, levels)
-    return Dependence(
+    return _summarised(
+        curves,
+        p,
+        response,
+        levels,
+        slopes=slopes,
         name=feature_names(model)[a],
         column=a,
         kind="discrete" if discrete else "continuous",
-        unit=response.unit,
         grid=grid,
-        mean=mean,
-        band_low=low,
-        band_high=high,
         slope_grid=slope_grid,
-        slope_mean=slopes @ p,
-        slope_low=slope_low,
-        slope_high=slope_high,
-        levels=(float(levels[0]), float(levels[1])),
         quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
     )
 
@@ -284,18 +278,85 @@ def pair_dependence(
     return PairDependence((names[a], names[b]), (a, b), response.unit, grid_a, grid_b, mean)
 
 
-def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
-    """At most ``max_rows`` rows of positive weight, and weights adding up to one."""
-    kept = np.flatnonzero(weights > 0)
-    if not kept.size or max_rows < 1:
-        raise InvalidDataError(
-            f"At least one row of positive weight and max_rows of at least 1 are needed; got "
-            f"{kept.size} rows and max_rows={max_rows}."
+def category_dependence(
+    model: Any,
+    X: Any,
+    columns: Sequence[str | int],
+    *,
+    name: str,
+    labels: Sequence[str] | None = None,
+    target: Any = None,
+    levels: tuple[float, float] = (0.1, 0.9),
+    sample_weight: Any = None,
+    max_rows: int = 300,
+) -> Dependence:
+    """Mean prediction with all rows in each level of a category.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted regressor or classifier.
+    X : array-like, shape (n_samples, n_features)
+        Rows to average over.
+    columns : list of names or places
+        The 0/1 columns, best named ``name=level``; all zero is a level too where it occurs.
+    name : str
+        Of the category.
+    labels : list of str, optional
+        What each column stands for; by default its name, without ``name=`` in front.
+    target : label, optional
+        The class whose probability is looked at; the second of two by default.
+    levels : (float, float), default=(0.1, 0.9)
+        Quantiles over the rows that the bands lie between.
+    sample_weight : array-like, shape (n_samples,), optional
+    max_rows : int, default=300
+
+    Returns
+    -------
+    Dependence
+        Of kind ``"category"``, one point per level, without slopes.
+    """
+    places = column_indices(model, columns, "columns")
+    X = check_new_data(model, X)
+    weights = check_weights(sample_weight, len(X))
+    patterns = np.unique(X[weights > 0][:, places], axis=0)[::-1]
+    if len(patterns) > MOST_LEVELS:
+        raise InvalidParameterError(
+            f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
+            f"{len(patterns)} different values. Look at one column at a time."
         )
-    if len(kept) > max_rows:
-        order, _ = canonical_order(X[kept], np.zeros(len(kept)), weights[kept])
-        kept = kept[order[:max_rows]]
-    return X[kept], weights[kept] / weights[kept].sum()
+    response = response_of(model, target)
+    rows, p = sample_rows(X, weights, max_rows)
+    curves = np.empty((len(patterns), len(rows)))
+    for k, pattern in enumerate(patterns):
+        moved = rows.copy()
+        moved[:, places] = pattern
+        curves[k] = response.values(moved)
+    nothing = np.empty(0)
+    own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
+    words = [label.removeprefix(f"{name}=") for label in own]
+    return _summarised(
+        curves,
+        p,
+        response,
+        levels,
+        slopes=np.empty((0, len(rows))),
+        name=name,
+        column=int(places[0]),
+        kind="category",
+        grid=np.arange(len(patterns), dtype=float),
+        slope_grid=nothing,
+        quantiles=nothing,
+        labels=tuple(_level(pattern, words) for pattern in patterns),
+    )
+
+
+def _level(pattern: Array, words: list[str]) -> str:
+    """The level whose column is one."""
+    on = [word for word, value in zip(words, pattern, strict=True) if value]
+    if on:
+        return " + ".join(on)
+    return f"not {words[0]}" if len(words) == 1 else "none of them"
 
 
 def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
@@ -329,7 +390,34 @@ def _curves(response: Response, rows: Array, column: int, grid: Array) -> Array:
     return response.values(points).reshape(len(grid), len(rows))
 
 
-def bands_of(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:
+def _summarised(
+    curves: Array,  # (g, n)
+    p: Array,
+    response: Response,
+    levels: tuple[float, float],
+    *,
+    slopes: Array,  # (s, n)
+    **facts: Any,
+) -> Dependence:
+    """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
+    mean = curves @ p
+    moved = curves if response.is_probability else curves - curves.mean(axis=0) + mean.mean()
+    low, high = _bands(moved, p, levels)
+    slope_low, slope_high = _bands(slopes, p, levels)
+    return Dependence(
+        unit=response.unit,
+        mean=mean,
+        band_low=low,
+        band_high=high,
+        slope_mean=slopes @ p,
+        slope_low=slope_low,
+        slope_high=slope_high,
+        levels=(float(levels[0]), float(levels[1])),
+        **facts,
+    )
+
+
+def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:
     """Weighted quantiles over the rows at each point."""
     if not len(values):  # a constant column has no slopes
         return np.empty(0), np.empty(0)

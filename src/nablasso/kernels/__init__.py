@@ -5,7 +5,7 @@ from __future__ import annotations
 from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
 from nablasso.kernels.additive import AdditivePower
 from nablasso.kernels.anova import Anova
-from nablasso.kernels.base import Kernel, KernelOperator
+from nablasso.kernels.base import Kernel, KernelOperator, length_scale
 from nablasso.kernels.composite import Scaled, Sum
 from nablasso.kernels.dot_product import DotProductKernel, Linear, Polynomial
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
@@ -59,4 +59,5 @@ __all__ = [
     "Scaled",
     "Sum",
     "as_kernel",
+    "length_scale",
 ]

@@ -132,3 +132,11 @@ class Kernel(BaseEstimator, ABC):
         return Scaled(self, factor)
 
     __rmul__ = __mul__
+
+
+def length_scale(
+    kernel: Kernel, X: Array, weights: Array, rule: str | float, multiplier: float = 1.0
+) -> float:
+    """Number that a rule or a number stands for on these points."""
+    width = kernel.width(X, weights, rule) if isinstance(rule, str) else float(rule)
+    return multiplier * width

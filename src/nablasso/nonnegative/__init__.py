@@ -1,29 +1,39 @@
 """Functions that must stay non-negative: PSD models, their algebra, and the tasks they serve."""
 
-from nablasso.nonnegative.base import Fit, FittedFunction
-from nablasso.nonnegative.fitting import InfeasibleError, PSDFitter, check_solver, fit
-from nablasso.nonnegative.gaussians import Bumps
+from nablasso.nonnegative.fitting import SOLVERS, Fit, InfeasibleError, PSDFitter, fit
 from nablasso.nonnegative.losses import (
     GaussianLoss,
-    LogLoss,
     PinballLoss,
     PoissonLoss,
     RowLoss,
     SquaredLoss,
+    density_loss,
 )
-from nablasso.nonnegative.model import LinearModel, PSDModel
-from nablasso.nonnegative.task import Base, Functional, Task, natural_height
+from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel, pair_integrals
+from nablasso.nonnegative.task import (
+    Base,
+    BoxProbability,
+    DensityConstraint,
+    Functional,
+    LinearConstraint,
+    Moment,
+    Task,
+    natural_height,
+)
 
 __all__ = [
+    "SOLVERS",
     "Base",
+    "BoxProbability",
     "Bumps",
+    "DensityConstraint",
     "Fit",
-    "FittedFunction",
     "Functional",
     "GaussianLoss",
     "InfeasibleError",
+    "LinearConstraint",
     "LinearModel",
-    "LogLoss",
+    "Moment",
     "PSDFitter",
     "PSDModel",
     "PinballLoss",
@@ -31,7 +41,8 @@ __all__ = [
     "RowLoss",
     "SquaredLoss",
     "Task",
-    "check_solver",
+    "density_loss",
     "fit",
     "natural_height",
+    "pair_integrals",
 ]

@@ -1,33 +1,263 @@
-r"""The dual of a task with PSD models, its gradient, and the certificate.
+r"""The dual of a task with PSD models, its derivatives, and the certificate.
 
 .. math::
     \sup_{a, c} -\sum_i p_i\, l_i^*(a_i) + \sum_i p_i\, a_i \cdot o - \sum_c c\, r_c
     - \sum_b \Omega_b^*\Big(-\Phi_b^\top \mathrm{Diag}(p\, a M_b) \Phi_b - \sum_c c\, W_c\Big)
 
 which for one PSD block is (10) of Marteau-Ferey, Bach and Rudi with equality constraints
-``Tr(A W_c) = r_c`` added as free variables ``c``. Solved in coordinates ``t`` of ``a`` that
-make conjugates linear or quadratic (:mod:`nablasso.nonnegative.losses`) by Newton's method
-(:mod:`nablasso.nonnegative.newton`) or, where slopes are bounded, by an interior point method
-(:mod:`nablasso.nonnegative.interior`); in ``a`` itself by the paper's own algorithm
-(:mod:`nablasso.nonnegative.fista`). The gradient is the misfit of the functions ``A(a)``
-of (11) at the rows.
+``Tr(A W_c) = r_c`` added as free variables ``c``. Its variables are coordinates ``t`` of ``a`` that
+make conjugates linear or quadratic (:mod:`nablasso.nonnegative.losses`). The gradient is the misfit
+of the functions ``A(a)`` of (11) at the rows.
 
-Each step costs one eigendecomposition per PSD block, O(n r^2 + r^3), and gives ``A(a)`` for
-free: moved onto the constraints it is a primal point, and ``primal - dual`` bounds its error.
+**Blocks**: one function each. With features ``Phi`` (n, r) and weighted slopes ``s`` (n,) the dual
+asks for ``Omega*(-Phi' Diag(s) Phi - sum_c c W_c)`` and where it is attained:
+
+* PSD: ``||[M]_+||_F^2 / (2 l2)`` with ``M = -Phi' Diag(s) Phi - sum_c c W_c - l1 I``, attained at
+  ``A = [M]_+ / l2``: one eigendecomposition, O(n r^2 + r^3);
+* linear: ``|Phi' s|^2 / (2 l2)``, attained at ``w = -Phi' s / l2``, O(n r).
+
+Parameters are an array: ``F`` (r, q) with ``A = F F'``, or ``w`` (r,).
+
+**Tangents** are the derivatives of a block's values in the slopes, as products. For a PSD block
+with ``M = U Diag(m) U'``, in the eigenbasis,
+
+.. math:: dA = \frac{1}{l_2} U\, (\Theta \circ U^\top dM\, U)\, U^\top, \qquad
+          \Theta_{ij} = \frac{[m_i]_+ - [m_j]_+}{m_i - m_j}
+
+(Daleckii and Krein) is 1 between positive eigenvalues, 0 between the others, and
+``m_i / (m_i - m_j)`` across. So only rows of positive eigenvalues are needed, q of them: with
+``P = Phi U`` a product costs O(n r q).
+
+**Certificate.** Each evaluation gives ``A(a)`` for free: moved onto the constraints it is a primal
+point, and ``primal - dual`` bounds its error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
-from nablasso.nonnegative.blocks import Block
 from nablasso.nonnegative.losses import RowLoss
-from nablasso.progress import Watch
-from nablasso.solvers import Status
 from nablasso.types import Array
+
+CHUNK = 8192  # rows of a temporary
+FEASIBLE = 1e-7  # of the largest value a functional could have: rounding
+
+
+class LinearTangent:
+    """The derivative ``-Phi Phi' / l2`` of a free function's values in the slopes."""
+
+    def __init__(self, Phi: Array, l2: float) -> None:
+        self.Phi, self.l2 = Phi, l2
+
+    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """One product with ``Phi`` and one with its transpose."""
+        return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
+
+    def matrix(self) -> Array:
+        """``Phi Phi' / l2``."""
+        return np.asarray(self.Phi @ self.Phi.T) / self.l2
+
+    def diagonal(self) -> Array:
+        """``|phi_i|^2 / l2``."""
+        return np.asarray(np.einsum("ij,ij->i", self.Phi, self.Phi) / self.l2)
+
+    def functional_diagonal(self) -> Array:
+        """None."""
+        return np.zeros(0)
+
+
+class PSDTangent:
+    """A map from changes of slopes and multipliers to changes of values and functionals."""
+
+    def __init__(
+        self,
+        Phi: Array,
+        l2: float,
+        eigenvalues: Array,
+        U: Array,
+        functionals: tuple[Array, ...],
+    ) -> None:
+        first = int(np.searchsorted(eigenvalues, 0.0, side="right"))
+        top, rest = eigenvalues[first:], eigenvalues[:first]
+        across = top[:, None] / (top[:, None] - rest)
+        self._weights = np.hstack([2 * across, np.ones((len(top), len(top)))]) / l2
+        self._P = Phi @ U if len(top) else np.zeros((len(Phi), 0))
+        self._first = first
+        self._top = np.ascontiguousarray(self._P[:, first:])
+        self._W = [U[:, first:].T @ W @ U for W in functionals]
+
+    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:
+        """Changes of values (n,) and functionals: two products with ``P`` and its top part."""
+        top = self._top
+        if not top.shape[1]:
+            return np.zeros(len(self._P)), np.zeros(len(self._W))
+        X = -(top * slopes[:, None]).T @ self._P
+        for c, W in zip(multipliers, self._W, strict=True):
+            X -= c * W
+        X *= self._weights
+        values = np.einsum("ij,ij->i", top @ X, self._P)
+        return values, np.array([float(np.sum(W * X)) for W in self._W])
+
+    def matrix(self) -> Array:
+        """Minus the derivative of the values in the slopes, (n, n).
+
+        ``sum_j (p_j p_j') * (P Diag(Theta_j) P') / l2`` over positive eigenvalues j.
+        """
+        Q = np.zeros((len(self._P), len(self._P)))
+        for p, weights in zip(self._top.T, self._weights, strict=True):
+            Q += np.outer(p, p) * ((self._P * weights) @ self._P.T)
+        return Q
+
+    def diagonal(self) -> Array:
+        """Its diagonal ``sum_jk Theta_jk P_ij^2 P_ik^2 / l2``, not negative."""
+        squares = self._P**2
+        top = squares[:, self._first :]
+        if not top.shape[1]:
+            return np.zeros(len(self._P))
+        return np.asarray(np.einsum("ij,ij->i", top @ self._weights, squares))
+
+    def functional_diagonal(self) -> Array:
+        """Minus the derivative of each functional in its own multiplier: ``sum Theta * W^2``."""
+        return np.array([float(np.sum(W**2 * self._weights)) for W in self._W])
+
+
+@dataclass(frozen=True)
+class LinearBlock:
+    """A function of any sign on features ``Phi`` (n, r), penalised; no constraints."""
+
+    Phi: Array
+    l2: float
+    functionals: tuple[Array, ...] = ()
+    targets: tuple[float, ...] = ()
+
+    def conjugate(self, slopes: Array, multipliers: Array) -> tuple[float, Array, Any]:  # noqa: ARG002
+        """``|Phi' s|^2 / (2 l2)``, the parameters at which it is attained, and no spectrum."""
+        w = -(slopes @ self.Phi) / self.l2
+        return 0.5 * self.l2 * float(w @ w), w, None
+
+    def tangent(self, spectrum: Any) -> LinearTangent:  # noqa: ARG002
+        """Derivative of the values in the slopes."""
+        return LinearTangent(self.Phi, self.l2)
+
+    def bend(self, slopes: Array) -> Array:
+        """The Hessian of the conjugate times slopes: ``Phi Phi' s / l2``."""
+        return np.asarray(self.Phi @ (slopes @ self.Phi)) / self.l2
+
+    def values(self, parameters: Array) -> Array:
+        """``Phi w``."""
+        return np.asarray(self.Phi @ parameters)
+
+    def penalty(self, parameters: Array) -> float:
+        """``l2 / 2 |w|^2``."""
+        return 0.5 * self.l2 * float(parameters @ parameters)
+
+    def excess(self, parameters: Array) -> Array:  # noqa: ARG002
+        """None."""
+        return np.zeros(0)
+
+    def feasible(self, parameters: Array) -> Array:
+        """As they are."""
+        return parameters
+
+
+@dataclass(frozen=True)
+class PSDBlock:
+    """A function that is not negative anywhere, penalised, with linear constraints."""
+
+    Phi: Array
+    l1: float
+    l2: float
+    functionals: tuple[Array, ...] = ()  # each (r, r), in the coordinates of the features
+    targets: tuple[float, ...] = ()
+
+    def conjugate(self, slopes: Array, multipliers: Array) -> tuple[float, Array, Any]:
+        """Conjugate of the penalty, the parameters at which it is attained, and the spectrum."""
+        M = -weighted_gram(self.Phi, slopes)
+        for c, W in zip(multipliers, self.functionals, strict=True):
+            M -= c * W
+        M.flat[:: len(M) + 1] -= self.l1
+        eigenvalues, U = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+        first = int(np.searchsorted(eigenvalues, 0.0, side="right"))
+        top = eigenvalues[first:]
+        F = U[:, first:] * np.sqrt(top / self.l2)
+        return 0.5 * float(top @ top) / self.l2, F, (eigenvalues, U)
+
+    def tangent(self, spectrum: Any) -> PSDTangent:
+        """Derivative of values and functionals in slopes and multipliers."""
+        eigenvalues, U = spectrum
+        return PSDTangent(self.Phi, self.l2, eigenvalues, U, self.functionals)
+
+    def bend(self, slopes: Array) -> Array:
+        """A bound of the conjugate's Hessian, times slopes: ``(Phi Phi')**2 s / l2``."""
+        M = weighted_gram(self.Phi, slopes)
+        return np.asarray(np.einsum("ij,ij->i", self.Phi @ M, self.Phi) / self.l2)
+
+    def values(self, parameters: Array) -> Array:
+        """``|F' Phi|^2``, in chunks of rows."""
+        out = np.empty(len(self.Phi))
+        for start in range(0, len(out), CHUNK):
+            H = self.Phi[start : start + CHUNK] @ parameters
+            out[start : start + CHUNK] = np.einsum("ij,ij->i", H, H)
+        return out
+
+    def penalty(self, parameters: Array) -> float:
+        """``l1 Tr A + l2 / 2 ||A||_F^2``."""
+        G = parameters.T @ parameters
+        return self.l1 * float(np.trace(G)) + 0.5 * self.l2 * float(np.sum(G**2))
+
+    def excess(self, parameters: Array) -> Array:
+        """``Tr(A W) - value`` for each functional."""
+        reached = [float(np.sum(parameters * (W @ parameters))) for W in self.functionals]
+        return np.asarray(np.array(reached) - np.array(self.targets))
+
+    def feasible(self, parameters: Array) -> Array | None:
+        """Parameters near these that meet the constraints exactly; None if there are none near.
+
+        Rescaled to one constraint, or ``F (I + sum_c d_c F'W_c F) F'`` with ``d`` for several,
+        which is positive when the constraints are nearly met.
+        """
+        if not self.functionals:
+            return parameters
+        if not parameters.size:
+            return None
+        excess, target = self.excess(parameters), np.array(self.targets)
+        if len(target) == 1:
+            ratio = float(target[0] / (excess + target)[0]) if (excess + target)[0] else -1.0
+            return np.asarray(parameters * np.sqrt(ratio)) if 0 < ratio < np.inf else None
+        H = np.array([parameters.T @ W @ parameters for W in self.functionals])
+        gram = np.einsum("cij,dij->cd", H, H)
+        step = np.linalg.lstsq(gram, -excess, rcond=None)[0]
+        C = np.eye(parameters.shape[1]) + np.einsum("c,cij->ij", step, H)
+        eigenvalues, U = eigh(C)
+        if eigenvalues[0] < 0:
+            return None
+        moved = np.asarray(parameters @ (U * np.sqrt(eigenvalues)))
+        size = float(np.linalg.norm(moved.T @ moved)) * np.array(
+            [np.linalg.norm(W) for W in self.functionals]
+        )
+        return moved if (np.abs(self.excess(moved)) <= FEASIBLE * size).all() else None
+
+
+Block = LinearBlock | PSDBlock
+Tangent = LinearTangent | PSDTangent
+
+
+def weighted_gram(Phi: Array, s: Array) -> Array:
+    """``Phi' Diag(s) Phi`` by symmetric updates, in chunks of rows."""
+    M = np.zeros((Phi.shape[1], Phi.shape[1]))
+    for start in range(0, len(Phi), CHUNK):
+        part, weights = Phi[start : start + CHUNK], s[start : start + CHUNK]
+        for sign in (1.0, -1.0):
+            chosen = sign * weights > 0
+            if chosen.any():
+                rows = part if chosen.all() else part[chosen]
+                B = rows * np.sqrt(np.abs(weights[chosen]))[:, None]
+                M += sign * (B.T @ B)
+    return M
 
 
 @dataclass(frozen=True)
@@ -86,7 +316,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one step of the solver computes."""
+    """What the dual says at a point."""
 
     point: DualPoint
     dual: float
@@ -95,60 +325,3 @@ class Evaluation:
     parameters: list[Array]
     Z: Array
     spectra: list[Any]
-
-
-@dataclass
-class Best:
-    """The best primal and dual values so far, and the parameters and dual point they belong to."""
-
-    problem: Problem
-    primal: float = np.inf
-    dual: float = -np.inf
-    parameters: list[Array] = field(default_factory=list)
-    point: DualPoint | None = None
-    n_evaluations: int = 0
-    watch: Watch | None = None
-
-    @property
-    def gap(self) -> float:
-        """``primal - dual``."""
-        return self.primal - self.dual
-
-    def note(self, evaluation: Evaluation) -> None:
-        """Take in one evaluation."""
-        self.n_evaluations += 1
-        if self.watch is not None:
-            self.watch(self.n_evaluations, self.gap)
-        if evaluation.dual > self.dual:
-            self.dual, self.point = evaluation.dual, evaluation.point
-        problem = self.problem
-        feasible = [
-            block.feasible(theta)
-            for block, theta in zip(problem.blocks, evaluation.parameters, strict=True)
-        ]
-        parameters = [theta for theta in feasible if theta is not None]
-        if len(parameters) < len(feasible):
-            return
-        moved = any(len(block.targets) for block in problem.blocks)
-        Z = problem.outputs(parameters) if moved else evaluation.Z
-        primal = problem.primal(parameters, Z)
-        if primal < self.primal:
-            self.primal, self.parameters = primal, parameters
-
-    def solution(self, start: DualPoint, n_iter: int, status: Status) -> DualSolution:
-        """What a solver returns."""
-        point = start if self.point is None else self.point
-        parameters = self.parameters or self.problem.evaluate(point).parameters
-        return DualSolution(parameters, point, self.primal, self.gap, n_iter, status)
-
-
-@dataclass(frozen=True)
-class DualSolution:
-    """The best functions found, and the certificate."""
-
-    parameters: list[Array]
-    point: DualPoint
-    primal: float
-    gap: float
-    n_iter: int
-    status: Status

@@ -1,77 +1,86 @@
 r"""From a task to functions: features once, then a path of ever smaller penalties.
 
-A small penalty is hard from a cold start: most slopes give ``A = 0`` or an enormous one. So a fit
-begins with a heavy weight, where a few steps suffice, and goes down by factors of ``STEP``, each
-solution starting the next. Densities start from a sum of squared kernels at the data, other tasks
-from constant outputs. Losses whose slopes are bounded need no such way: an interior point method
-starts from slopes zero, whatever the weight. ``solver="fista"`` is the paper's own algorithm, from
-the same start, without the way down. Features do not depend on the weights, so all candidates of a
-grid share them.
+**Features.** With anchors ``Z`` (r points) and ``k(Z, Z) = L L'`` the features of a point are
+``Phi(x) = L^{-1} k(Z, x)``: orthonormal coordinates of its projection on the span of the anchors'
+features. ``V = Phi(X)``, and ``V'V = K`` exactly when the anchors span everything, else Nystrom's
+approximation. A model ``Phi' A Phi`` is ``v' B v`` with ``B = L^{-T} A L^{-1}``. The kernel is
+``height^2 (exp(-|x - z|^2 / 2) + constant)``; the constant is one more feature. Anchors are chosen
+by randomly pivoted Cholesky: each next one with probability proportional to weight times what is
+not yet spanned, O(n r^2). It ends when no point has more than ``SPANNED`` left, so a singular ``K``
+(repeated or close points, wide kernels) gives as many anchors as its numerical rank and a
+well-conditioned ``L``. Features do not depend on the weights of the penalties, so all candidates of
+a grid share them.
+
+**Path.** A small penalty is hard from a cold start: most slopes give ``A = 0`` or an enormous one.
+So a fit begins with a heavy weight, where a few steps suffice, and goes down by factors of
+``STEP``, each solution starting the next. Densities start from a sum of squared kernels at the
+data, other tasks from constant outputs. Losses whose slopes are bounded need no such way: an
+interior point method starts from slopes zero, whatever the weight. ``solver="fista"`` is the
+paper's own algorithm, from the same start, without the way down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.spatial.distance import cdist
 
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative.base import Fit
-from nablasso.nonnegative.blocks import Block, LinearBlock, PSDBlock
-from nablasso.nonnegative.dual import DualPoint, DualSolution, Problem
-from nablasso.nonnegative.factor import Factor, make_factors
-from nablasso.nonnegative.fista import MAX_ITER as FISTA_ITER
-from nablasso.nonnegative.fista import solve as solve_fista
-from nablasso.nonnegative.interior import solve as solve_inside
-from nablasso.nonnegative.newton import solve
+from nablasso.kernels.base import row_blocks
+from nablasso.nonnegative.dual import Block, DualPoint, LinearBlock, Problem, PSDBlock
+from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
+from nablasso.nonnegative.solvers import DualSolution, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
 from nablasso.progress import Watch
 from nablasso.solvers import Status
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
+FREE = 2  # times as many anchors as a PSD model has: a product, not an eigendecomposition
+SPANNED = 1e-10  # share of k(x, x) left over that counts as none; integrals still see 1e-8
 STEP = 10.0
 HEAVY = 1.0  # the weight l2 to start from
 LOOSE = 1e-2  # gap of the steps on the way
-MAX_ITER = 1000
-SOLVERS = {  # of each model; "auto" is the default
-    "psd": ("auto", "fista"),
-    "pnm": ("auto",),
-    "glm": ("auto",),
-    "ncm": ("auto", "projected_gradient"),
-}
+SOLVERS = {"auto": 1000, "fista": 20_000}  # and their steps, at most, by default
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Block functions in the units of the task, and how good they are.
+
+    ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
+    bounds its distance from the optimum (nan where a model has no such bound). ``point`` is what a
+    later fit of the same rows can start from.
+    """
+
+    functions: list[Any]
+    primal: float
+    gap: float
+    n_iter: int
+    status: Status
+    point: Any = field(default=None, repr=False)
+
+
+class InfeasibleError(InvalidParameterError):
+    """No function of the model was found that meets the constraints."""
 
 
 def fit(
     task: Task,
-    model: str = "psd",
     *,
     tol: float,
     max_iter: int | None = None,
-    start: DualPoint | None = None,
     solver: str = "auto",
     verbose: int = 0,
 ) -> Fit:
-    """Functions that minimise the objective of a task, by the named model and solver."""
-    check_solver(model, solver)
-    if model == "psd":
-        return PSDFitter(task, verbose, solver).fit(tol=tol, max_iter=max_iter, start=start)
-    from nablasso.nonnegative import baselines
-
-    return baselines.fit(
-        task, model, tol=tol, max_iter=max_iter, random_state=task.random_state, solver=solver
-    )
-
-
-def check_solver(model: str, solver: str) -> None:
-    """Refuse a solver that the model does not have."""
-    allowed = SOLVERS.get(model, ("auto",))
-    if solver not in allowed:
-        raise InvalidParameterError(
-            f"solver must be {' or '.join(map(repr, allowed))} with model={model!r}; got "
-            f"{solver!r}."
-        )
+    """PSD and linear models that minimise the objective of a task."""
+    fitter = PSDFitter(task, verbose, solver)
+    (found,) = fitter.path([(task.l1, task.l2)], tol=tol, max_iter=max_iter)
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,160 +91,138 @@ class PSDFitter:
     verbose: int = 0
     solver: str = "auto"
 
-    @cached_property
-    def _watch(self) -> Watch:
-        return Watch(self.verbose)
+    def path(
+        self, weights: Iterable[tuple[Array, Array]], *, tol: float, max_iter: int | None = None
+    ) -> Iterator[Fit]:
+        """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
+        limit = SOLVERS[self.solver] if max_iter is None else max_iter
+        watch, point, reached = Watch(self.verbose), None, 0.0
+        for l1, l2 in weights:
+            if point is None:
+                point, reached = self._first(l1, l2)
+            solution, point = self._descend(
+                l1, l2, point, reached, tol=tol, max_iter=limit, watch=watch
+            )
+            reached = float(np.max(l2))
+            yield self._unpack(solution)
 
     @cached_property
-    def _factors(self) -> tuple[Factor, ...]:
-        return make_factors(self.task)
+    def factors(self) -> tuple[Factor, ...]:
+        """The factor of each block; blocks of the same scales and rank share one."""
+        task, made, keys = self.task, {}, []
+        for scales, nonnegative in zip(task.scales, task.nonnegative, strict=True):
+            rank, n = task.rank, len(task.X)
+            rank = n if rank is None else min(n, rank * (1 if nonnegative else FREE))
+            keys.append((scales.tobytes(), rank))
+            if keys[-1] not in made:
+                rng = np.random.default_rng(task.random_state)
+                X, kernel = task.X * scales, {"height": task.height, "constant": task.constant}
+                made[keys[-1]] = make_factor(X, task.weights, rank, rng, **kernel)
+        return tuple(made[key] for key in keys)
 
     @cached_property
-    def _features(self) -> tuple[Array, ...]:
+    def features(self) -> tuple[Array, ...]:
+        """Features of the rows for each block, shared as the factors are."""
         made: dict[int, Array] = {}
-        for factor, scales in zip(self._factors, self.task.scales, strict=True):
+        for factor, scales in zip(self.factors, self.task.scales, strict=True):
             if id(factor) not in made:
                 made[id(factor)] = factor.features(self.task.X * scales)
-        return tuple(made[id(factor)] for factor in self._factors)
+        return tuple(made[id(factor)] for factor in self.factors)
 
     @cached_property
-    def _functionals(self) -> tuple[tuple[tuple[Array, float], ...], ...]:
+    def functionals(self) -> tuple[tuple[tuple[Array, float], ...], ...]:
         """For each block matrices in its features, and targets."""
-        found: list[list[tuple[Array, float]]] = [[] for _ in self._factors]
+        found: list[list[tuple[Array, float]]] = [[] for _ in self.factors]
         for functional in self.task.all_functionals():
             b = functional.block
-            factor, scales = self._factors[b], self.task.scales[b]
-            bumps = factor.bumps.composed(scales, np.zeros_like(scales))
-            W, value = factor.in_features(functional.matrix(bumps)), float(functional.value)
+            bumps = self.factors[b].bumps.composed(self.task.scales[b])
+            W = self.factors[b].in_features(functional.matrix(bumps))
+            value = float(functional.value)
             if self.task.normalise and found[b]:  # E[w(x) - value] = 0, in units of its own
                 W, value = W - value * found[b][0][0], 0.0
                 W = W / (float(np.linalg.norm(W)) or 1.0)
             found[b].append((W, value))
         return tuple(tuple(pairs) for pairs in found)
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Number of features of each block."""
-        return tuple(factor.rank for factor in self._factors)
-
-    def fit(
-        self, *, tol: float, max_iter: int | None = None, start: DualPoint | None = None
-    ) -> Fit:
-        """Solve at the task's own weights."""
-        (fitted,) = self.path(
-            [(self.task.l1, self.task.l2)], tol=tol, max_iter=max_iter, start=start
-        )
-        return fitted
-
-    def path(
-        self,
-        weights: Iterable[tuple[Array, Array]],
-        *,
-        tol: float,
-        max_iter: int | None = None,
-        start: DualPoint | None = None,
-    ) -> Iterator[Fit]:
-        """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
-        default = FISTA_ITER if self.solver == "fista" else MAX_ITER
-        limit = default if max_iter is None else max_iter
-        point, reached = start, 0.0
-        for l1, l2 in weights:
-            if point is None:
-                point, reached = self._first(l1, l2)
-            solution, n_iter, point = self._descend(l1, l2, point, reached, tol, limit)
-            reached = float(np.max(l2))
-            yield self._unpack(solution, n_iter)
-
-    def _descend(
-        self, l1: Array, l2: Array, point: DualPoint, reached: float, tol: float, limit: int
-    ) -> tuple[DualSolution, int, DualPoint]:
-        """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
-
-        Returns the solution, its steps, and where the next weight may start.
-        """
-        if self.solver == "fista":
-            problem = self._problem(l1, l2)
-            solution = solve_fista(problem, point, tol=tol, max_iter=limit, watch=self._watch)
-            return solution, solution.n_iter, solution.point
-        if self.task.loss.bounded:
-            problem = self._problem(l1, l2)
-            solution = solve_inside(problem, point, tol=tol, max_iter=limit, watch=self._watch)
-            return solution, solution.n_iter, point
-        size, before = float(np.max(l2)), 0
-        while (reached := reached / STEP) > size * STEP**0.5:
-            problem = self._problem(l1 * (reached / size), l2 * (reached / size))
-            step = solve(problem, point, tol=max(LOOSE, tol), max_iter=limit, watch=self._watch)
-            _check_feasible(step)
-            point, before = step.point, before + step.n_iter
-            if step.status is Status.INTERRUPTED:
-                return self._interrupted(l1, l2, point, tol), before, point
-        problem = self._problem(l1, l2)
-        solution = solve(problem, point, tol=tol, max_iter=limit, watch=self._watch)
-        _check_feasible(solution)
-        return solution, before + solution.n_iter, solution.point
-
-    def _interrupted(self, l1: Array, l2: Array, point: DualPoint, tol: float) -> DualSolution:
-        """What the point reached at a heavier weight is worth at this one."""
-        here = solve(self._problem(l1, l2), point, tol=tol, max_iter=0)
-        return replace(here, status=Status.INTERRUPTED)
-
-    def _problem(self, l1: Array, l2: Array) -> Problem:
+    def problem(self, l1: Array, l2: Array) -> Problem:
+        """The dual at these weights."""
         blocks: list[Block] = []
         for b, nonnegative in enumerate(self.task.nonnegative):
-            kind = PSDBlock if nonnegative else LinearBlock
-            block = kind(
-                self._features[b],
-                self._factors[b],
-                float(l1[b]),
-                float(l2[b]),
-                tuple(W for W, _ in self._functionals[b]),
-                tuple(value for _, value in self._functionals[b]),
+            Phi, pairs = self.features[b], self.functionals[b]
+            constraints = tuple(W for W, _ in pairs), tuple(value for _, value in pairs)
+            blocks.append(
+                PSDBlock(Phi, float(l1[b]), float(l2[b]), *constraints)
+                if nonnegative
+                else LinearBlock(Phi, float(l2[b]))
             )
-            blocks.append(block)
         task = self.task
         return Problem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
+
+    def _descend(
+        self, l1: Array, l2: Array, point: DualPoint, reached: float, *, tol: float, **limits: Any
+    ) -> tuple[DualSolution, DualPoint]:
+        """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
+
+        Returns the solution, and where the next weight may start.
+        """
+        problem = self.problem(l1, l2)
+        if self.solver == "fista":
+            solution = solve(fista, problem, point, tol=tol, **limits)
+            return solution, solution.point
+        if self.task.loss.bounded:
+            return solve(interior, problem, point, tol=tol, **limits), point
+        size, before = float(np.max(l2)), 0
+        while (reached := reached / STEP) > size * STEP**0.5:
+            heavier = self.problem(l1 * (reached / size), l2 * (reached / size))
+            step = solve(newton, heavier, point, tol=max(LOOSE, tol), **limits)
+            _check_feasible(step)
+            point, before = step.point, before + step.n_iter
+            if step.status is Status.INTERRUPTED:  # what is the point worth at this weight?
+                here = solve(newton, problem, point, tol=tol, max_iter=0)
+                return replace(here, status=Status.INTERRUPTED, n_iter=before), point
+        solution = solve(newton, problem, point, tol=tol, **limits)
+        _check_feasible(solution)
+        return replace(solution, n_iter=before + solution.n_iter), solution.point
 
     def _first(self, l1: Array, l2: Array) -> tuple[DualPoint, float]:
         """Where the first fit starts, and for which weight that is good enough."""
         task = self.task
-        size = float(np.max(l2))
         if task.normalise:
-            return self._from_bumps(l1, l2), max(HEAVY, size) * STEP
+            return self._from_bumps(l1, l2), max(HEAVY, float(np.max(l2))) * STEP
         null = np.broadcast_to(task.null, (len(task.X), len(task.null)))
-        multipliers = tuple(np.zeros(len(pairs)) for pairs in self._functionals)
+        multipliers = tuple(np.zeros(len(pairs)) for pairs in self.functionals)
         return DualPoint(task.loss.start(null), multipliers), HEAVY
 
     def _from_bumps(self, l1: Array, l2: Array) -> DualPoint:
         """The density of squared kernels at the data, ``A = sum_i p_i phi_i phi_i'``."""
-        Phi, task = self._features[0], self.task
+        Phi, task = self.features[0], self.task
         A = (Phi * task.weights[:, None]).T @ Phi
-        A /= float(np.sum(A * self._functionals[0][0][0]))
+        A /= float(np.sum(A * self.functionals[0][0][0]))
         heights = np.einsum("ij,ij->i", Phi @ A, Phi)
         ratio = max(HEAVY / float(l2[0]), 1.0)
-        multipliers = np.zeros(len(self._functionals[0]))
+        multipliers = np.zeros(len(self.functionals[0]))
         multipliers[0] = 1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))
         return DualPoint(task.loss.coordinates(heights[:, None]), (multipliers,))
 
-    def _unpack(self, solution: DualSolution, n_iter: int) -> Fit:
-        problem = self._problem(self.task.l1, self.task.l2)
+    def _unpack(self, solution: DualSolution) -> Fit:
         functions = [
-            block.function(theta).composed(scales, np.zeros_like(scales))
-            for block, theta, scales in zip(
-                problem.blocks, solution.parameters, self.task.scales, strict=True
+            (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(scales)
+            for factor, nonnegative, theta, scales in zip(
+                self.factors,
+                self.task.nonnegative,
+                solution.parameters,
+                self.task.scales,
+                strict=True,
             )
         ]
         return Fit(
-            functions=functions,
-            primal=solution.primal,
-            gap=solution.gap,
-            n_iter=n_iter,
-            status=solution.status,
-            point=solution.point,
+            functions,
+            solution.primal,
+            solution.gap,
+            solution.n_iter,
+            solution.status,
+            solution.point,
         )
-
-
-class InfeasibleError(InvalidParameterError):
-    """No function of the model was found that meets the constraints."""
 
 
 def _check_feasible(solution: DualSolution) -> None:
@@ -246,3 +233,99 @@ def _check_feasible(solution: DualSolution) -> None:
             "density can (probabilities between 0 and 1, moments that fit each other, within reach "
             "of the data), or use a larger width."
         )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Features ``Phi`` of the anchors ``Z`` (r, d) with Cholesky factor ``L``."""
+
+    Z: Array
+    L: Array
+    height: float = 1.0
+    constant: float = 0.0
+
+    @property
+    def rank(self) -> int:
+        """Number of features."""
+        return len(self.Z) + (self.constant > 0)
+
+    @property
+    def bumps(self) -> Bumps:
+        """Kernel functions of the anchors and, last, the constant."""
+        precisions = np.ones_like(self.Z)
+        if not self.constant:
+            return Bumps(self.Z, precisions)
+        row = np.zeros((1, self.Z.shape[1]))
+        return Bumps(np.vstack([self.Z, row]), np.vstack([precisions, row]))
+
+    def features(self, X: Array) -> Array:
+        """``Phi`` at the rows of ``X``, shape (k, rank)."""
+        V = np.empty((len(X), self.rank))
+        r = len(self.Z)
+        for rows in row_blocks(len(X), r):
+            K = np.exp(-0.5 * cdist(self.Z, X[rows], "sqeuclidean"))
+            V[rows, :r] = solve_triangular(self.L, K, lower=True, check_finite=False).T
+        V[:, :r] *= self.height
+        if self.constant:
+            V[:, r] = self.height * np.sqrt(self.constant)
+        return V
+
+    def in_features(self, W: Array) -> Array:
+        """A functional's matrix on the bumps, in the coordinates of the features."""
+        T = self._pull(self._pull(W).T)
+        return np.asarray(0.5 * (T + T.T))
+
+    def psd_model(self, F: Array) -> PSDModel:
+        """``Phi' F F' Phi`` as a model in the units of ``Z``."""
+        return PSDModel(self.bumps, self._push(F))
+
+    def linear_model(self, w: Array) -> LinearModel:
+        """``w . Phi`` as a model in the units of ``Z``."""
+        return LinearModel(self.bumps, self._push(w))
+
+    def _push(self, F: Array) -> Array:
+        """Coefficients of the bumps, ``height L^{-T} F``."""
+        r = len(self.Z)
+        top = solve_triangular(self.L, F[:r], lower=True, trans="T", check_finite=False)
+        return self.height * np.concatenate([top, np.sqrt(self.constant) * F[r:]])
+
+    def _pull(self, W: Array) -> Array:
+        """``height L^{-1} W``, the transpose of :meth:`_push`."""
+        r = len(self.Z)
+        top = solve_triangular(self.L, W[:r], lower=True, check_finite=False)
+        return self.height * np.concatenate([top, np.sqrt(self.constant) * W[r:]])
+
+
+def make_factor(
+    X: Array,
+    weights: Array,
+    rank: int | None,
+    rng: np.random.Generator,
+    *,
+    height: float = 1.0,
+    constant: float = 0.0,
+) -> Factor:
+    """Factor with at most ``rank`` anchors among the rows of ``X``."""
+    Z = X[choose_anchors(X, weights, len(X) if rank is None else min(rank, len(X)), rng)]
+    K = np.exp(-0.5 * cdist(Z, Z, "sqeuclidean"))
+    return Factor(Z, cholesky(K, lower=True), height, constant)
+
+
+def choose_anchors(X: Array, weights: Array, rank: int, rng: np.random.Generator) -> Index:
+    """Rows chosen by randomly pivoted Cholesky."""
+    n = len(X)
+    left = np.ones(n)
+    F = np.empty((rank, n))
+    chosen: list[int] = []
+    for k in range(rank):
+        mass = np.cumsum(np.where(left > SPANNED, weights * left, 0.0))
+        if mass[-1] <= 0:
+            break
+        pivot = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
+        column = np.exp(-0.5 * np.sum((X - X[pivot]) ** 2, axis=1))
+        column -= F[:k, pivot] @ F[:k]
+        F[k] = column / np.sqrt(left[pivot])
+        left = np.maximum(left - F[k] ** 2, 0.0)
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    return np.array(chosen, dtype=np.intp)

@@ -2,43 +2,220 @@ r"""The PSD model: a non-negative function that is linear in its parameters.
 
 .. math:: f(x) = v(x)^\top B\, v(x) = \|C^\top v(x)\|^2, \qquad B = C C^\top \succeq 0
 
-where ``v(x)`` are Gaussian bumps (:mod:`nablasso.nonnegative.gaussians`): kernel values at anchor
-points, and maybe a constant. The factor ``C`` (m, q) is what is stored, so values are sums of
-squares and can not be negative, not even by rounding. Linear functionals are
-``Tr(B W) = sum(C * (W C))``. The model is closed under sums (bumps side by side), products
-(products of bumps), integrating out variables (``B * W``, positive by Schur's theorem), fixing
-variables (rows of ``C`` times bumps) and multiplication by a Gaussian (each bump times its root).
+where ``v(x)`` are Gaussian bumps: kernel values at anchor points, and maybe a constant. The factor
+``C`` (m, q) is what is stored, so values are sums of squares and can not be negative, not even by
+rounding. Linear functionals are ``Tr(B W) = sum(C * (W C))``. The model is closed under sums (bumps
+side by side), products (products of bumps), integrating out variables (``B * W``, positive by
+Schur's theorem), fixing variables (rows of ``C`` times bumps) and multiplication by a Gaussian
+(each bump times its root). Cost of k values: O(k m (d + q)), in chunks of bounded memory.
 
-Cost of k values: O(k m (d + q)), in chunks of bounded memory.
+**Bumps.** :math:`g_i(x) = \exp(-\frac12 \sum_a p_{ia} (x_a - z_{ia})^2)` with precisions
+:math:`p_{ia} \ge 0`; all zero is the constant 1. The product of two is a bump again, times a
+number:
+
+.. math::
+    g_i g_j = e^{-\frac12 \sum_a (p_{ia} p_{ja} / t_a) (z_{ia} - z_{ja})^2}
+              e^{-\frac12 \sum_a t_a (x_a - c_a)^2}, \qquad
+    t = p_i + p_j, \quad c = (p_i z_i + p_j z_j) / t .
+
+So integrals over the space and over boxes are products of one-dimensional ones (error functions
+for boxes), moments have closed forms, and every matrix ``W[i, j] = functional(g_i g_j)`` costs
+O(m^2 d).
+
+**Draws** are exact: one coordinate at a time, by inversion. Given the coordinates before it,
+coordinate a has the density
+
+.. math:: p(t) \propto \|F_a^\top (u \circ \kappa(t))\|^2, \qquad
+          F_a F_a^\top = B \circ W_{>a}, \quad u_i = \prod_{b < a} g_{ib}(x_b)
+
+with ``kappa`` the one-dimensional bumps of variable a and ``W`` integrals over the variables to
+come. The density is analytic with the bumps' width, so Gauss-Legendre nodes on panels of half that
+width integrate it to rounding; its distribution function is inverted inside the panel where
+it passes a uniform number. No panel lies where every bump has vanished. Cost: O(m q) per sample,
+variable and node, with some hundred nodes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.polynomial import legendre
 from scipy.linalg import eigh, qr
+from scipy.special import ndtr
 
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels.base import row_blocks
-from nablasso.nonnegative.base import FittedFunction
-from nablasso.nonnegative.gaussians import Bumps, pair_integrals, pair_moments, sum_of_logs
 from nablasso.types import Array, Index
 
 ROUNDING = float(np.finfo(float).eps)
+LOG_ROOT_TWO_PI = 0.5 * float(np.log(2 * np.pi))
+LARGEST_LOG = 700.0  # of a number
+
+# of draws
+REACH = 7.0  # widths of a squared bump beyond the outermost centres; nothing is left there
+NODES = 10  # per panel
+PANEL = 0.75  # panel length in widths of a bump
+CHUNK = 256
+HALVINGS = 50
+
+_nodes, _weights = legendre.leggauss(NODES)
+# Polynomial through the values at the nodes, integrated from -1: coefficients in Legendre's basis.
+_inverse = np.linalg.inv(legendre.legvander(_nodes, NODES - 1))
+_primitive = legendre.legint(_inverse, lbnd=-1, axis=0)
 
 
 @dataclass(frozen=True)
-class PSDModel(FittedFunction):
-    """``f(x) = |C' v(x)|^2`` with ``v`` the values of ``bumps`` (m) and ``factor`` C (m, q)."""
+class Bumps:
+    """``m`` Gaussian bumps in ``d`` variables: ``centres`` and ``precisions``, both (m, d)."""
+
+    centres: Array
+    precisions: Array
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def values(self, X: Array) -> Array:
+        """``g_i(x_k)``, shape (k, m)."""
+        return np.exp(self.logs(X))
+
+    def logs(self, X: Array) -> Array:
+        """Logs of :meth:`values`: one matrix product, no (k, m, d) array."""
+        middle = self.centres.mean(axis=0)
+        X, Z, P = X - middle, self.centres - middle, self.precisions
+        quadratic = (X**2) @ P.T - 2 * X @ (P * Z).T + np.einsum("ia,ia->i", P, Z**2)
+        return np.asarray(-0.5 * np.maximum(quadratic, 0.0))
+
+    def shifted(self, X: Array) -> tuple[Array, Array]:
+        """Values divided by the largest of each row (k, m), and the log of that one (k,)."""
+        logs = self.logs(X)
+        top = logs.max(axis=1)
+        top = np.where(np.isfinite(top), top, 0.0)
+        return np.exp(logs - top[:, None]), top
+
+    def columns(self, chosen: Index) -> Bumps:
+        """The factors of some variables."""
+        return Bumps(self.centres[:, chosen], self.precisions[:, chosen])
+
+    def composed(self, scale: Array, shift: Array | float = 0.0) -> Bumps:
+        """Bumps as functions of ``x`` where they were functions of ``x * scale + shift``.
+
+        Where a scale is zero, no bump may depend on that variable but through ``shift = z``.
+        """
+        safe = np.where(scale != 0, scale, 1.0)
+        centres = np.where(scale != 0, (self.centres - shift) / safe, 0.0)
+        return Bumps(centres, self.precisions * scale**2)
+
+    def spread(self, columns: Index, n_features: int) -> Bumps:
+        """Bumps of more variables, constant in the new ones."""
+        centres = np.zeros((len(self), n_features))
+        precisions = np.zeros_like(centres)
+        centres[:, columns], precisions[:, columns] = self.centres, self.precisions
+        return Bumps(centres, precisions)
+
+    def times(self, other: Bumps) -> tuple[Bumps, Array]:
+        """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors."""
+        m, q = len(self), len(other)
+        left, right = np.repeat(np.arange(m), q), np.tile(np.arange(q), m)
+        p, s = self.precisions[left], other.precisions[right]
+        z, y = self.centres[left], other.centres[right]
+        total = p + s
+        centre = np.where(total > 0, (p * z + s * y) / np.where(total > 0, total, 1.0), 0.0)
+        gap = np.where(total > 0, p * s / np.where(total > 0, total, 1.0), 0.0) * (z - y) ** 2
+        return Bumps(centre, total), np.asarray(-0.5 * gap.sum(axis=1))
+
+    def times_root(self, mean: Array, variance: Array) -> tuple[Bumps, Array]:
+        """Products with the root of the density of a Gaussian, as bumps and their heights."""
+        mean, variance = np.reshape(mean, (1, -1)), np.reshape(variance, (1, -1))
+        bumps, logs = self.times(Bumps(mean, 0.5 / variance))
+        return bumps, np.exp(logs - 0.25 * float(np.sum(np.log(2 * np.pi * variance))))
+
+
+def pair_integrals(bumps: Bumps, box: Array | None = None) -> Array:
+    """``W[i, j]``, the integral of ``g_i g_j`` over the space or a box of shape (d, 2)."""
+    return np.exp(sum_of_logs(bumps, range(bumps.centres.shape[1]), box))
+
+
+def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None) -> Array:
+    """Logs of the integrals over some of the variables, shape (m, m)."""
+    logs = np.zeros((len(bumps), len(bumps)))
+    for a in variables:
+        interval = None if box is None else (float(box[a, 0]), float(box[a, 1]))
+        logs += _log_integral(bumps.centres[:, a], bumps.precisions[:, a], interval)
+    return logs
+
+
+def pair_moments(bumps: Bumps, powers: Array) -> Array:
+    """Integrals of ``x_1^{k_1} ... x_d^{k_d} g_i g_j`` over the space; powers are 0, 1 or 2."""
+    if not np.isin(powers, (0, 1, 2)).all():
+        raise InvalidParameterError(f"Powers of a moment are 0, 1 or 2; got {powers!r}.")
+    W = pair_integrals(bumps)
+    for a in np.flatnonzero(powers):
+        centre, total = _pairs(bumps.centres[:, a], bumps.precisions[:, a])[:2]
+        W = W * (centre if powers[a] == 1 else centre**2 + 1 / total)
+    return W
+
+
+def _pairs(z: Array, p: Array) -> tuple[Array, Array, Array]:
+    """Centre, precision and log factor of all products of two bumps of one variable."""
+    total = p[:, None] + p
+    safe = np.where(total > 0, total, 1.0)
+    centre = (p * z)[:, None] + p * z
+    return centre / safe, total, -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
+
+
+def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
+    centre, total, log_factor = _pairs(z, p)
+    if (total <= 0).any() and (interval is None or not np.isfinite(interval).all()):
+        raise InvalidParameterError(
+            "A function with a constant part has no integral over an unbounded region. Give a "
+            "bounded box, or a base measure."
+        )
+    root = np.sqrt(np.where(total > 0, total, 1.0))
+    logs = log_factor + LOG_ROOT_TWO_PI - np.log(root)
+    if interval is None:
+        return np.asarray(logs)
+    low, high = interval
+    flat = np.log(high - low) if high > low else -np.inf
+    shares = _interval_shares((low - centre) * root, (high - centre) * root)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(total > 0, logs + np.log(shares), flat))
+
+
+def _interval_shares(low: Array, high: Array) -> Array:
+    """Normal probability between two numbers, with digits left in either tail."""
+    flip = low > 0
+    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+    return np.maximum(np.asarray(ndtr(high) - ndtr(low)), 0.0)
+
+
+@dataclass(frozen=True)
+class OnBumps:
+    """A function of the values ``v(x)`` of Gaussian bumps."""
 
     bumps: Bumps
-    factor: Array
 
     @property
     def n_features(self) -> int:
         """Number of variables."""
         return int(self.bumps.centres.shape[1])
+
+    def composed(self, scale: Array, shift: Array | float = 0.0) -> Self:
+        """``x -> f(x * scale + shift)``: the function in other units."""
+        return replace(self, bumps=self.bumps.composed(scale, shift))
+
+    def spread(self, columns: Index, n_features: int) -> Self:
+        """The same function of its variables, as columns among ``n_features``."""
+        return replace(self, bumps=self.bumps.spread(columns, n_features))
+
+
+@dataclass(frozen=True)
+class PSDModel(OnBumps):
+    """``f(x) = |C' v(x)|^2`` with ``v`` the values of ``bumps`` (m) and ``factor`` C (m, q)."""
+
+    factor: Array
 
     @property
     def matrix(self) -> Array:
@@ -115,11 +292,8 @@ class PSDModel(FittedFunction):
 
         Each bump is multiplied by the root of that density.
         """
-        d = self.n_features
-        root = Bumps(np.reshape(mean, (1, d)), 0.5 / np.reshape(variance, (1, d)))
-        bumps, logs = self.bumps.times(root)
-        logs = logs - 0.25 * float(np.sum(np.log(2 * np.pi * np.asarray(variance))))
-        return PSDModel(bumps, np.exp(logs)[:, None] * self.factor)
+        bumps, heights = self.bumps.times_root(mean, variance)
+        return PSDModel(bumps, heights[:, None] * self.factor)
 
     def marginal(self, columns: Index, box: Array | None = None) -> PSDModel:
         """The function of ``columns`` left when all other variables are integrated out.
@@ -136,20 +310,47 @@ class PSDModel(FittedFunction):
         heights = self.bumps.columns(columns).values(np.reshape(values, (1, -1)))[0]
         return PSDModel(self.bumps.columns(rest), heights[:, None] * self.factor)
 
-    def composed(self, scale: Array, shift: Array) -> PSDModel:
-        """``x -> f(x * scale + shift)``: the function in other units."""
-        return PSDModel(self.bumps.composed(scale, shift), self.factor)
+    def normalised(self, log_height: float, scale: Array, shift: Array, columns: Index) -> PSDModel:
+        """The density ``e^log_height f(x * scale + shift)``, made to integrate to one.
 
-    def spread(self, columns: Index, n_features: int) -> PSDModel:
-        """The same function of its variables, as columns among ``n_features``."""
-        return PSDModel(self.bumps.spread(columns, n_features), self.factor)
+        ``x`` are the variables numbered ``columns``.
+        """
+        model = self.composed(scale, shift)
+        mass = model.integral() * np.exp(log_height) if abs(log_height) < LARGEST_LOG else 0.0
+        if not 0 < mass < np.inf:
+            raise InvalidDataError(
+                f"The density in {len(scale)} columns is too large or too small for floating-point "
+                "numbers. Use fewer columns, or other units."
+            )
+        model = (model * float(np.exp(log_height))).spread(columns, len(columns))
+        return model * (1 / model.integral())
+
+    def sample(self, n_samples: int, rng: np.random.Generator) -> Array:
+        """Draws (n, d) from the density proportional to the function."""
+        d, out = self.n_features, np.empty((n_samples, self.n_features))
+        uniform = rng.random((n_samples, d))
+        heights = np.ones((n_samples, len(self.bumps)))
+        for a in range(d):
+            F, rest = self.factor, range(a + 1, d)
+            if rest:
+                F = schur_factor(F, np.exp(sum_of_logs(self.bumps, rest)))
+            bumps = self.bumps.columns(np.array([a]))
+            grid = _panels(bumps)
+            kappa = bumps.values(grid.reshape(-1, 1))  # (nodes, m)
+            step = CHUNK if a else n_samples  # before the first coordinate all rows are the same
+            for start in range(0, n_samples, step):
+                rows = slice(start, start + step)
+                u = heights[rows] if a else heights[:1]
+                out[rows, a] = _invert(_densities(kappa, u, F), grid, uniform[rows, a])
+            heights *= bumps.values(out[:, [a]])
+            heights /= np.maximum(heights.max(axis=1, keepdims=True), 1e-300)
+        return out
 
 
 @dataclass(frozen=True)
-class LinearModel(FittedFunction):
+class LinearModel(OnBumps):
     """``f(x) = c . v(x)``: a function of any sign on the same bumps."""
 
-    bumps: Bumps
     coefficients: Array
 
     def values(self, X: Array) -> Array:
@@ -167,14 +368,6 @@ class LinearModel(FittedFunction):
             S = self.bumps.values(X[rows]) * self.coefficients
             out[rows] = S @ (P * Z) - X[rows] * (S @ P)
         return out
-
-    def composed(self, scale: Array, shift: Array) -> LinearModel:
-        """``x -> f(x * scale + shift)``: the function in other units."""
-        return LinearModel(self.bumps.composed(scale, shift), self.coefficients)
-
-    def spread(self, columns: Index, n_features: int) -> LinearModel:
-        """The same function of its variables, as columns among ``n_features``."""
-        return LinearModel(self.bumps.spread(columns, n_features), self.coefficients)
 
 
 def schur_factor(C: Array, W: Array) -> Array:
@@ -209,3 +402,52 @@ def check_box(box: Array, n_features: int) -> Array:
             f"The lower end of a box must not exceed the upper one; variable {a} has {array[a]}."
         )
     return array
+
+
+def _panels(bumps: Bumps) -> Array:
+    """Nodes of the panels, shape (panels, NODES), across all bumps of one variable."""
+    widths = 1 / np.sqrt(np.maximum(bumps.precisions[:, 0], 1e-300))
+    order = np.argsort(bumps.centres[:, 0])
+    centres, reach = bumps.centres[order, 0], REACH * widths[order] / np.sqrt(2)
+    highs = np.maximum.accumulate(centres + reach)
+    lows = np.minimum.accumulate((centres - reach)[::-1])[::-1]
+    breaks = np.flatnonzero(lows[1:] > highs[:-1])  # nothing in between
+    starts, ends = lows[np.append(0, breaks + 1)], highs[np.append(breaks, len(highs) - 1)]
+    parts = []
+    for low, high in zip(starts, ends, strict=True):
+        edges = np.linspace(low, high, int(np.ceil((high - low) / (PANEL * widths.min()))) + 1)
+        parts.append(edges[:-1, None] + 0.5 * np.diff(edges)[:, None] * (1 + _nodes))
+    return np.concatenate(parts)
+
+
+def _densities(kappa: Array, u: Array, F: Array) -> Array:
+    """``|F'(u * kappa(t))|^2`` for each row of ``u`` and node, shape (rows, nodes)."""
+    out = np.empty((len(u), len(kappa)))
+    for i, heights in enumerate(u):
+        H = kappa @ (heights[:, None] * F)
+        out[i] = np.einsum("tq,tq->t", H, H)
+    return out
+
+
+def _invert(density: Array, grid: Array, uniform: Array) -> Array:
+    """Where the distribution function of each row passes its uniform number."""
+    n_panels = len(grid)
+    values = density.reshape(-1, n_panels, NODES)
+    half = (grid[:, -1] - grid[:, 0]) / (_nodes[-1] - _nodes[0])
+    masses = np.cumsum((values @ _weights) * half, axis=1)
+    target = uniform * masses[:, -1]
+    if len(masses) == 1:
+        panel = np.searchsorted(masses[0], target, side="right")
+    else:
+        panel = np.sum(masses <= target[:, None], axis=1)
+    panel = np.minimum(panel, n_panels - 1)
+    row = np.zeros(len(target), dtype=np.intp) if len(masses) == 1 else np.arange(len(target))
+    before = np.where(panel > 0, masses[row, np.maximum(panel - 1, 0)], 0.0)
+    coefficients = _primitive @ values[row, panel].T  # (NODES + 1, samples)
+    wanted = (target - before) / half[panel]
+    low, high = np.full(len(target), -1.0), np.ones(len(target))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        reached = legendre.legval(middle, coefficients, tensor=False) < wanted
+        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
+    return np.asarray(grid[panel, 0] + (0.5 * (low + high) - _nodes[0]) * half[panel])

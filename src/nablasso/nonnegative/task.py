@@ -8,22 +8,39 @@ free (a linear kernel model) or must stay non-negative. The objective is
 with :math:`\Omega = l_1 \mathrm{Tr} A + \frac{l_2}{2} \|A\|_F^2` for a PSD model and
 :math:`\frac{l_2}{2} \|w\|^2` for a linear one. A density has one block, with integral one.
 
-With the mixing matrix outputs live in any polyhedral cone: ``z = M g + N u``, ``g >= 0`` and ``u``
-free, where the columns of ``M`` generate the cone and those of ``N`` its lineality space
-(:mod:`nablasso.nonnegative.cones`).
+**Constraints.** Any linear functional of ``f`` is ``Tr(B W)`` with ``W[i, j]`` its value on the
+product of two kernel functions, in closed form for moments and probabilities of boxes.
+
+**Cones.** Every polyhedral cone ``C' y >= 0`` is ``{G g + N u : g >= 0, u free}``: the columns of
+``N`` span its lineality space ``{C' y = 0}``, those of ``G`` are its extreme rays, orthogonal to
+it. With ``g`` PSD models and ``u`` linear ones the outputs are in the cone everywhere. Where the
+columns of ``C`` are linearly independent, ``G = C (C'C)^{-1}`` and ``g = C' y``: these are the
+operators with ``sum_s c_s^t A_s >= 0`` of Theorem 13 of Marteau-Ferey, Bach and Rudi, penalised
+through ``C' y``. Otherwise the rays are enumerated, and the functions are those whose operators are
+sums of rays times positive operators: a subset of Theorem 13's, with the same values allowed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.linalg import null_space
 
-from nablasso.nonnegative.gaussians import Bumps, pair_integrals
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.losses import RowLoss
-from nablasso.types import Array, Index
+from nablasso.nonnegative.model import Bumps, check_box, pair_integrals, pair_moments
+from nablasso.types import Array
+
+CONES = ("nonnegative", "monotone", "convex")
+MAX_SUBSETS = 20_000  # of faces that are looked at for a ray
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -52,9 +69,9 @@ class Task:
 
     ``X`` (n, d); ``weights`` (n,) add up to one; ``mixing`` (p, m); ``offset`` (p,);
     ``nonnegative``, ``l1``, ``l2`` have one entry per block; block b sees
-    ``X * scales[b]``, and its kernel there is :meth:`kernel`. ``null`` (p,) are constant
-    outputs to start from. ``normalise`` asks for integral one with respect to
-    ``base`` (None: Lebesgue measure) in the units of ``X * scales``.
+    ``X * scales[b]``, and its kernel there is ``height^2 (exp(-|z - x|^2 / 2) + constant)``.
+    ``null`` (p,) are constant outputs to start from. ``normalise`` asks for integral one with
+    respect to ``base`` (None: Lebesgue measure) in the units of ``X * scales``.
     """
 
     X: Array
@@ -75,31 +92,9 @@ class Task:
     rank: int | None = 200
     random_state: int = 0
 
-    @property
-    def n_blocks(self) -> int:
-        """Number of functions."""
-        return len(self.nonnegative)
-
-    def kernel(self, Z: Array, X: Array) -> Array:
-        """``height^2 (exp(-|z - x|^2 / 2) + constant)`` between points already times scales."""
-        return np.asarray(
-            self.height**2 * (np.exp(-0.5 * cdist(Z, X, "sqeuclidean")) + self.constant)
-        )
-
     def outputs(self, F: Array) -> Array:
         """Outputs (k, p) of block values (k, m)."""
         return np.asarray(self.offset + F @ self.mixing.T)
-
-    def with_weights(self, l1: Array, l2: Array) -> Task:
-        """The same task with other weights of the penalties."""
-        return replace(self, l1=np.asarray(l1, dtype=float), l2=np.asarray(l2, dtype=float))
-
-    def rows(self, chosen: Index) -> Task:
-        """The task of some rows."""
-        part = self.weights[chosen]
-        return replace(
-            self, X=self.X[chosen], weights=part / part.sum(), loss=self.loss.rows(chosen)
-        )
 
     def all_functionals(self) -> tuple[Functional, ...]:
         """The constraints, that of the integral first."""
@@ -114,9 +109,7 @@ class Task:
         """
         if self.base is None:
             return pair_integrals(bumps) * float(np.prod(self.scales[0]))
-        mean, variance = self.base.mean[None, :], self.base.variance[None, :]
-        product, logs = bumps.times(Bumps(mean, 0.5 / variance))
-        heights = np.exp(logs - 0.25 * float(np.sum(np.log(2 * np.pi * variance))))
+        product, heights = bumps.times_root(self.base.mean, self.base.variance)
         return np.asarray(heights[:, None] * pair_integrals(product) * heights)
 
 
@@ -132,3 +125,144 @@ def natural_height(X: Array, scales: Array, base: Base | None) -> float:
     logs = -0.5 * (X - base.mean) ** 2 @ factor
     logs -= 0.5 * float(np.sum(np.log(base.variance * precision)))
     return float(1 / np.sqrt(np.mean(np.exp(logs))))
+
+
+class DensityConstraint(ABC):
+    """A linear functional of the density and the number it must equal."""
+
+    value: float
+
+    @abstractmethod
+    def matrix(self, bumps: Bumps) -> Array:
+        """``W[i, j]``, the functional of ``g_i g_j``; bumps in the units of the input."""
+
+
+@dataclass(frozen=True)
+class Moment(DensityConstraint):
+    """``E[x_1^{k_1} ... x_d^{k_d}] = value``; powers are 0, 1 or 2."""
+
+    powers: Sequence[int]
+    value: float
+
+    def matrix(self, bumps: Bumps) -> Array:
+        """Moments of products of bumps."""
+        powers, d = np.asarray(self.powers), bumps.centres.shape[1]
+        if powers.shape != (d,):
+            raise InvalidParameterError(
+                f"A moment has one power per column, {d} in all; got {self.powers!r}."
+            )
+        return pair_moments(bumps, powers)
+
+
+@dataclass(frozen=True)
+class BoxProbability(DensityConstraint):
+    """``P(x in box) = value``, the box given by lower and upper ends (d, 2)."""
+
+    box: Any
+    value: float
+
+    def matrix(self, bumps: Bumps) -> Array:
+        """Integrals of products of bumps over the box."""
+        return pair_integrals(bumps, check_box(self.box, bumps.centres.shape[1]))
+
+
+@dataclass(frozen=True)
+class LinearConstraint(DensityConstraint):
+    """Any other functional: ``function(bumps)`` gives ``W`` (m, m)."""
+
+    function: Callable[[Bumps], Array]
+    value: float
+
+    def matrix(self, bumps: Bumps) -> Array:
+        """What the function says, made symmetric."""
+        W = np.asarray(self.function(bumps), dtype=float)
+        return np.asarray(0.5 * (W + W.T))
+
+
+def as_functionals(
+    constraints: Any, table: Table, scales: Array, base: Base | None
+) -> tuple[Functional, ...]:
+    """Constraints on the density as constraints on the fitted function."""
+    try:
+        given = tuple(constraints)
+    except TypeError:
+        given = (constraints,)
+    for constraint in given:
+        if not isinstance(constraint, DensityConstraint):
+            raise InvalidParameterError(
+                "constraints must be Moment, BoxProbability or LinearConstraint objects; got "
+                f"{constraint!r}."
+            )
+    columns = table.columns
+    centre, scale = table.scaler.centre[columns], table.scaler.scale[columns]
+
+    def in_units(constraint: DensityConstraint) -> Callable[[Bumps], Array]:
+        def matrix(bumps: Bumps) -> Array:
+            roots = np.full(len(bumps), np.sqrt(np.prod(scales / scale)))
+            if base is not None:
+                bumps, heights = bumps.times_root(base.mean, base.variance)
+                roots = heights / np.sqrt(np.prod(scale))
+            outside = bumps.composed(1 / scale, -centre / scale).spread(columns, len(columns))
+            return np.asarray(roots[:, None] * constraint.matrix(outside) * roots)
+
+        return matrix
+
+    return tuple(Functional(in_units(c), float(c.value)) for c in given)
+
+
+def cone_matrix(cone: Any, n_outputs: int) -> Array:
+    """``C`` (p, h) of a cone given by name or as a matrix."""
+    if isinstance(cone, str):
+        if cone not in CONES:
+            raise InvalidParameterError(
+                f"cone must be a matrix or one of {', '.join(CONES)}; got {cone!r}."
+            )
+        order = CONES.index(cone)
+        if n_outputs <= order:
+            raise InvalidParameterError(
+                f"The {cone} cone needs at least {order + 1} outputs; got {n_outputs}."
+            )
+        return np.asarray(np.diff(np.eye(n_outputs), n=order, axis=0).T)
+    C = np.asarray(cone, dtype=float)
+    if C.ndim != 2 or len(C) != n_outputs or not C.size or not np.isfinite(C).all():
+        raise InvalidParameterError(
+            f"A cone is a matrix C with one row per output, {n_outputs} here: outputs y have "
+            f"C' y >= 0. Got shape {C.shape}."
+        )
+    if not np.any(C, axis=0).all():
+        raise InvalidParameterError("Every column of a cone's matrix needs an entry that is not 0.")
+    return C
+
+
+def decompose(C: Array) -> tuple[Array, Array]:
+    """Extreme rays ``G`` (p, g) and a basis ``N`` (p, k) of the lineality space."""
+    N = null_space(C.T)
+    if np.linalg.matrix_rank(C) == C.shape[1]:
+        return np.asarray(np.linalg.pinv(C).T, dtype=float), N
+    G = _extreme_rays(C, N)
+    if not G.shape[1]:
+        raise InvalidParameterError(
+            "The cone holds no direction but those of both signs; use a linear model instead."
+        )
+    return G, N
+
+
+def _extreme_rays(C: Array, N: Array) -> Array:
+    """Unit vectors orthogonal to ``N``, inside the cone, on as many faces as determine them."""
+    p, h = C.shape
+    size = p - N.shape[1] - 1
+    if comb(h, size) > MAX_SUBSETS:
+        raise InvalidParameterError(
+            f"The cone's {h} inequalities in {p} dimensions have too many extreme rays to list. "
+            "Drop inequalities that others imply."
+        )
+    rays: list[Array] = []
+    for faces in combinations(range(h), size):
+        line = null_space(np.column_stack([C[:, faces], N]).T, rcond=ROUNDING)
+        if line.shape[1] != 1:
+            continue
+        for ray in (line[:, 0], -line[:, 0]):
+            known = any(np.allclose(ray, other, atol=ROUNDING) for other in rays)
+            if (C.T @ ray >= -ROUNDING).all() and not known:
+                rays.append(ray)
+    return np.array(rays).T if rays else np.empty((p, 0))

@@ -1,9 +1,24 @@
 """Families of problems: one table, one kernel, one loss, one penalty; any ridge, any alpha.
 
-A :class:`Family` holds what all its problems share: the space, and for the squared loss the
-eigendecomposition of the kernel. It is the exact one; families in a space of features
-(:mod:`nablasso.paths.feature_family`) and on landmark rows
-(:mod:`nablasso.paths.landmark_family`) answer the same questions.
+A :class:`Family` has what all its problems share, made once:
+
+* a **space** that f lives in (:mod:`nablasso.spaces`);
+* a **regression** in that space, which chooses the ridge (:mod:`nablasso.regression`): the
+  eigendecomposition of a kernel, ridge regression on features, or machines of another loss.
+
+Three kinds, by what :func:`nablasso.spaces.choose_space` says:
+
+* **exact**: the representer space of the rows.
+* **Fourier**: with the squared loss what a problem needs of the rows are moments, computed once;
+  each problem is then (P) on pseudo-rows (:mod:`nablasso.spaces.features`), O(d m^2) a product.
+  Sums over rows do not say how another loss looks from elsewhere, so with one the rows stay in
+  memory and each Newton step makes a pass over them, O(n m^2). The refit draws features of the
+  selected columns alone, with the width measured on them: all m features go where f is.
+* **Nystrom**: for kernels whose features cannot select, and tables too large for the exact space.
+  The rows of a table are in an arbitrary but fixed order, so the first ``n_components`` are a fair
+  sample: (P) on them, with their weights, is (P) with a sample in place of the table, and the
+  certificate is for it. The refit on the selected columns sees all rows: ridge regression on
+  Nystrom features, O(n m^2). For other losses than the squared one it stays on the landmark rows.
 """
 
 from __future__ import annotations
@@ -11,33 +26,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
+from sklearn.base import clone
 
-from nablasso.data.table import Table
+from nablasso.data.table import MIN_ROWS, Table, first_rows
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels import Kernel
+from nablasso.kernels import Kernel, length_scale
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.problems import Problem, SmoothProblem, SquaredProblem
+from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
+from nablasso.regression.ridge import FeatureRidge, KernelRidge, Ridge
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
-    SMALLEST_MACHINE,
+    AnySpace,
+    ExactSpace,
+    FeatureMap,
+    FeatureRows,
+    FeatureSpace,
+    FourierFeatures,
+    FourierSpace,
     Function,
+    NystromSpace,
     PenaltyPoints,
-    Refit,
+    PseudoRows,
     RepresenterSpace,
-    RidgeInverse,
     Space,
     SpaceChoice,
-    kernel_ridge,
-    kernel_trace,
-    length_scale,
-    machine_on_grid,
-    machine_refit,
+    draw_fourier,
+    draw_nystrom,
     require_memory,
+    row_moments,
+    slope_map,
+    slope_moments,
 )
 from nablasso.types import Array, Index, Mask
 
@@ -46,6 +69,11 @@ RIDGE_FLOOR = 1e-5
 # (y = x1^2 in two columns, 20 rows).
 RIDGE_LIMIT = 1e-7
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
+
+STEEP_ROWS = 2000  # rows at which the steepness of a function of features is measured
+PROBED = 100  # rows on which the problem is solved in the exact space too
+PROBE_TOL, PROBE_STEPS = 1e-4, 300
+PROBED_LANDMARKS = 1024  # rows on which the refit is compared with the exact one
 
 
 @dataclass(frozen=True)
@@ -63,13 +91,43 @@ class Formulation:
     loss: Loss = field(default_factory=Squared)
 
 
+class Regression(Protocol):
+    """Ridge regression of a family's target in its space, or a machine of its loss."""
+
+    @property
+    def trace(self) -> float:
+        """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Ridge of smallest leave-one-out loss, at least ``floor`` of the trace."""
+
+
 class Family:
     """All problems (P) of one formulation on one table.
 
-    ``points`` are penalty points besides the data (:mod:`nablasso.spaces.penalty_points`);
-    ``metric`` multiplies each column before the kernel sees it
-    (:mod:`nablasso.regression.adaptive`).
+    Parameters
+    ----------
+    table : Table
+    formulation : Formulation
+    multiplier : float
+        Of the length scale.
+    points : PenaltyPoints, optional
+        Penalty points besides the data.
+    metric : array, shape (d,), optional
+        Multiplies each column before the kernel sees it (:mod:`nablasso.regression.adaptive`).
+    choice : SpaceChoice, optional
+        The space, where an estimator chose; the exact one by default.
+    n_components : int
+        Features or landmarks.
+    random_state : int, RandomState or None
     """
+
+    space: Space
+    regression: Regression
 
     def __init__(
         self,
@@ -78,43 +136,84 @@ class Family:
         multiplier: float = 1.0,
         points: PenaltyPoints | None = None,
         metric: Array | None = None,
+        *,
+        choice: SpaceChoice | None = None,
+        n_components: int = 512,
+        random_state: Any = None,
     ) -> None:
-        self.table = table
-        self.formulation = formulation
-        self.multiplier = multiplier
-        self.points = points
+        self.choice, self.n_components, self.random_state = choice, n_components, random_state
+        self.kind: AnySpace = ExactSpace() if choice is None else choice.space
+        self.whole, self.formulation, self.multiplier = table, formulation, multiplier
+        if isinstance(self.kind, NystromSpace):
+            n = min(max(n_components, MIN_ROWS), len(table.X))
+            table, points = first_rows(table, n), _thinned(points, table, n)
+        self.table, self.points = table, points
         self.metric = np.ones(table.X.shape[1]) if metric is None else metric
         self.loss = formulation.loss.fitted(table.y, table.weights)
         self.penalty = formulation.penalty(table.columns)
         self.width = self._width(table.X * self.metric)
         self.scales = self.metric / self.width
+        self.features: FourierFeatures | None = None
+        if isinstance(self.kind, FourierSpace):
+            drawn = self._draw(table.X, self.scales, table.weights)
+            assert isinstance(drawn, FourierFeatures)
+            self.features = drawn
         self._build()
 
-    space: Space
-    choice: SpaceChoice | None = None  # where an estimator chose
-
-    def approximation_error(
-        self,
-        problem: Problem,  # noqa: ARG002 the exact family needs none of them
-        support: Mask,  # noqa: ARG002
-        solver: Solver[Any],  # noqa: ARG002
-    ) -> float:
-        """How far the result is from that of the exact space: no way here."""
-        return 0.0
-
     def _build(self) -> None:
-        """Make the space."""
+        """Make the space and the regression in it."""
+        table, intercept = self.table, self.formulation.fit_intercept
+        if self.features is not None:
+            self._build_on_features(self.features)
+            return
         extra = None if self.points is None else self.points.extra
-        n_points = len(self.table.X) + (0 if extra is None else len(extra))
-        require_memory(n_points, self.table.X.shape[1])
-        self.exact = RepresenterSpace(self.formulation.kernel, self.table.X, self.scales, extra)
-        self.space = self.exact
+        require_memory(len(table.X) + (0 if extra is None else len(extra)), table.X.shape[1])
+        space = RepresenterSpace(self.formulation.kernel, table.X, self.scales, extra)
+        self.space = space
+        if self.is_squared:
+            inverse = Ridge(space.gram, table.weights, fit_intercept=intercept)
+            self.regression = KernelRidge(inverse, table.y)
+        else:
+            self.regression = self._machines(GramRows(space.gram))
+
+    def _build_on_features(self, features: FourierFeatures) -> None:
+        table, intercept = self.table, self.formulation.fit_intercept
+        rows = FeatureRows(features, table.X, keep=not self.is_squared)
+        if self.is_squared:
+            fit = FeatureRidge(rows, table.y, table.weights, fit_intercept=intercept)
+            slopes = slope_map(features, fit.moments.S if self.points is None else self._slopes())
+            self.regression = fit
+            self.space = FeatureSpace(PseudoRows(fit.moments, fit_intercept=intercept), slopes)
+        else:
+            self.space = FeatureSpace(rows, slope_map(features, self._slopes()))
+            self.regression = self._machines(OnFeatures(rows))
+
+    def _machines(self, rows: GramRows | OnFeatures) -> Machines:
+        table, intercept = self.table, self.formulation.fit_intercept
+        return Machines(self.loss, rows, table.y, table.weights, intercept)
+
+    def _slopes(self) -> Array:
+        """Moments of the slopes at all penalty points."""
+        assert self.features is not None
+        Z, weights = self.table.X, self.table.weights
+        if self.points is not None:
+            Z, weights = np.vstack([Z, self.points.extra]), self.points.weights
+        moments = row_moments(self.features, Z, np.zeros(len(Z)), weights)
+        return slope_moments(moments.uncentred()[0])
 
     def with_target(self, y: Array) -> Self:
-        """The same family with another target; the space is shared."""
+        """The same family with another target of all rows; what does not depend on it is shared."""
         other = copy(self)
-        other.table = replace(self.table, y=y)
-        other.loss = self.formulation.loss.fitted(y, self.table.weights)
+        mine = y[: len(self.table.y)]
+        other.whole = replace(self.whole, y=y)
+        other.table = replace(self.table, y=mine)
+        other.loss = self.formulation.loss.fitted(mine, self.table.weights)
+        if isinstance(self.regression, KernelRidge):
+            other.regression = KernelRidge(self.regression.inverse, mine)
+        elif isinstance(self.regression, Machines):
+            other.regression = replace(self.regression, loss=other.loss, y=mine)
+        else:
+            other._build()  # one more pass over the rows
         return other
 
     @property
@@ -127,60 +226,47 @@ class Family:
         """Whether the loss is the squared one, which has closed forms."""
         return isinstance(self.loss, Squared)
 
-    @cached_property
+    @property
     def trace(self) -> float:
-        """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
-        if self.is_squared:
-            return self.inverse.trace
-        weights, intercept = self.table.weights, self.formulation.fit_intercept
-        return kernel_trace(self.exact.gram, weights, fit_intercept=intercept)
-
-    @cached_property
-    def inverse(self) -> RidgeInverse:
-        """Eigendecomposition of the kernel, shared by all ridges."""
-        return RidgeInverse(
-            self.exact.gram, self.table.weights, fit_intercept=self.formulation.fit_intercept
-        )
-
-    def best_ridge(self) -> float:
-        """Ridge of smallest leave-one-out loss of a kernel machine on all columns.
-
-        With the squared loss that is kernel ridge regression, in closed form. Not less than
-        ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at the data and
-        steep between them.
-        """
-        table, intercept = self.table, self.formulation.fit_intercept
-        if self.is_squared:
-            return self.inverse.best_ridge(table.y, RIDGE_FLOOR)
-        gram, floor = self.exact.gram, RIDGE_FLOOR
-        return machine_on_grid(
-            self.loss, gram, table.y, table.weights, fit_intercept=intercept, floor=floor
-        ).ridge
-
-    def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
-        """The problem at one ridge and alpha."""
-        ridge = self.usable_ridge(ridge)
-        shared: dict[str, Any] = {
-            "loss": self.loss,
-            "penalty": self.penalty,
-            "space": self.space,
-            "y": self.table.y,
-            "weights": self.table.weights,
-            "alpha": alpha,
-            "ridge": ridge,
-            "fit_intercept": self.formulation.fit_intercept,
-            "penalty_weights": None if self.points is None else self.points.weights,
-        }
-        if self.is_squared:
-            return SquaredProblem(**shared, P=self.inverse.matrix(ridge))
-        return SmoothProblem(**shared)
+        """The natural unit of ``ridge``."""
+        return self.regression.trace
 
     @property
     def smallest_ridge(self) -> float:
         """Below this, rounding decides the solution."""
-        if self.is_squared:
-            return self.inverse.smallest_ridge
-        return SMALLEST_MACHINE * (self.trace or 1.0)
+        return self.regression.smallest_ridge
+
+    def best_ridge(self) -> float:
+        """Ridge of smallest leave-one-out loss of a machine on all columns.
+
+        With the squared loss that is ridge regression, in closed form. Not less than
+        ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at the data and
+        steep between them.
+        """
+        return self.regression.best_ridge(RIDGE_FLOOR)
+
+    def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
+        """The problem at one ridge and alpha."""
+        ridge, space = self.usable_ridge(ridge), self.space
+        shared: dict[str, Any] = {
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "alpha": alpha,
+            "ridge": ridge,
+        }
+        if isinstance(space, FeatureSpace) and self.is_squared:
+            return SquaredProblem(**shared, **on_pseudo_rows(space, ridge))
+        points = None if self.points is None else self.points.weights
+        shared |= {
+            "space": space,
+            "y": self.table.y,
+            "weights": self.table.weights,
+            "fit_intercept": self.formulation.fit_intercept,
+            "penalty_weights": points if self.features is None else np.ones(len(space.points)),
+        }
+        if isinstance(self.regression, KernelRidge):
+            return SquaredProblem(**shared, P=self.regression.inverse.matrix(ridge))
+        return SmoothProblem(**shared)
 
     def usable_ridge(self, ridge: float) -> float:
         """The ridge itself; for zero the limit.
@@ -201,20 +287,32 @@ class Family:
         return ridge
 
     def refit(self, support: Mask) -> Refit:
-        """A kernel machine with the same loss on the supported columns of the table."""
-        table, kernel = self.table, self.formulation.kernel
-        X, columns = table.X[:, support], table.columns[support]
-        scales = self._scales_of(support)
-        intercept = self.formulation.fit_intercept
-        data = (kernel, X, table.y, table.weights, columns)
-        if self.is_squared:
-            return kernel_ridge(*data, scales=scales, fit_intercept=intercept)
-        return machine_refit(self.loss, *data, scales=scales, fit_intercept=intercept)
+        """A machine with the same loss on the supported columns; residuals of the table's rows."""
+        table = self.whole if self.is_squared and support.any() else self.table
+        X, scales = table.X[:, support], self._scales_of(support)
+        made = refit(
+            self.loss,
+            self.formulation.kernel,
+            X,
+            table.y,
+            table.weights,
+            table.columns[support],
+            scales=scales,
+            fit_intercept=self.formulation.fit_intercept,
+            features=self._draw(X, scales, table.weights) if support.any() else None,
+        )
+        return made._replace(loo_residuals=made.loo_residuals[: len(self.table.y)])
 
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""
-        coef = solution.coef
-        return Function(coef.intercept, self.table.columns, self.exact, coef.u, coef.v)
+        coef, space, columns = solution.coef, self.space, self.table.columns
+        if isinstance(space, RepresenterSpace):
+            return Function(coef.intercept, columns, space, coef.u, coef.v)
+        assert isinstance(space, FeatureSpace)
+        w = space.coefficients(coef.u, coef.v)
+        rows = space.rows
+        b = rows.intercept(w) if isinstance(rows, PseudoRows) else coef.intercept
+        return Function(b, columns, self.features, w)
 
     def steepness(
         self, solution: Solution, Z: Array | None = None, weights: Array | None = None
@@ -222,21 +320,94 @@ class Family:
         """Sum of the derivative norms at other points ``Z``, relative to that at the data.
 
         Far above one, f is flat at the data and steep between them: its penalty measures nothing.
-        Without ``Z`` the points are the data moved a quarter of the way to another row.
+        Without ``Z`` the points are the data moved a quarter of the way to another row. On features
+        it is measured at no more than ``STEEP_ROWS``.
         """
-        X = self.table.X
+        some = slice(None) if self.features is None else slice(STEEP_ROWS)
         if Z is None:
+            X = self.table.X[some]
             Z, weights = np.roll(X, 1, axis=0), self.table.weights
             Z -= X
             Z *= 0.25
             Z += X
-        function = replace(self.function(solution), columns=np.arange(X.shape[1]))
+        if weights is not None:
+            Z, weights = Z[some], weights[some]
+        function = replace(self.function(solution), columns=np.arange(Z.shape[1]))
         gradients = function.gradients(Z)
         shares = np.full(len(Z), 1 / len(Z)) if weights is None else weights / weights.sum()
         there = float(np.sqrt(np.einsum("ia,ia,i->a", gradients, gradients, shares)).sum())
         g = solution.point.g
         here = float(np.sqrt(np.einsum("ia,ia->a", g, g)).sum())
         return there / here if here > 0 else 1.0
+
+    def approximation_error(self, problem: Problem, support: Mask, solver: Solver[Any]) -> float:
+        """How far the result is from that of the exact space, in deviations of ``y``.
+
+        Root mean squared difference of two functions fitted to the same rows, at the rows after
+        them. On features: of the minimisers of ``problem``, not known where the rows are all alike.
+        On landmarks: of the refits on ``support``.
+        """
+        if self.features is not None:
+            return self._error_of_features(problem, solver)
+        if isinstance(self.kind, NystromSpace) and self.is_squared and support.any():
+            return self._error_of_landmarks(support)
+        return 0.0
+
+    def _error_of_features(self, problem: Problem, solver: Solver[Any]) -> float:
+        """On ``PROBED`` rows at the problem's alpha and ridge."""
+        if not self.is_squared and np.ptp(self.table.y[:PROBED]) == 0:
+            return float("nan")
+        n = min(PROBED, len(self.table.X))
+        ours = copy(self)
+        ours.table, ours.points = first_rows(self.table, n), None
+        ours._build()
+        exact = copy(ours)
+        exact.features = None
+        exact._build()
+        rough = clone(solver).set_params(tol=PROBE_TOL, max_iter=PROBE_STEPS)
+        others = slice(n, 2 * n) if len(self.table.X) > n else slice(n)
+        Z = np.zeros((len(self.table.X[others]), int(self.table.columns.max()) + 1))
+        Z[:, self.table.columns] = self.table.X[others]
+        values = []
+        for family in (ours, exact):
+            there = family.problem(max(problem.ridge, family.smallest_ridge), problem.alpha)
+            values.append(family.function(rough.solve(there)).values(Z))
+        return float(np.sqrt(np.mean((values[0] - values[1]) ** 2))) / self.y_scale
+
+    def _error_of_landmarks(self, support: Mask) -> float:
+        """At one ridge, on twice as many rows as there are landmarks, at most 1024."""
+        whole, intercept = self.whole, self.formulation.fit_intercept
+        n = min(len(whole.X), 2 * self.n_components, PROBED_LANDMARKS)
+        table = first_rows(whole, n)
+        X, y, weights, scales = (
+            table.X[:, support],
+            table.y,
+            table.weights,
+            self._scales_of(support),
+        )
+        features = self._draw(X, scales, weights)
+        assert features is not None
+        ours = FeatureRidge(FeatureRows(features, X), y, weights, fit_intercept=intercept)
+        ridge = ours.best_ridge()
+        w, b = ours.coefficients(ridge)
+        exact = RepresenterSpace(self.formulation.kernel, X, scales)
+        inverse = Ridge(exact.gram, weights, fit_intercept=intercept)
+        u = inverse.coefficients(y, ridge)
+        offset = float(weights @ (y - exact.gram @ u)) if intercept else 0.0
+        others = slice(n, 2 * n) if len(whole.X) > n else slice(n)
+        Z = whole.X[others][:, support]
+        difference = features.evaluate(Z, w) + b - exact.evaluate(Z, u) - offset
+        return float(np.sqrt(np.mean(difference**2))) / whole.y_scale
+
+    def _draw(self, X: Array, scales: Array, weights: Array) -> FeatureMap | None:
+        """Features of the kernel of these columns; None where the kernel itself serves."""
+        space, kernel, m = self.kind, self.formulation.kernel, self.n_components
+        if isinstance(space, FourierSpace):
+            return draw_fourier(kernel, scales, m, space.sampling, self.random_state, X)
+        if isinstance(space, NystromSpace) and self.is_squared:
+            how = space.landmarks, self.random_state
+            return draw_nystrom(kernel, scales, X, weights, m, *how)
+        return None
 
     def _scales_of(self, support: Mask) -> Array:
         """Scales of the supported columns, the width measured anew."""
@@ -249,3 +420,16 @@ class Family:
         rule = self.formulation.length_scale
         weights = self.table.weights
         return length_scale(self.formulation.kernel, X, weights, rule, self.multiplier)
+
+
+def _thinned(points: PenaltyPoints | None, table: Table, n: int) -> PenaltyPoints | None:
+    """As many of the further points, evenly taken, for each landmark row as for each row."""
+    if points is None or n == len(table.X):
+        return points
+    extra = points.extra
+    count = -(-len(extra) * n // len(table.X))
+    kept = np.linspace(0, len(extra) - 1, count).astype(int)
+    own, theirs = points.weights[:n], points.weights[len(table.X) :][kept]
+    own = own * (points.weights[: len(table.X)].sum() / own.sum())
+    theirs = theirs * (points.weights[len(table.X) :].sum() / theirs.sum())
+    return PenaltyPoints(extra[kept], np.concatenate([own, theirs]))

@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.paths.family import RIDGE_FLOOR, Formulation
-from nablasso.paths.feature_family import FeatureFamily
+from nablasso.paths.family import Family, Formulation
 from nablasso.problems import Problem
+from nablasso.regression.machine import Refit
+from nablasso.regression.ridge import MomentRidge, best_of, ridge_grid
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
     FeatureSpace,
@@ -30,10 +30,10 @@ from nablasso.spaces import (
     FrozenSpace,
     Function,
     Moments,
-    Refit,
+    PseudoRows,
     SufficientStatistics,
+    slope_map,
 )
-from nablasso.spaces.ridge import RIDGE_GRID
 from nablasso.types import Array, Index, Mask
 
 
@@ -44,7 +44,69 @@ class FoldErrors(NamedTuple):
     errors: Array
 
 
-class StatisticsFamily(FeatureFamily):
+class FoldRidge:
+    """Ridge regression on moments, its ridge chosen by cross-validation over the folds."""
+
+    def __init__(
+        self, statistics: SufficientStatistics, moments: Moments, *, fit_intercept: bool
+    ) -> None:
+        self.statistics, self.moments, self.fit_intercept = statistics, moments, fit_intercept
+
+    @cached_property
+    def _all(self) -> MomentRidge:
+        return MomentRidge(self.moments, fit_intercept=self.fit_intercept)
+
+    @property
+    def trace(self) -> float:
+        """Trace of the features' covariance: the natural unit of ``ridge``."""
+        return self._all.trace
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return self._all.smallest_ridge
+
+    @cached_property
+    def folds(self) -> list[tuple[Moments, Moments]]:
+        """(without the fold, the fold) for all folds."""
+        statistics = self.statistics
+        if statistics.n_folds < 2:
+            raise InvalidParameterError(
+                "A ridge can only be chosen by folds, and these statistics have one. Give ridge= "
+                "and debias=False, or collect statistics with n_folds of at least 2."
+            )
+        return [(statistics.without(k), statistics.fold(k)) for k in range(statistics.n_folds)]
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Ridge of smallest cross-validated error on all features."""
+        return self.fold_errors(None, floor).ridge
+
+    def fold_errors(self, chosen: Index | None, floor: float = 0.0) -> FoldErrors:
+        """Ridge regression on some features: the best ridge of a grid, and its errors."""
+        ridges = ridge_grid(self.on(chosen).trace, floor)
+        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self.folds])
+        shares = np.array([fold.weight for _, fold in self.folds])
+        best = best_of(shares @ errors / shares.sum())
+        return FoldErrors(float(ridges[best]), errors[:, best])
+
+    def on(self, chosen: Index | None) -> MomentRidge:
+        """Regression of all rows on some features."""
+        if chosen is None:
+            return self._all
+        return MomentRidge(self.moments, fit_intercept=self.fit_intercept, chosen=chosen)
+
+    def _errors(self, train: Moments, test: Moments, chosen: Index | None, ridges: Array) -> Array:
+        """Mean squared errors on ``test`` at each ridge."""
+        fit = MomentRidge(train, fit_intercept=self.fit_intercept, chosen=chosen)
+        W, b = fit.coefficients(ridges)
+        used = np.arange(len(test.mean)) if chosen is None else chosen
+        offset = test.y_mean - b - test.mean[used] @ W
+        around = test.y_variance - 2 * test.c[used] @ W
+        around = around + np.einsum("jr,jr->r", W, test.C[np.ix_(used, used)] @ W)
+        return np.asarray(offset**2 + around)
+
+
+class StatisticsFamily(Family):
     """All problems (P) of one formulation on rows that were added up.
 
     Parameters
@@ -56,13 +118,15 @@ class StatisticsFamily(FeatureFamily):
         The fold whose rows take no part; all take part without it.
     """
 
+    regression: FoldRidge
+
     def __init__(
         self,
         statistics: SufficientStatistics,
         formulation: Formulation,
         left_out: int | None = None,
     ) -> None:
-        space = statistics.space
+        space, intercept = statistics.space, formulation.fit_intercept
         if not isinstance(space.features, FourierFeatures):
             raise InvalidParameterError(
                 "Statistics of Fourier features are needed: others have no derivatives. Got "
@@ -72,50 +136,29 @@ class StatisticsFamily(FeatureFamily):
         self.features = space.features
         moments = statistics.total() if left_out is None else statistics.without(left_out)
         self.moments = moments
-        self.table = _empty_table(space, moments)
+        self.table = self.whole = _empty_table(space, moments)
         self.loss = formulation.loss
         self.penalty = formulation.penalty(self.table.columns)
         d = len(space.columns)
         self.width = 1.0 if space.length_scale is None else float(space.length_scale)
         self.scales = np.full(d, 1 / self.width) if space.scales is None else space.scales
         self.metric = self.scales * self.width
-        self.compressed = FeatureSpace(
-            self.features, moments, fit_intercept=formulation.fit_intercept
-        )
-        self.space = self.compressed
+        self.rows = PseudoRows(moments, fit_intercept=intercept)
+        self.space = FeatureSpace(self.rows, slope_map(space.features, moments.S))
+        self.regression = FoldRidge(statistics, moments, fit_intercept=intercept)
 
     @property
     def y_scale(self) -> float:
         """Standard deviation of the target."""
         return float(np.sqrt(self.moments.y_variance)) or 1.0
 
-    @cached_property
-    def _folds(self) -> list[tuple[Moments, Moments]]:
-        """(without the fold, the fold) for all folds."""
-        statistics = self.statistics
-        if statistics.n_folds < 2:
-            raise InvalidParameterError(
-                "A ridge can only be chosen by folds, and these statistics have one. Give ridge= "
-                "and debias=False, or collect statistics with n_folds of at least 2."
-            )
-        return [(statistics.without(k), statistics.fold(k)) for k in range(statistics.n_folds)]
-
-    def best_ridge(self) -> float:
-        """Ridge of smallest cross-validated error of ridge regression on all features."""
-        return self.fold_errors(np.arange(self.features.n_components), RIDGE_FLOOR).ridge
-
-    def fold_errors(self, chosen: Index, floor: float = 0.0) -> FoldErrors:
+    def fold_errors(self, chosen: Index) -> FoldErrors:
         """Ridge regression on some features: the best ridge of a grid, and its errors."""
-        unit = float(np.trace(self._second(self.moments)[np.ix_(chosen, chosen)])) or 1.0
-        ridges = unit * RIDGE_GRID[floor <= RIDGE_GRID]
-        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self._folds])
-        shares = np.array([fold.weight for _, fold in self._folds])
-        mean = shares @ errors / shares.sum()
-        best = int(np.flatnonzero(mean <= mean.min() * (1 + 1e-10))[-1])
-        return FoldErrors(float(ridges[best]), errors[:, best])
+        return self.regression.fold_errors(chosen)
 
     def usable(self, support: Mask) -> Index:
         """The features that depend on supported variables only."""
+        assert self.features is not None
         usable = np.ones(self.features.n_components, dtype=bool)
         for a in np.flatnonzero(~support):
             usable[self.features.touching[a]] = False
@@ -124,14 +167,13 @@ class StatisticsFamily(FeatureFamily):
 
     def refit(self, support: Mask) -> Refit:
         """Ridge regression on the features of the supported variables; no residuals."""
+        assert self.features is not None
         chosen, w = self.usable(support), np.zeros(self.features.n_components)
         ridge = 0.0
         if len(chosen):
             ridge = self.fold_errors(chosen).ridge
-            w[chosen] = _coefficients(
-                self._second(self.moments), self._cross(self.moments), chosen, np.array([ridge])
-            )[:, 0]
-        function = Function(self.compressed.intercept(w), self.table.columns, self.features, w)
+            w[chosen] = self.regression.on(chosen).coefficients(np.array([ridge]))[0][:, 0]
+        function = Function(self.rows.intercept(w), self.table.columns, self.features, w)
         return Refit(function, ridge, np.empty(0))
 
     def approximation_error(
@@ -151,29 +193,6 @@ class StatisticsFamily(FeatureFamily):
     ) -> float:
         """Not known without rows."""
         return 1.0
-
-    def _errors(self, train: Moments, test: Moments, chosen: Index, ridges: Array) -> Array:
-        """Mean squared errors on ``test`` at each ridge."""
-        W = _coefficients(self._second(train), self._cross(train), chosen, ridges)
-        intercept = self.formulation.fit_intercept
-        b = train.y_mean - train.mean[chosen] @ W if intercept else np.zeros(len(ridges))
-        offset = test.y_mean - b - test.mean[chosen] @ W
-        around = test.y_variance - 2 * test.c[chosen] @ W
-        around = around + np.einsum("jr,jr->r", W, test.C[np.ix_(chosen, chosen)] @ W)
-        return np.asarray(offset**2 + around)
-
-    def _second(self, moments: Moments) -> Array:
-        return moments.C if self.formulation.fit_intercept else moments.uncentred()[0]
-
-    def _cross(self, moments: Moments) -> Array:
-        return moments.c if self.formulation.fit_intercept else moments.uncentred()[1]
-
-
-def _coefficients(second: Array, cross: Array, chosen: Index, ridges: Array) -> Array:
-    """Ridge regression on some features at each ridge, shape (chosen, ridges)."""
-    e, V = eigh(second[np.ix_(chosen, chosen)], driver="evd", check_finite=False)
-    inverse = 1 / (np.maximum(e, 0.0)[:, None] + ridges)
-    return np.asarray(V @ (inverse * (V.T @ cross[chosen])[:, None]))
 
 
 def _empty_table(space: FrozenSpace, moments: Moments) -> Table:

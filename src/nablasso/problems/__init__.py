@@ -1,19 +1,25 @@
 """The problem (P): primal, dual, gap, bounds and alpha_max, for the squared and other losses."""
 
-from nablasso.problems.base import ABOVE, Coefficients, DualPoint, Problem, between
-from nablasso.problems.feature_smooth import FeatureSmoothProblem
-from nablasso.problems.smooth import SmoothProblem, descend
-from nablasso.problems.squared import SquaredProblem, top_eigenvalue
+from nablasso.problems.base import (
+    ABOVE,
+    Coefficients,
+    DualPoint,
+    Problem,
+    SquaredProblem,
+    between,
+    top_eigenvalue,
+)
+from nablasso.problems.smooth import SmoothProblem, descend, on_pseudo_rows
 
 __all__ = [
     "ABOVE",
     "Coefficients",
     "DualPoint",
-    "FeatureSmoothProblem",
     "Problem",
     "SmoothProblem",
     "SquaredProblem",
     "between",
     "descend",
+    "on_pseudo_rows",
     "top_eigenvalue",
 ]

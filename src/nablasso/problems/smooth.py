@@ -1,14 +1,15 @@
 r"""(P) with any smooth loss: a sequence of squared-loss problems.
 
 At predictions ``z`` the loss is replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
-(:func:`~nablasso.spaces.quadratic_model`). With ``c = sum q`` this *model* is (P) with the squared
-loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``: everything known about the
-squared loss applies. A solution of the model has the same ``u`` and ``c`` times its ``s``.
+(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
+the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``: everything
+known about the squared loss applies. A solution of the model has the same ``u`` and ``c`` times its
+``s``.
 
 Three minimisations run this way, each with a line search on the true objective
 (:func:`descend`) that makes it converge from anywhere, and each with quadratic convergence:
 
-* the dual point at ``s``: a kernel machine with offset ``D'v`` (O(n^3) a step),
+* the dual point at ``s``: a machine with offset ``D'v`` (O(n^3) a step),
 * the flat function and with it ``alpha_max``: conjugate gradients in each model,
 * (P) itself: :class:`nablasso.solvers.Newton`.
 
@@ -17,19 +18,43 @@ Three minimisations run this way, each with a line search on the true objective
 inside and adds up to zero; ``(u', s)`` is a dual point of (P) with a function of its own, whose gap
 is a true bound. ``u' - u`` is the remainder of the expansion, so the gap follows that of the model
 as the steps get short.
+
+**Features.** In a space of features on rows in memory a model needs the rows only by their moments:
+it is (P) on pseudo-rows (:mod:`nablasso.spaces.features`), one pass over the rows, O(n m^2), and
+then O(d m^2) a product. The slopes' moments ``S`` belong to the penalty and are the same in all
+models, so dual variables ``s`` carry over. A model's dual point has ``w``; with predictions
+``z = b + Phi w`` its multipliers on the rows are ``u = q (t - z) / lambda``, and
+``w = Phi' u - sum_a omega_a * R' v_a`` because the model's ``u`` is the best one for its ``s``. So
+``(u, s)`` is a dual point of (P) as in the exact space, and the gap is that of (P) on all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from nablasso.losses import Squared
-from nablasso.problems.base import ABOVE, DualPoint, Problem, between
-from nablasso.problems.squared import BLOWN_UP, DAMPING, SquaredProblem
-from nablasso.spaces import WeightedRidge, dual_feasible, kernel_machine, quadratic_model
+from nablasso.problems.base import (
+    ABOVE,
+    BLOWN_UP,
+    DAMPING,
+    DualPoint,
+    Problem,
+    SquaredProblem,
+    between,
+)
+from nablasso.regression.machine import (
+    GramRows,
+    Machines,
+    OnFeatures,
+    QuadraticModel,
+    quadratic_model,
+)
+from nablasso.regression.ridge import WeightedRidge
+from nablasso.spaces import FeatureRows, FeatureSpace, PseudoRows
 from nablasso.types import Array
 
 HALVINGS = 30
@@ -50,28 +75,68 @@ class Model:
         return point._replace(s=point.s * self.scale)
 
 
+@dataclass(frozen=True)
+class CompressedModel(Model):
+    """A model on pseudo-rows, and the way back to the rows of ``space``."""
+
+    pseudo: FeatureSpace
+    space: FeatureSpace
+    expansion: QuadraticModel
+    ridge: float  # of (P)
+
+    def lift(self, point: DualPoint) -> DualPoint:
+        """The model's dual point on the rows, in the units of (P).
+
+        Its function is computed from ``u``: where the loss is flat targets are far away, and ``w``
+        itself would be another one by their rounding.
+        """
+        v, rows = self.problem.coefficient(point.s), self.pseudo.rows
+        assert isinstance(rows, PseudoRows)
+        w = self.pseudo.coefficients(point.u, v)
+        values = self.space.rows.at_rows(w) + rows.intercept(w)
+        u = self.expansion.weights * (self.expansion.target - values) / self.ridge
+        return DualPoint(point.s * self.scale, u, *self.space.products(u, v))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SmoothProblem(Problem):
     """(P) with a loss other than the squared one."""
+
+    @property
+    def machines(self) -> Machines:
+        """(P) without its penalty."""
+        data, space = (self.y, self.weights, self.fit_intercept), self.space
+        if isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows):
+            return Machines(self.loss, OnFeatures(space.rows), *data)
+        return Machines(self.loss, GramRows(space.gram), *data)
 
     def predictions(self, point: DualPoint) -> Array:
         """Values of a point's function with its best intercept."""
         return point.values + self._best_intercept(point.values)
 
     def model(self, point: DualPoint) -> Model:
-        """Second-order model of (P) at a point: one O(n^3) inversion."""
+        """Second-order model of (P) at a point: one O(n^3) inversion, or a pass over the rows."""
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
+        shared: dict[str, Any] = {
+            "loss": Squared(),
+            "penalty": self.penalty,
+            "alpha": self.alpha / scale,
+            "ridge": ridge,
+        }
+        if isinstance(self.space, FeatureSpace):
+            pseudo = self.space.compressed(
+                expansion.target, weights, fit_intercept=self.fit_intercept
+            )
+            problem = SquaredProblem(**shared, **on_pseudo_rows(pseudo, ridge))
+            return CompressedModel(problem, scale, pseudo, self.space, expansion, self.ridge)
         inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=self.fit_intercept)
         problem = SquaredProblem(
-            loss=Squared(),
-            penalty=self.penalty,
+            **shared,
             space=self.space,
             y=expansion.target,
             weights=weights,
-            alpha=self.alpha / scale,
-            ridge=ridge,
             fit_intercept=self.fit_intercept,
             penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
             P=inverse.matrix(),
@@ -79,38 +144,20 @@ class SmoothProblem(Problem):
         return Model(problem, scale)
 
     def dual_point(self, s: Array) -> DualPoint:
-        """Eliminate ``u`` at ``s``: a kernel machine whose offset is ``D'v``."""
+        """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
         v = self.coefficient(s)
         Dv, carry = self.space.push(v)
-        machine = kernel_machine(
-            self.loss,
-            self.space.gram,
-            self.y,
-            self.weights,
-            self.ridge,
-            fit_intercept=self.fit_intercept,
-            offset=Dv,
-        )
-        g = self.space.pull(machine.u, v, carry) * self.root
-        return DualPoint(s, machine.u, machine.predictions - machine.intercept, g)
+        u = self.machines.at(self.ridge, Dv).dual
+        g = self.space.pull(u, v, carry) * self.root
+        return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
 
     def certificate(self, point: DualPoint) -> DualPoint:
         """A dual feasible point near a model's point: one product."""
-        offset = point.values - self.space.gram @ point.u
-        machine = dual_feasible(
-            self.loss,
-            self.space.gram,
-            self.y,
-            self.weights,
-            self.ridge,
-            self.predictions(point),
-            offset,
-            fit_intercept=self.fit_intercept,
-        )
-        nothing = np.zeros(self.space.points.shape)
-        change = self.space.gradients(machine.u - point.u, nothing) * self.root
-        values = machine.predictions - machine.intercept
-        return DualPoint(point.s, machine.u, values, point.g + change)
+        u = -self.weights * self.loss.gradient(self.y, self.predictions(point)) / (2 * self.ridge)
+        move, nothing = u - point.u, np.zeros(self.space.points.shape)
+        values = point.values + self.space.kernel_product(move)
+        g = point.g + self.space.gradients(move, nothing) * self.root
+        return DualPoint(point.s, u, values, g)
 
     def flat_dual(self) -> Array:
         """Multiplier of the best function that is flat at the penalty points.
@@ -144,6 +191,20 @@ class SmoothProblem(Problem):
                 break
             tight = tight or drop <= LOOSE**2 * self.reference
         return there.s, model
+
+
+def on_pseudo_rows(space: FeatureSpace, ridge: float) -> dict[str, Any]:
+    """What :class:`SquaredProblem` takes from a space of pseudo-rows, each of weight one."""
+    rows = space.rows
+    assert isinstance(rows, PseudoRows)
+    return {
+        "space": space,
+        "y": rows.y,
+        "weights": np.ones(rows.n_samples),
+        "fit_intercept": False,  # the means are removed from the moments
+        "penalty_weights": np.ones(len(space.points)),
+        "P": rows.ridge_inverse(ridge),
+    }
 
 
 def descend(

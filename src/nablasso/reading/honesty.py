@@ -32,10 +32,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import fdtrc, stdtr
 
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.reading.differences import discrete_columns
 from nablasso.reading.left_out import Evidence, compare
-from nablasso.spaces import length_scale
 from nablasso.types import Array, Index, Mask
 
 SIGNIFICANCE = 0.01

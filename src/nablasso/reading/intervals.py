@@ -24,7 +24,9 @@ import numpy as np
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel
-from nablasso.spaces import Function, kernel_ridge
+from nablasso.losses import Squared
+from nablasso.regression.machine import refit
+from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
 ROUNDING = 1e-12
@@ -97,5 +99,6 @@ def local_scale(
     """Fit the size of the left-out residuals by kernel ridge regression."""
     sizes = np.abs(loo_residuals)
     least = LEAST_SCALE * float(weights @ sizes) or 1.0
-    fit = kernel_ridge(kernel, X, sizes, weights, columns, scales=scales, fit_intercept=True)
+    data = (Squared(), kernel, X, sizes, weights, columns)
+    fit = refit(*data, scales=scales, fit_intercept=True)
     return LocalScale(fit.function, least, np.maximum(sizes - fit.loo_residuals, least))

@@ -1,8 +1,8 @@
 r"""Left-out rows as the judge between two sets of columns.
 
 Kernel ridge regression on some columns predicts each row from the others in closed form
-(:class:`nablasso.spaces.RidgeInverse`), the ridge being the best of its grid. Two sets are compared
-row by row: with ``e_i`` the difference of the squared left-out residuals
+(:class:`nablasso.regression.ridge.Ridge`), the ridge being the best of its grid. Two sets are
+compared row by row: with ``e_i`` the difference of the squared left-out residuals
 
 .. math:: \bar e = \sum_i p_i e_i, \qquad
           \mathrm{se}^2 = \sum_i p_i^2 (e_i - \bar e)^2 .
@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nablasso.kernels import Kernel
-from nablasso.spaces import RepresenterSpace, RidgeInverse
+from nablasso.regression.ridge import Ridge
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
 MAX_ROWS = 500
@@ -72,7 +73,7 @@ class Evidence:
         return replace(self, X=self.X[:n_rows], y=self.y[:n_rows], weights=weights / weights.sum())
 
     @cached_property
-    def inverse(self) -> RidgeInverse:
+    def inverse(self) -> Ridge:
         """Ridge regression on the selected columns."""
         return self.inverse_on(self.X[:, self.selected], self.scales)
 
@@ -81,17 +82,17 @@ class Evidence:
         """Left-out residuals on the selected columns."""
         return self._residuals(self.inverse)
 
-    def inverse_on(self, inputs: Array, scales: Array) -> RidgeInverse:
+    def inverse_on(self, inputs: Array, scales: Array) -> Ridge:
         """Ridge regression on other inputs of the same rows; the mean if there are none."""
         n = len(self.y)
         gram = RepresenterSpace(self.kernel, inputs, scales).gram if scales.size else np.ones(())
-        return RidgeInverse(np.broadcast_to(gram, (n, n)), self.weights)
+        return Ridge(np.broadcast_to(gram, (n, n)), self.weights)
 
     def left_out(self, inputs: Array, scales: Array) -> Array:
         """Left-out residuals on other inputs of the same rows."""
         return self._residuals(self.inverse_on(inputs, scales))
 
-    def _residuals(self, inverse: RidgeInverse) -> Array:
+    def _residuals(self, inverse: Ridge) -> Array:
         return inverse.loo_residuals(self.y, inverse.best_ridge(self.y))
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from sklearn.base import clone
 
 from nablasso.kernels import AdditivePower, DotProductKernel, Kernel
-from nablasso.spaces import RepresenterSpace, RidgeInverse
+from nablasso.regression.ridge import Ridge
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index, Mask
 
 DROP = 1e-3
@@ -67,7 +68,7 @@ def _one_pass(
     Z = X[:, active] * per_column[active]
     bound, width = _bound(kernel, Z, weights)
     space = RepresenterSpace(bound, X[:, active], per_column[active] / width)
-    inverse = RidgeInverse(space.gram, weights)
+    inverse = Ridge(space.gram, weights)
     ridge = inverse.best_ridge(Y)
     squares = np.zeros(X.shape[1])
     for u in inverse.coefficients(Y, ridge).T:

@@ -1,36 +1,62 @@
-"""From a fitted model and its rows to a report."""
+"""From a fitted model and its rows to a report.
+
+Rows are predicted that the predictor did not see. Automatic estimators: leave-one-out in closed
+form, with the variables and the kernel that all rows chose. The others: five folds, the variables
+selected anew in each at the chosen alpha.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso import __version__
-from nablasso.data.table import check_weights
+from nablasso.data.table import absolute_correlations, check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.validation import check_new_data, feature_names
+from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names
-from nablasso.report.citations import citations_of
+from nablasso.losses import Logistic
+from nablasso.regression.machine import refit
 from nablasso.report.content import (
+    Alternative,
     Certificate,
+    Columns,
     HeldOut,
     HeldOutClasses,
     Report,
     Trials,
+    Variable,
+    citations_of,
+    columns_of,
 )
 from nablasso.report.curves import effects_of, interactions_of, path_lines
-from nablasso.report.held_out import held_out
-from nablasso.report.table import columns_of, variables_of
 from nablasso.report.words import STATUS, answer_of, confidence_words, number, strength_words
+from nablasso.types import Array, Index
 
 TRIED = 10  # candidates listed
+N_FOLDS = 5
+MAX_ROWS = 1000  # of leave-one-out by Newton steps
+LEAVE_ONE_OUT = (
+    "Leave-one-out: each row is predicted from all the others, with the variables and the kernel "
+    "that all rows together chose."
+)
+FOLDS = (
+    f"{N_FOLDS} folds: each row is predicted by a model fitted without its fold, the variables "
+    "selected anew at the chosen alpha."
+)
+RELATED = 0.5  # correlation from which another column is worth naming
+SHOWN = 3  # correlated columns per variable
 
 
 def build_report(
@@ -231,3 +257,193 @@ def _certificate_words(model: Any) -> str:
     if proven is not None:
         words += f" It decides {int(np.sum(proven))} of {len(proven)} columns."
     return words
+
+
+def variables_of(model: Any, X: Array, weights: Array, columns: Columns) -> tuple[Variable, ...]:
+    """All variables, the selected first, then by strength, then in the order of the table."""
+    strength = np.asarray(getattr(model, "feature_importances_", model.support_), dtype=float)
+    related = _related(model, X, weights, columns)
+    found = []
+    for k, (name, parts) in enumerate(zip(columns.names, columns.parts, strict=True)):
+        own = list(parts)
+        found.append(
+            Variable(
+                name=name,
+                kind="category" if columns.is_category(k) else _kind(model, own),
+                selected=bool(model.support_[own].any()),
+                strength=_size(strength[own]),
+                bounds=_bounds(model, own),
+                certified=_all(model, "support_certified_", own),
+                evidence=_evidence(model, own),
+                p_value=_least(model, "p_values_", own),
+                alternatives=related[k],
+            )
+        )
+    return tuple(sorted(found, key=lambda variable: (not variable.selected, -variable.strength)))
+
+
+def _kind(model: Any, own: list[int]) -> str:
+    kinds = getattr(model, "feature_kinds_", None)
+    return "" if kinds is None else str(kinds[own[0]])
+
+
+def _size(values: Iterable[float]) -> float:
+    """One number as it is; those of several columns by the norm that the penalty gives a group."""
+    numbers = [float(value) for value in values]
+    return numbers[0] if len(numbers) == 1 else math.hypot(*numbers)
+
+
+def _bounds(model: Any, own: list[int]) -> tuple[float, float] | None:
+    bounds = getattr(model, "importance_bounds_", None)
+    return None if bounds is None else (_size(bounds[own, 0]), _size(bounds[own, 1]))
+
+
+def _all(model: Any, attribute: str, own: list[int]) -> bool | None:
+    values = getattr(model, attribute, None)
+    return None if values is None else bool(values[own].all())
+
+
+def _least(model: Any, attribute: str, own: list[int]) -> float | None:
+    values = getattr(model, attribute, None)
+    return None if values is None else float(min(values[own]))
+
+
+def _evidence(model: Any, own: list[int]) -> float | None:
+    """What leaving the variable out of an automatic answer would cost, in nats."""
+    return float(max(model.evidence_[own])) if isinstance(model, AutomaticSelector) else None
+
+
+def _related(
+    model: Any, X: Array, weights: Array, columns: Columns
+) -> list[tuple[Alternative, ...]]:
+    """For each variable the others worth naming: alternatives first, then correlated ones.
+
+    A selected variable names any other; one that was left out names selected ones.
+    """
+    owner, n = columns.owner, len(columns.names)
+    chosen = np.flatnonzero(model.support_)
+    sizes: dict[tuple[int, int], float] = {}
+    correlation = absolute_correlations(X, weights / weights.sum(), chosen)
+    for row, a in enumerate(chosen):
+        for b in np.flatnonzero(correlation[row] >= RELATED):
+            one, other = owner[int(a)], owner[int(b)]
+            if one != other:
+                size = max(sizes.get((one, other), 0.0), float(correlation[row, b]))
+                sizes[one, other] = sizes[other, one] = min(size, 1.0)
+    equals = {
+        (owner[a], owner[b])
+        for name in ("alternatives_", "twins_")
+        for a, b in getattr(model, name, [])
+        if owner[a] != owner[b]
+    }
+    related: list[list[tuple[bool, float, int]]] = [[] for _ in range(n)]
+    for one, other in set(sizes) | equals:
+        as_well = (one, other) in equals
+        related[one].append((not as_well, -sizes.get((one, other), 0.0), other))
+    return [
+        tuple(
+            Alternative(columns.names[other], -size if size else None, not after)
+            for after, size, other in sorted(own)[: max(SHOWN, sum(not x[0] for x in own))]
+        )
+        for own in related
+    ]
+
+
+def held_out(
+    model: Any, X: Any, y: Any, sample_weight: Any = None
+) -> HeldOut | HeldOutClasses | None:
+    """Observed and predicted targets of left-out rows; None where the model does not predict."""
+    if not hasattr(model, "predict"):
+        return None
+    X = check_new_data(model, X)
+    y, weights = np.asarray(y), check_weights(sample_weight, len(X))
+    if isinstance(model, AutomaticSelector):
+        if is_classifier(model):
+            return _class_leave_one_out(model, X, y, weights)
+        return _leave_one_out(model)
+    return _folds(model, X, y, weights)
+
+
+def _leave_one_out(model: Any) -> HeldOut:
+    """The left-out predictions that the fit kept."""
+    predictor, mean = model._predictor, model._y_mean
+    return _numbers(
+        predictor.observed + mean, predictor.left_out + mean, predictor.weights, LEAVE_ONE_OUT
+    )
+
+
+def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOutClasses:
+    """Kernel logistic regression in the metric of the fit, each row left out."""
+    codes = np.searchsorted(model.classes_, y)
+    factors = model._class_factors(codes, weights)
+    table = prepare(
+        X, codes.astype(float), weights * factors[codes], standardize=True, centre_y=False
+    )
+    rows = slice(0, MAX_ROWS)
+    shares = table.weights[rows] / table.weights[rows].sum()
+    chosen = np.flatnonzero(model.support_[table.columns])
+    columns = table.columns[chosen]
+    odds = []
+    for target in model._signed_targets(table.y[rows]).T:
+        machine = refit(
+            Logistic(),
+            model.kernel_,
+            table.X[rows][:, chosen],
+            target,
+            shares,
+            columns,
+            scales=model.scales_[columns],
+            fit_intercept=True,
+        )
+        odds.append(target - machine.loo_residuals)
+    scores = np.column_stack(odds)
+    predicted = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    observed = table.y[rows].astype(int)
+    counts = shares / factors[observed]
+    counts *= min(len(X), MAX_ROWS) / counts.sum()
+    return _classes(model.classes_, observed, predicted, counts, LEAVE_ONE_OUT)
+
+
+def _folds(model: Any, X: Array, y: Any, weights: Array) -> HeldOut | HeldOutClasses | None:
+    kept = weights > 0
+    X, y, weights = X[kept], y[kept], weights[kept]
+    classes = is_classifier(model)
+    if len(y) < 2 * N_FOLDS or (classes and np.unique(y, return_counts=True)[1].min() < N_FOLDS):
+        return None
+    folds = (StratifiedKFold if classes else KFold)(N_FOLDS, shuffle=True, random_state=0)
+    predicted = cross_val_predict(
+        single_fit(model), X, y, cv=folds, params={"sample_weight": weights}
+    )
+    if not classes:
+        return _numbers(np.asarray(y, float), predicted, weights / weights.sum(), FOLDS)
+    observed, found = (np.searchsorted(model.classes_, labels) for labels in (y, predicted))
+    return _classes(model.classes_, observed, found, weights, FOLDS)
+
+
+def _numbers(observed: Array, predicted: Array, weights: Array, how: str) -> HeldOut:
+    p = weights / weights.sum()
+    error = float(p @ (observed - predicted) ** 2)
+    spread = float(p @ (observed - p @ observed) ** 2)
+    r2 = 1 - error / spread if spread > 0 else 0.0
+    pairs = (tuple(float(f"{value:.6g}") for value in values) for values in (observed, predicted))
+    seen, found = pairs
+    return HeldOut(seen, found, how, r2, float(np.sqrt(error)))
+
+
+def _classes(
+    labels: NDArray[Any],
+    observed: Index,
+    predicted: Index,
+    weights: Array,
+    how: str,
+) -> HeldOutClasses:
+    counts = np.zeros((len(labels), len(labels)))
+    np.add.at(counts, (observed, predicted), weights)
+    total = counts.sum()
+    return HeldOutClasses(
+        labels=tuple(map(str, labels.tolist())),
+        counts=tuple(tuple(map(float, row)) for row in counts),
+        how=how,
+        accuracy=float(np.trace(counts) / total),
+        largest_share=float(counts.sum(axis=1).max() / total),
+    )

@@ -5,9 +5,53 @@ Everything is optional but the answer: a section without data is left out of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from nablasso import __version__
+from nablasso.errors import InvalidParameterError
+from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.derivative_base import DerivativeEstimator
+from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 
 Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the variables, and which columns of ``X`` each of them is."""
+
+    names: tuple[str, ...]
+    parts: tuple[tuple[int, ...], ...]
+    labels: tuple[str, ...]  # of the columns
+    categories: frozenset[str]
+
+    @property
+    def owner(self) -> dict[int, int]:
+        """Variable of each column of ``X``."""
+        return {a: k for k, parts in enumerate(self.parts) for a in parts}
+
+    def is_category(self, k: int) -> bool:
+        """Whether a variable's columns encode a category."""
+        return self.names[k] in self.categories
+
+
+def columns_of(names: Sequence[str], categories: Mapping[str, Sequence[str]] | None) -> Columns:
+    """Variables in the order of their first columns."""
+    owner = {column: name for name, own in (categories or {}).items() for column in own}
+    unknown = [column for column in owner if column not in set(names)]
+    if unknown:
+        raise InvalidParameterError(
+            f"categories names columns that are not there: {', '.join(unknown[:10])}. The columns "
+            f"are {', '.join(list(names)[:10])} ..."
+        )
+    parts: dict[str, list[int]] = {}
+    for a, name in enumerate(names):
+        parts.setdefault(owner.get(name, name), []).append(a)
+    listed = tuple(tuple(own) for own in parts.values())
+    return Columns(tuple(parts), listed, tuple(names), frozenset(categories or {}))
 
 
 @dataclass(frozen=True)
@@ -55,8 +99,8 @@ class Curve:
     grid: Numbers
     labels: tuple[str, ...]
     mean: Numbers
-    low: Numbers
-    high: Numbers
+    band_low: Numbers
+    band_high: Numbers
     slope_grid: Numbers
     slope_mean: Numbers
     slope_low: Numbers
@@ -176,3 +220,69 @@ class Report:
     def selected(self) -> tuple[Variable, ...]:
         """Selected variables, the strongest first."""
         return tuple(variable for variable in self.variables if variable.selected)
+
+
+SOFTWARE = Citation(
+    f"The nablasso developers. nablasso: the lasso for nonlinear functions, version {__version__}.",
+    f"""@software{{nablasso,
+  title = {{nablasso: the lasso for nonlinear functions}},
+  author = {{{{The nablasso developers}}}},
+  version = {{{__version__}}}
+}}""",
+)
+ROSASCO = Citation(
+    "L. Rosasco, S. Villa, S. Mosci, M. Santoro and A. Verri (2013). Nonparametric sparsity and "
+    "regularization. Journal of Machine Learning Research 14, 1665-1714.",
+    """@article{rosasco2013nonparametric,
+  title = {Nonparametric sparsity and regularization},
+  author = {Rosasco, Lorenzo and Villa, Silvia and Mosci, Sofia and Santoro, Matteo and
+            Verri, Alessandro},
+  journal = {Journal of Machine Learning Research},
+  volume = {14},
+  pages = {1665--1714},
+  year = {2013}
+}""",
+)
+GREGOROVA = Citation(
+    "M. Gregorová, A. Kalousis and S. Marchand-Maillet (2018). Structured nonlinear variable "
+    "selection. Conference on Uncertainty in Artificial Intelligence.",
+    """@inproceedings{gregorova2018structured,
+  title = {Structured nonlinear variable selection},
+  author = {Gregorov{\\'a}, Magda and Kalousis, Alexandros and Marchand-Maillet, St{\\'e}phane},
+  booktitle = {Conference on Uncertainty in Artificial Intelligence},
+  year = {2018}
+}""",
+)
+BACH = Citation(
+    "F. Bach (2009). High-dimensional non-linear variable selection through hierarchical kernel "
+    "learning. arXiv:0909.0844.",
+    """@misc{bach2009high,
+  title = {High-dimensional non-linear variable selection through hierarchical kernel learning},
+  author = {Bach, Francis},
+  note = {arXiv:0909.0844},
+  year = {2009}
+}""",
+)
+YE = Citation(
+    "G.-B. Ye and X. Xie (2012). Learning sparse gradients for variable selection and dimension "
+    "reduction. Machine Learning 87, 303-355.",
+    """@article{ye2012learning,
+  title = {Learning sparse gradients for variable selection and dimension reduction},
+  author = {Ye, Gui-Bo and Xie, Xiaohui},
+  journal = {Machine Learning},
+  volume = {87},
+  pages = {303--355},
+  year = {2012}
+}""",
+)
+
+
+def citations_of(model: Any) -> tuple[Citation, ...]:
+    """What to cite for a fitted model."""
+    if isinstance(model, AutomaticSelector | DerivativeEstimator):
+        return SOFTWARE, ROSASCO, GREGOROVA
+    if isinstance(model, SparseGradientEstimator):
+        return SOFTWARE, YE
+    if isinstance(model, KernelSelector):
+        return SOFTWARE, BACH
+    return (SOFTWARE,)

@@ -18,9 +18,10 @@ from nablasso.inspection import (
     partial_dependence,
     path_of,
 )
-from nablasso.inspection.category import MOST
+from nablasso.inspection.dependence import MOST_LEVELS
 from nablasso.progress import track
 from nablasso.report.content import (
+    Columns,
     Curve,
     Effect,
     InteractionMap,
@@ -29,7 +30,6 @@ from nablasso.report.content import (
     PathLines,
     Variable,
 )
-from nablasso.report.table import Columns
 from nablasso.report.words import curve_words, output_words
 from nablasso.types import Array
 
@@ -78,27 +78,24 @@ def _dependences(
 ) -> list[Dependence]:
     own, name = list(columns.parts[k]), columns.names[k]
     options: dict[str, Any] = {"target": label, "sample_weight": weights, "max_rows": 200}
-    if columns.is_category(k) and len(np.unique(X[weights > 0][:, own], axis=0)) <= MOST:
+    if columns.is_category(k) and len(np.unique(X[weights > 0][:, own], axis=0)) <= MOST_LEVELS:
         labels = [columns.labels[a] for a in own]
         return [category_dependence(model, X, own, name=name, labels=labels, **options)]
     return [partial_dependence(model, X, a, grid_size=31, **options) for a in own]
 
 
 def _curve(found: Dependence, target: str) -> Curve:
+    numbers = {
+        name: _rounded(getattr(found, name))
+        for name in Curve.__annotations__
+        if isinstance(getattr(found, name, None), np.ndarray)
+    }
     return Curve(
         output=output_words(found.unit, target),
         kind=found.kind,
-        grid=_rounded(found.grid),
         labels=found.labels,
-        mean=_rounded(found.mean),
-        low=_rounded(found.band_low),
-        high=_rounded(found.band_high),
-        slope_grid=_rounded(found.slope_grid),
-        slope_mean=_rounded(found.slope_mean),
-        slope_low=_rounded(found.slope_low),
-        slope_high=_rounded(found.slope_high),
-        quantiles=_rounded(found.quantiles),
         words=curve_words(found, target),
+        **numbers,
     )
 
 

@@ -25,14 +25,8 @@ from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import State, Sums, Term, counted
-from nablasso.streaming.sources import (
-    BLOCK_ROWS,
-    Coded,
-    CodedArrays,
-    Sample,
-    Source,
-    fair_sample,
-)
+from nablasso.streaming.sample import Sample, fair_sample
+from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
 from nablasso.types import Array
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
@@ -136,6 +130,7 @@ def grow(
     target_kind: Kind = "auto",
     rules: Rules | None = None,
     *,
+    positive: float = 1.0,
     categories: Collection[int] = (),
     groups: Sequence[Collection[int]] | None = None,
     keep: Collection[int] = (),
@@ -152,8 +147,10 @@ def grow(
     source : Source
         Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`.
     target_kind : {"auto", "number", "count", "positive", "label"}
-        What y is. Labels are 0 and 1.
+        What y is.
     rules : Rules, optional
+    positive : float
+        The label that is told from all others.
     categories : collection of int
         Columns whose values are names, not numbers.
     groups : sequence of collections of int, optional
@@ -175,8 +172,8 @@ def grow(
     Grown
     """
     rules = rules or Rules()
-    table = _table(source, categories)
-    judgement = _judgement(target_kind, table, rules)
+    table = coded_table(source, categories)
+    judgement = _judgement(target_kind, table, rules, positive)
     return _searched(
         table,
         judgement,
@@ -219,7 +216,7 @@ def grow_classes(
     """
     rules = rules or Rules()
     rules = replace(rules, surprise=rules.surprise + log(len(classes)))
-    table = _table(source, categories)
+    table = coded_table(source, categories)
     y, weight = table.sample.y, table.sample.weight
     members = [
         _searched(table, label_judgement(y, weight, c), rules, time, **wishes) for c in classes
@@ -228,7 +225,7 @@ def grow_classes(
 
 
 def _searched(
-    table: _Table,
+    table: CodedTable,
     judgement: Judgement,
     rules: Rules,
     time: bool | None,
@@ -270,7 +267,7 @@ def _certificate(growth: Growth) -> Certificate:
 
 
 @dataclass(frozen=True)
-class _Table:
+class CodedTable:
     """A coded table, its fair sample, and the counts of its codes."""
 
     sample: Sample
@@ -281,13 +278,14 @@ class _Table:
 
     @property
     def n(self) -> float:
+        """How many rows, by weight."""
         return float(self.counts["rows"])
 
     def on_sample(self, rows: int, judgement: Judgement, rules: Rules, **wishes: Any) -> Growth:
         """A search on the first sampled rows, in the table's own functions."""
         sample = self.sample.first(rows)
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(self.codes[:, :rows], sample.y, weight, BLOCK_ROWS, 1)
+        coded = CodedArrays(CodedPart(self.codes[:, :rows], sample.y, weight))
         return Growth(
             coded,
             self.columns,
@@ -300,7 +298,16 @@ class _Table:
         )
 
 
-def _table(source: Source, categories: Collection[int]) -> _Table:
+def coded_table(source: Source, categories: Collection[int] = ()) -> CodedTable:
+    """A table in codes: two passes over the rows and one over the codes, once for each source."""
+    key = tuple(sorted(categories))
+    if key not in source.tables:
+        source.tables[key] = _coded(source, key)
+    made: CodedTable = source.tables[key]
+    return made
+
+
+def _coded(source: Source, categories: Collection[int]) -> CodedTable:
     sample = fair_sample(source, SAMPLE)
     if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(
@@ -314,12 +321,14 @@ def _table(source: Source, categories: Collection[int]) -> _Table:
     coded = source.coded(drafts)
     columns, counts = counted(coded, drafts, MOST_FUNCTIONS[1])
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
-    return _Table(sample, codes, columns, coded, counts)
+    return CodedTable(sample, codes, columns, coded, counts)
 
 
-def _judgement(kind: Kind, table: _Table, rules: Rules) -> Judgement:
+def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> Judgement:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
+    if kind == "label":
+        return label_judgement(y, weight, positive)
     plain = first_judgement(kind, y, weight)
     if kind != "auto" or plain.response.name != "squares" or not is_skewed(y, weight):
         return plain

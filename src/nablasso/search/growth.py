@@ -45,7 +45,8 @@ from nablasso.streaming.passes import (
     model_sums,
     screen,
 )
-from nablasso.streaming.sources import Coded, Sample
+from nablasso.streaming.sample import Sample
+from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin

@@ -13,19 +13,21 @@ the one of the other two that can select with the kernel at hand.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel
-from nablasso.spaces import memory
 from nablasso.spaces.frequencies import has_frequencies
 
 OPERATIONS = 2e12
 PRODUCTS = 300  # products with the kernel's derivatives that a fit is reckoned at
+SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their making needs
 EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
 
 
@@ -112,7 +114,7 @@ def choose_space(
 
 
 def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool) -> SpaceChoice:
-    needed, available = memory.needed_bytes(n, d), memory.available_bytes()
+    needed, available = needed_bytes(n, d), available_bytes()
     slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
     operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
     if n <= n_components:
@@ -134,4 +136,36 @@ def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool)
         )
     return SpaceChoice(
         NystromSpace(), "nystrom", f"{why}; no Fourier features select with this kernel"
+    )
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had now, or None where the system does not tell."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def needed_bytes(n_samples: int, n_features: int) -> int:
+    """Memory that a fit in the exact space takes."""
+    return 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
+
+
+def require_memory(n_samples: int, n_features: int) -> None:
+    """Refuse sizes whose n x n matrices would not fit."""
+    needed = needed_bytes(n_samples, n_features)
+    available = available_bytes()
+    if available is None or needed <= available:
+        return
+    fitting = int((available / (8 * SQUARE_MATRICES)) ** 0.5 * 0.9)
+    raise DataTooLargeError(
+        f"The exact space needs n x n matrices: {needed / 2**30:.1f} GiB for {n_samples} rows, and "
+        f"{available / 2**30:.1f} GiB are available. Fit on a random sample of at most {fitting} "
+        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...), or on a "
+        'derivative estimator use space="auto".'
     )

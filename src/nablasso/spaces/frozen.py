@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nablasso.data.table import Scaler, Table
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel
-from nablasso.spaces.moments import FeatureMap
+from nablasso.spaces.features import FeatureMap
 from nablasso.types import Array, Index
 
 Floats = NDArray[Any]  # float32 or float64, as the input is

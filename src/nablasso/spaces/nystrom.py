@@ -13,6 +13,15 @@ Landmarks: ``"uniform"`` draws rows by their weights; ``"kmeans++"`` draws rows 
 before; ``"leverage"`` draws them by their ridge leverage scores at the ridge ``trace / r``, whose
 sum is at most r, estimated with a uniform pilot. The last two look at ``POOL`` rows at most.
 Cost: O(r^3) once, O(r d + r^2) a row.
+
+**Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
+``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times
+its largest diagonal entry), or what the largest allowed rank leaves. The kernel of the model is
+then the low-rank one: features of new points come from the pivot rows alone,
+
+.. math:: \varphi(z) = L_P^{-1} k(X_P, z), \qquad F = \varphi(X).
+
+O(n r^2) after the n x n matrix.
 """
 
 from __future__ import annotations
@@ -21,23 +30,24 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpstrf
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel
-from nablasso.spaces.low_rank import low_rank
-from nablasso.spaces.representer import RepresenterSpace
+from nablasso.spaces.exact import RepresenterSpace
 from nablasso.types import Array, Index
 
 LANDMARKS = ("uniform", "kmeans++", "leverage")
 POOL = 20_000  # rows that landmarks are chosen from
 PRECISION = 1e-12  # of the trace of k(L, L): what dropping rows may lose
+RANK_PRECISION = 1e-10  # of the trace: what a kernel without a rank may lose
 CHUNK_BYTES = 64 << 20
 
 
@@ -171,3 +181,35 @@ def _leverage(pilot: NystromFeatures, Z: Array, weights: Array, n: int) -> Array
     second[np.diag_indices_from(second)] += float(np.trace(second)) / n
     solved = cho_solve(cho_factor(second, lower=True), phi.T)
     return np.asarray(np.maximum(np.einsum("ij,ji->i", phi, solved), 0.0))
+
+
+class LowRank(NamedTuple):
+    """``train`` (n, r) with ``train @ train.T ~ K``; ``factor`` (r, r) lower, of the pivot rows."""
+
+    train: Array
+    pivots: Index
+    factor: Array
+
+    def features(self, cross: Array) -> Array:
+        """Features (m, r) of new points from their kernel (m, r) with the pivot rows."""
+        if not len(self.pivots):
+            return np.zeros((len(cross), 0))
+        solved = solve_triangular(self.factor, cross.T, lower=True, check_finite=False)
+        return np.asarray(solved.T)
+
+
+def low_rank(K: Array, rank: int | None = None, tol: float = RANK_PRECISION) -> LowRank:
+    """Pivoted Cholesky of a positive semi-definite matrix."""
+    n = len(K)
+    largest = float(np.max(np.diagonal(K), initial=0.0))
+    mean = float(np.mean(np.diagonal(K)))
+    if not largest > 0 or not mean > 0:
+        return LowRank(np.zeros((n, 0)), np.empty(0, dtype=np.intp), np.zeros((0, 0)))
+    # every diagonal entry that is left is below this
+    L, order, found, _ = dpstrf(K, tol=max(tol * mean, n * 1e-16 * largest), lower=1)
+    r = int(found) if rank is None else min(int(found), rank)
+    L = np.tril(L)[:, :r]
+    order = np.asarray(order - 1, dtype=np.intp)
+    train = np.empty((n, r))
+    train[order] = L
+    return LowRank(train, order[:r], L[:r])

@@ -6,7 +6,7 @@ on the rows through
 .. math:: \sum p,\quad \sum p\, y,\quad \sum p\, y^2,\quad \sum p\, \varphi,\quad
           \sum p\, \varphi y,\quad \sum p\, \varphi \varphi^\top
 
-alone (weights ``p``; :mod:`nablasso.spaces.moments`). Sums over chunks add up, so chunks may come
+alone (weights ``p``; :mod:`nablasso.spaces.features`). Sums over chunks add up, so chunks may come
 one after the other, from files larger than memory or from many machines. They are kept by fold, and
 the fold of a row is a hash of its content: cross-validation needs no second pass, and folds do not
 depend on the order in which rows come. Features and products have the precision of the input, sums
@@ -29,9 +29,9 @@ import numpy as np
 from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterError
 from nablasso.spaces.blocks import Products, Slab, block_products, block_slices, in_order, slabs
 from nablasso.spaces.chunk_checks import Rows, checked_rows, listed
+from nablasso.spaces.features import Moments
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.spaces.frozen import FrozenSpace
-from nablasso.spaces.moments import Moments
 from nablasso.spaces.statistics_file import read_statistics, write_statistics
 from nablasso.spaces.sums import Sums
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.spaces.blocks import Products, Slab
+from nablasso.spaces.features import Moments
 from nablasso.spaces.frozen import FrozenSpace
-from nablasso.spaces.moments import Moments
 from nablasso.types import Array
 
 

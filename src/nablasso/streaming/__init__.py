@@ -1,1 +1,6 @@
-"""Blocks of rows and sums over them: columns as codes of one byte, and passes that add up."""
+"""Blocks of rows and sums over them: tables from anywhere, columns as codes, passes that add up."""
+
+from nablasso.streaming.sample import fair_sample
+from nablasso.streaming.tables import open_table
+
+__all__ = ["fair_sample", "open_table"]

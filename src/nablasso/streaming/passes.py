@@ -38,9 +38,7 @@ DEGREE = 6  # products of a term may have this degree, or as many as it has func
 
 def added(a: Sums, b: Sums) -> Sums:
     """Sums of two sets of rows."""
-    for name, value in b.items():
-        a[name] = a[name] + value
-    return a
+    return {name: value + b[name] for name, value in a.items()}
 
 
 # --- counts of the codes ---
@@ -66,6 +64,7 @@ def _counts(block: Block, sizes: Sequence[int]) -> Sums:
     return {
         "codes": np.concatenate(codes),
         "rows": block.weight[own].sum(),
+        "count": np.array(len(block.y[own])),
         "up": np.append((c[:, 1:] > c[:, :-1]).sum(axis=1), (y[1:] > y[:-1]).sum()),
         "down": np.append((c[:, 1:] < c[:, :-1]).sum(axis=1), (y[1:] < y[:-1]).sum()),
     }
@@ -212,17 +211,15 @@ def model_sums(coded: Coded, state: State, cluster: int) -> Sums:
 
 def _joined(a: Sums, b: Sums) -> Sums:
     """Sums of rows and of those after them; a cluster that both hold is added up."""
-    if "clusters" in a:
-        mine, theirs = (x.pop("clusters") for x in (a, b))
-        numbers, others = (x.pop("numbers") for x in (a, b))
-        if numbers[-1] == others[0]:
-            mine[-1] += theirs[0]
-            theirs, others = theirs[1:], others[1:]
-        added(a, b)
-        a["clusters"] = np.concatenate([mine, theirs])
-        a["numbers"] = np.concatenate([numbers, others])
-        return a
-    return added(a, b)
+    if "clusters" not in a:
+        return added(a, b)
+    plain = [{k: v for k, v in x.items() if k not in ("clusters", "numbers")} for x in (a, b)]
+    shared = int(a["numbers"][-1] == b["numbers"][0])
+    clusters = np.concatenate([a["clusters"], b["clusters"][shared:]])
+    if shared:
+        clusters[len(a["clusters"]) - 1] += b["clusters"][0]
+    numbers = np.concatenate([a["numbers"], b["numbers"][shared:]])
+    return {**added(*plain), "clusters": clusters, "numbers": numbers}
 
 
 def _model_sums(block: Block, state: State, cluster: int) -> Sums:

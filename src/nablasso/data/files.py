@@ -1,0 +1,346 @@
+"""Reading tables, and groups of their columns, from files, with errors that say what to do.
+
+A table is text in UTF-8, compressed by gzip or not, whose first line holds the names of the
+columns, separated by commas, semicolons or tabs; or a Parquet file, whose typed columns are brought
+to the cells that a text file gives.
+
+Groups of columns that are selected as a whole are a JSON file that maps names of groups to lists of
+columns::
+
+    {"climate": ["temperature", "humidity"], "feeding": ["water", "nutrient"]}
+
+or a CSV file with the columns ``group`` and ``column`` and one row per column of the table. Columns
+in no group are groups of their own.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.data.encoding import Groups, check_known, listed, shortened
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
+EXPECTED_GROUPS = (
+    'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV with the first line '
+    "group,column"
+)
+
+
+def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) -> pd.DataFrame:
+    """Rows and named columns of a file; cells of text files are text still, or NaN where empty.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.csv`` or ``.tsv`` file, perhaps with ``.gz``, or Parquet; content decides, not the
+        name.
+    min_rows, min_columns : int
+        Fewer are refused.
+
+    Returns
+    -------
+    DataFrame
+        Columns with distinct names.
+
+    Raises
+    ------
+    InvalidDataError
+        If the file cannot be read as a table.
+    """
+    import pandas as pd
+
+    data = _read_bytes(path)
+    if data.startswith(PARQUET_MAGIC):
+        table = _read_parquet(data, path)
+        _check_names(list(table.columns), path)
+        _check_size(table.shape[1], min_columns, "columns", path)
+        _check_size(len(table), min_rows, "rows", path)
+        return table
+    text = _decode(data, path)
+    separator = _separator(text, path, min_columns)
+    names = _column_names(text, separator, path)
+    _check_rows(text, separator, len(names), path, min_rows)
+    try:
+        return pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            header=0,
+            names=names,
+            index_col=False,
+            skipinitialspace=True,
+            dtype=str,
+        )
+    except pd.errors.ParserError as error:
+        raise _corrupt(path, str(error)) from error
+
+
+def _read_text(path: Path) -> str:
+    """The text of a file, decompressed, with lines that end in a newline."""
+    return _decode(_read_bytes(path), path)
+
+
+def _read_bytes(path: Path) -> bytes:
+    """What a file holds, decompressed."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(GZIP_MAGIC):
+            data = gzip.decompress(data)
+    except FileNotFoundError as error:
+        raise InvalidDataError(
+            f"{path} does not exist. Give the path of a table, for example data/table.csv; "
+            f"relative paths start in {Path.cwd()}."
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidDataError(
+            f"{path} begins like a gzip file but cannot be decompressed ({error}). "
+            "Download or compress it again."
+        ) from error
+    except OSError as error:
+        raise InvalidDataError(
+            f"{path} cannot be read: {error.strerror}. Give the path of a file that you may read."
+        ) from error
+    return data
+
+
+def _decode(data: bytes, path: Path) -> str:
+    if b"\0" in data:
+        raise InvalidDataError(
+            f"{path} must be plain text in UTF-8; it holds binary data (a zero byte at position "
+            f'{data.index(0)}). Save the table as "CSV UTF-8" in your spreadsheet program.'
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(
+            f"{path} must be text in UTF-8; byte 0x{data[error.start]:02x} at position "
+            f'{error.start} is not. Save the table as "CSV UTF-8", or convert it: '
+            "iconv -f LATIN1 -t UTF-8 old.csv > new.csv"
+        ) from error
+    if not text.strip():
+        raise InvalidDataError(
+            f"{path} is empty. A table needs a first line with column names and at least "
+            f"{MIN_ROWS} rows of numbers."
+        )
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _separator(text: str, path: Path, min_columns: int = 2) -> str:
+    """Comma, semicolon or tab: whichever cuts the first line into most fields."""
+    counts = {separator: _n_names(text, separator) for separator in SEPARATORS}
+    best = max(counts, key=lambda separator: counts[separator])
+    if counts[best] == 0:
+        raise _corrupt(path, "the quotes in the first line do not match, or it is far too long")
+    if counts[best] < min_columns:
+        line = next(line for line in text.splitlines() if line.strip())
+        raise InvalidDataError(
+            f"{path} must have at least two columns, separated by commas, semicolons or tabs; "
+            f"its first line is one column: {shortened(line)!r}. Save it with one of these "
+            "separators."
+        )
+    return best
+
+
+def _rows_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each row that is not blank, the first line included."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True)
+    for row in reader:
+        if len(row) > 1 or (row and row[0].strip()):
+            yield reader.line_num, [field.strip() for field in row]
+
+
+def _n_names(text: str, separator: str) -> int:
+    """Number of fields in the first row; zero if it cannot be cut this way."""
+    try:
+        return len(next(_rows_of(text, separator))[1])
+    except csv.Error:
+        return 0
+
+
+def _column_names(text: str, separator: str, path: Path) -> list[str]:
+    """Names in the first row, read here because pandas would rename duplicates silently."""
+    _, fields = next(_rows_of(text, separator))
+    names = [name or f"column_{place}" for place, name in enumerate(fields, start=1)]
+    _check_names(names, path)
+    return names
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        shown = "; ".join(
+            f"{shortened(name)!r} (columns {', '.join(_places(names, name)[:5])})"
+            for name in duplicates[:5]
+        ) + (f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else "")
+        raise InvalidDataError(
+            f"Every column of {path} needs a name of its own; used more than once: {shown}. "
+            "Rename or remove them in the first line."
+        )
+
+
+def _places(names: list[str], name: str) -> list[str]:
+    return [str(place) for place, other in enumerate(names, start=1) if other == name]
+
+
+def _check_rows(text: str, separator: str, n_names: int, path: Path, min_rows: int) -> None:
+    """Refuse rows of another length than the first, and too few of them."""
+    rows = _rows_of(text, separator)
+    next(rows)
+    n_rows = 0
+    try:
+        for line, fields in rows:
+            n_rows += 1
+            if len(fields) != n_names:
+                raise InvalidDataError(
+                    f"Every row of {path} must have {n_names} fields separated by a "
+                    f"{SEPARATORS[separator]}, as many as the first line; line {line} has "
+                    f"{len(fields)}. Repair that line; text that holds a {SEPARATORS[separator]} "
+                    "needs quotes, and numbers need a decimal point."
+                )
+    except csv.Error as error:
+        raise _corrupt(path, str(error)) from error
+    _check_size(n_rows, min_rows, "rows", path)
+
+
+def _check_size(count: int, least: int, what: str, path: Path) -> None:
+    if count < least:
+        got = "column names but no rows" if (count, what) == (0, "rows") else f"{count}"
+        below = " below the column names" if what == "rows" else ""
+        raise InvalidDataError(
+            f"{path} must have at least {least} {what}{below}; got {got}. Add {what}."
+        )
+
+
+def _corrupt(path: Path, reason: str) -> InvalidDataError:
+    return InvalidDataError(
+        f"{path} cannot be read as a table: {reason}. Expected rows of fields separated by "
+        "commas, semicolons or tabs, every quote closed. Export the table again."
+    )
+
+
+def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
+    """Rows and columns; numbers as they are, everything else as text."""
+    import pandas as pd
+
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "Parquet files need pyarrow, which is not installed; "
+            'install it with: pip install "nablasso[io]"'
+        ) from error
+    try:
+        table = parquet.read_table(io.BytesIO(data))
+    except (ArrowException, OSError, ValueError) as error:
+        raise InvalidDataError(
+            f"{path} begins like a Parquet file but cannot be read "
+            f"({str(error).splitlines()[0][:120]}). Write it again."
+        ) from error
+    nested = [field.name for field in table.schema if _is_nested(field.type)]
+    if nested:
+        raise InvalidDataError(
+            f"The columns of {path} must hold numbers or words; lists, structures or bytes are in: "
+            f"{listed(nested)}. Write a file without them."
+        )
+    cells = map(_cells, table.columns)
+    columns = [pd.Series(found, dtype=found.dtype) for found in cells]
+    return pd.concat(columns, axis=1, keys=[name.strip() for name in table.column_names])
+
+
+def _is_nested(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def _cells(column: Any) -> NDArray[Any]:
+    """Numbers as floats, everything else as text or None."""
+    from pyarrow import types
+
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return np.asarray(column.to_numpy(), dtype=float)
+    words = [None if cell is None else str(cell) for cell in column.to_pylist()]
+    return np.array(words, dtype=object)
+
+
+def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) -> Groups:
+    """A partition of the variables: the groups of a file, then the rest one by one.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON or CSV file.
+    variables : sequence of str
+        The columns to be partitioned.
+    ignored : sequence of str
+        Columns that the file may name although they are left out.
+
+    Returns
+    -------
+    dict of lists
+    """
+    text = _read_text(path)
+    groups = _from_json(text, path) if text.lstrip().startswith("{") else _from_csv(text, path)
+    owner: dict[str, str] = {}
+    for group, members in groups.items():
+        check_known(f"{path}, group {group!r}:", members, [*variables, *ignored])
+        for column in members:
+            if owner.setdefault(column, group) != group:
+                raise InvalidParameterError(
+                    f"{path}: a column belongs to one group; {column!r} is in {owner[column]!r} "
+                    f"and {group!r}. Take it out of one of them."
+                )
+    partition = {
+        group: [column for column in dict.fromkeys(members) if column in variables]
+        for group, members in groups.items()
+    }
+    rest = {column: [column] for column in variables if column not in owner}
+    for name in rest.keys() & partition.keys():
+        raise InvalidParameterError(
+            f"{path}: {name!r} is the name of a group and of a column outside it. Rename the group."
+        )
+    return {group: members for group, members in (partition | rest).items() if members}
+
+
+def _from_json(text: str, path: Path) -> Groups:
+    try:
+        groups = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidDataError(f"{path} is not valid JSON ({error}); {EXPECTED_GROUPS}.") from error
+    for name, members in groups.items():
+        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
+            raise InvalidDataError(
+                f"{path}: group {name!r} must be a list of column names; {EXPECTED_GROUPS}."
+            )
+    return dict(groups)
+
+
+def _from_csv(text: str, path: Path) -> Groups:
+    rows = _rows_of(text, _separator(text, path))
+    _, header = next(rows)
+    if header != ["group", "column"]:
+        raise InvalidDataError(f"{path} begins with {','.join(header)!r}; {EXPECTED_GROUPS}.")
+    groups: Groups = {}
+    for line, fields in rows:
+        if len(fields) != 2 or not all(fields):
+            raise InvalidDataError(
+                f"{path}, line {line} is {','.join(fields)!r}; {EXPECTED_GROUPS}."
+            )
+        groups.setdefault(fields[0], []).append(fields[1])
+    return groups

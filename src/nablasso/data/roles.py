@@ -1,0 +1,307 @@
+"""Which columns are the target and the variables, and which rows are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nablasso.data.encoding import (
+    DECIMAL_COMMA,
+    TRUTH,
+    Column,
+    Encoding,
+    Groups,
+    check_finite,
+    check_known,
+    decimal_commas,
+    learned_fill,
+    numbers,
+    read_columns,
+)
+from nablasso.data.table import MIN_ROWS
+from nablasso.errors import InvalidDataError, InvalidParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
+
+
+class Missing(StrEnum):
+    """What to do about missing cells."""
+
+    ERROR = "error"
+    DROP = "drop"
+    IMPUTE = "impute"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the options say about columns."""
+
+    target: str
+    ignored: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    classify: bool = False
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that do not exist or have two roles."""
+        given = {"--ignore": self.ignored, "--keep": self.kept, "--category": self.categories}
+        check_known("--target", [self.target], columns)
+        for option, names in given.items():
+            check_known(option, names, columns)
+        for name, first, second in (
+            *(
+                (name, "--target", option)
+                for option in given
+                for name in given[option]
+                if name == self.target
+            ),
+            *((name, "--ignore", "--keep") for name in self.kept if name in self.ignored),
+            *((n, "--ignore", "--category") for n in self.categories if n in self.ignored),
+        ):
+            raise InvalidParameterError(
+                f"A column can have one role; {name!r} was given to both {first} and {second}. "
+                "Take it out of one of them."
+            )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the options say about rows."""
+
+    missing: Missing = Missing.ERROR
+    sample: int | None = None  # so many, drawn at random
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table, cut into what a fit needs."""
+
+    X: pd.DataFrame  # numbers, categories encoded
+    y: pd.Series[Any]  # numbers, or labels as text
+    ignored: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    has_classes: bool = False
+    encoding: Encoding = field(default=Encoding(()))
+    missing: Missing = Missing.ERROR
+    remarks: tuple[str, ...] = ()  # what was done to the rows
+
+    def __post_init__(self) -> None:
+        if not self.encoding.columns:
+            plain = Encoding(tuple(Column(str(name)) for name in self.X))
+            object.__setattr__(self, "encoding", plain)
+
+    @property
+    def target(self) -> str:
+        """Name of the column to explain."""
+        return str(self.y.name)
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the columns of the table that may explain it."""
+        return [column.name for column in self.encoding.columns]
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """How many rows each class has; empty where the target holds numbers."""
+        if not self.has_classes:
+            return {}
+        return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
+
+    def partition(self, groups: Mapping[str, Sequence[str]] | None) -> Groups | None:
+        """Groups of the columns of ``X``; None where each column is one.
+
+        Parameters
+        ----------
+        groups : mapping or None
+            A partition of the columns of the table.
+        """
+        if groups is None and not self.encoding.groups:
+            return None
+        whole = groups or {name: [name] for name in self.variables}
+        return {group: self.encoding.expand(names) for group, names in whole.items()}
+
+
+def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) -> Data:
+    """Cut a table into variables as numbers and a target of numbers or classes.
+
+    A target of words, such as true and false, holds classes; one of numbers only if asked for.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`~nablasso.data.files.read_table` gives it.
+    roles : Roles
+        Which columns are what.
+    rows : Rows, optional
+        Which rows are used, and what is done about missing cells.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    InvalidParameterError
+        If a column does not exist or has two roles.
+    InvalidDataError
+        If a variable holds neither numbers nor a category, if cells are missing or infinite, or if
+        the target is constant or holds neither numbers nor classes.
+    """
+    rows = rows or Rows()
+    target = roles.target
+    roles.check(list(table.columns))
+    used = table.drop(columns=list(roles.ignored))
+    if used.shape[1] < 2:
+        raise InvalidDataError(
+            f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
+            "Ignore fewer columns."
+        )
+    y, has_classes = _read_target(used[target], roles.classify)
+    cells = used.drop(columns=target)
+    data = _read_rows(cells, y, read_columns(cells, roles.categories), rows)
+    _check_target(data.y, has_classes=has_classes)
+    return replace(
+        data,
+        ignored=tuple(dict.fromkeys(roles.ignored)),
+        kept=tuple(dict.fromkeys(roles.kept)),
+        has_classes=has_classes,
+    )
+
+
+def read_variables(table: pd.DataFrame, names: Sequence[str], rows: Rows) -> Data:
+    """Some columns of a table without a target; the target of the result is empty."""
+    import pandas as pd
+
+    check_known("Column", names, list(table.columns))
+    cells = table[list(names)]
+    nothing = pd.Series(0.0, index=cells.index, name="")
+    return _read_rows(cells, nothing, read_columns(cells), rows)
+
+
+def _read_rows(
+    cells: pd.DataFrame, y: pd.Series[Any], columns: tuple[Column, ...], rows: Rows
+) -> Data:
+    """The rows to be used, as numbers; levels and fillings are learned from them alone."""
+    _check_cells(cells, columns, y, rows)
+    chosen, remarks = _chosen_rows(cells, y, rows)
+    cells, y = cells.iloc[chosen], y.iloc[chosen]
+    columns = read_columns(cells, [c.name for c in columns if c.levels is not None])
+    impute = rows.missing is Missing.IMPUTE
+    if impute:
+        columns = tuple(learned_fill(c, cells[c.name]) for c in columns)
+    encoding = Encoding(columns)
+    X = encoding.encode(cells, fill=impute).reset_index(drop=True)
+    y = y.reset_index(drop=True)
+    return Data(X, y, encoding=encoding, missing=rows.missing, remarks=remarks)
+
+
+def _read_target(cells: pd.Series[Any], classify: bool) -> tuple[pd.Series[Any], bool]:
+    """Numbers, or labels of classes as text; and whether they are labels."""
+    values = numbers(cells)
+    found = _labels(cells, values, classify)
+    if found is not None:
+        return found, True
+    wrong = cells[cells.notna() & values.isna()].map(str)
+    if not len(wrong):
+        return values, False
+    example = f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
+    if wrong.str.fullmatch(DECIMAL_COMMA).all():
+        raise InvalidDataError(decimal_commas(f"{cells.name} ({example})"))
+    raise InvalidDataError(
+        f"The target must hold numbers or classes; {cells.name!r} holds numbers and text: "
+        f"{example}. Repair these cells, or add --classify if all its values are classes."
+    )
+
+
+def _labels(
+    cells: pd.Series[Any], values: pd.Series[float], classify: bool
+) -> pd.Series[Any] | None:
+    """Labels of classes as text; None where the target is to hold numbers."""
+    words = cells.map(str, na_action="ignore").astype(object).str.strip()
+    given = words.dropna()
+    if len(given) and given.str.lower().isin(list(TRUTH)).all():
+        return words.str.lower()
+    is_word = values[given.index].isna()
+    if (classify and is_word.any()) or (
+        is_word.all() and len(given) and not given.str.fullmatch(DECIMAL_COMMA).all()
+    ):
+        return words
+    if not classify:
+        return None
+    return values.astype(object).map(_number_as_label, na_action="ignore")
+
+
+def _number_as_label(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
+    if y.nunique() == 1:
+        value = y.iloc[0] if has_classes else f"{y.iloc[0]:g}"
+        raise InvalidDataError(
+            f"The target must vary; {y.name!r} is {value} in all {len(y)} rows. "
+            "Choose another target."
+        )
+    if has_classes and y.nunique() > MOST_CLASSES:
+        raise InvalidDataError(
+            f"The target must hold numbers or at most {MOST_CLASSES} classes; {y.name!r} has "
+            f'{y.nunique()} distinct values in {len(y)} rows, such as "{y.iloc[0]}". Choose '
+            "another target, or join classes."
+        )
+
+
+def _check_cells(
+    cells: pd.DataFrame, columns: tuple[Column, ...], y: pd.Series[Any], rows: Rows
+) -> None:
+    """Refuse infinite cells, and missing ones if the options do not deal with them."""
+    import pandas as pd
+
+    Encoding(columns)  # refuses levels with the name of another column
+    found = {
+        c.name: cells[c.name] if c.levels is not None else numbers(cells[c.name]) for c in columns
+    }
+    whole = pd.DataFrame({**found, str(y.name): y})
+    check_finite(whole, str(y.name), missing_too=rows.missing is Missing.ERROR)
+
+
+def _chosen_rows(
+    cells: pd.DataFrame, y: pd.Series[Any], rows: Rows
+) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+    """Places of the rows to use, and what was done, in sentences."""
+    usable = y.notna()
+    remarks = []
+    if rows.missing is Missing.DROP:
+        usable &= cells.notna().all(axis=1)
+    n_dropped = int((~usable).sum())
+    if n_dropped:
+        why = "a missing cell" if rows.missing is Missing.DROP else f"no {y.name}"
+        remarks.append(f"{n_dropped} of {len(y)} rows were left out: they have {why}.")
+    chosen = np.flatnonzero(usable)
+    if len(chosen) < MIN_ROWS:
+        raise InvalidDataError(
+            f"At least {MIN_ROWS} rows without missing cells are needed; {len(chosen)} of "
+            f"{len(y)} are left. Choose --missing impute, or leave out the columns with most "
+            "missing cells."
+        )
+    if rows.missing is Missing.IMPUTE:
+        n_filled = int(cells.iloc[chosen].isna().to_numpy().sum())
+        if n_filled:
+            remarks.append(
+                f"{n_filled} missing cells were filled with the median of their column, or its "
+                "most frequent level."
+            )
+    if rows.sample is not None and rows.sample < len(chosen):
+        rng = np.random.default_rng(rows.seed or 0)
+        remarks.append(
+            f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
+        )
+        chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
+    return chosen, tuple(remarks)

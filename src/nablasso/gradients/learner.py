@@ -1,0 +1,293 @@
+r"""From a table to learned gradients: what problems share, solve, adapt the weights, refit.
+
+:class:`GradientParameters` are what the user asked for; :class:`GradientData` are they on a table,
+and hold what its problems share, whatever the target and alpha. Several targets (classes against
+the rest) are solved one by one on the same data. Walks run from large alpha to small: the solution
+before is a start with few variables.
+
+* *Adaptive weights* (section 7 of the paper): distances between rows see the selected variables
+  only. The problem is solved again on these alone, weights, bandwidth and kernel anew, alpha the
+  same fraction of its scale, until all are selected. Variables only ever leave, so it ends. To
+  adapt the weights and not the kernel, or to let variables come back, cycles without end.
+* *Two steps* (17): on the selected variables alone, kernel and weights measured in them, the ridge
+  in place of the norm. The first step selects; gradients, directions and f0 come from the second.
+
+**Ridges.** ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
+regression with the same kernel, times the total weight of the pairs; for variables that are always
+kept, and for the ridge form without alpha, ``RIDGE_FRACTION`` of half the largest curvature of the
+loss, so that directions of a hundredth of the largest curvature are halved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from nablasso.data.table import Table
+from nablasso.gradients.functions import GradientFunction, KernelFactor
+from nablasso.gradients.pairs import RowPairs, make_pairs
+from nablasso.gradients.problem import GradientPoint, GradientProblem, RowPenalty
+from nablasso.gradients.solvers import (
+    ActiveSet,
+    ForwardBackward,
+    GradientSolution,
+    alpha_scale,
+    null_point,
+)
+from nablasso.kernels import Kernel, length_scale
+from nablasso.kernels.width import width_by_rule
+from nablasso.losses import Logistic, Squared
+from nablasso.penalties import Partition
+from nablasso.regression.machine import GramRows, Machines
+from nablasso.solvers import Status
+from nablasso.spaces import PenaltyPoints
+from nablasso.types import Array, Index, Mask
+
+GradientSolver = ActiveSet | ForwardBackward
+SOLVERS: dict[str, type[GradientSolver]] = {
+    "active_set": ActiveSet,
+    "forward_backward": ForwardBackward,
+}
+NEGLIGIBLE = float(np.sqrt(np.finfo(float).eps))  # of the largest norm: rounding, not a gradient
+RIDGE_FRACTION = 0.01
+
+
+@dataclass(frozen=True)
+class GradientParameters:
+    """Parameters but alpha.
+
+    ``labels`` and ``group_weights`` are those of the input's columns; weight 0 is always kept.
+    """
+
+    kernel: Kernel
+    length_scale: str | float
+    bandwidth: str | float
+    n_neighbors: int | None
+    form: str
+    ridge: float | None
+    smoothness: float
+    classes: bool
+    labels: Index
+    group_weights: Array
+
+
+class GradientData:
+    """Parameters on a table.
+
+    Parameters
+    ----------
+    parameters : GradientParameters
+    table : Table
+    points : PenaltyPoints, optional
+        Unlabelled points of the smoothness term.
+    """
+
+    def __init__(
+        self, parameters: GradientParameters, table: Table, points: PenaltyPoints | None = None
+    ) -> None:
+        self.parameters, self.table, self.points = parameters, table, points
+        X, rule = table.X, parameters.bandwidth
+        self.bandwidth = width_by_rule(X, table.weights, rule) if isinstance(rule, str) else rule
+        self.pairs: RowPairs = make_pairs(X, table.weights, self.bandwidth, parameters.n_neighbors)
+        self.total = float(self.pairs.weights.sum())
+
+    @cached_property
+    def width(self) -> float:
+        """Length scale of the kernel."""
+        parameters, table = self.parameters, self.table
+        if not table.X.shape[1]:
+            return 1.0
+        return length_scale(parameters.kernel, table.X, table.weights, parameters.length_scale)
+
+    @cached_property
+    def factor(self) -> KernelFactor:
+        """Features of the kernel at the rows, then at the unlabelled points."""
+        X = self.table.X
+        if not X.shape[1]:  # no column varies: there is nothing to learn a gradient of
+            return KernelFactor(self.parameters.kernel, np.zeros((len(X), 1)), 1.0)
+        stacked = X if self.points is None else np.vstack([X, self.points.extra])
+        return KernelFactor(self.parameters.kernel, stacked, self.width)
+
+    @property
+    def phi(self) -> Array:
+        """Features of the rows."""
+        return self.factor.phi[: len(self.table.X)]
+
+    @cached_property
+    def smooth(self) -> Array | None:
+        """``Q`` of the smoothness term."""
+        parameters, table = self.parameters, self.table
+        if not parameters.smoothness:
+            return None
+        X, weights = table.X, table.weights
+        if self.points is not None:
+            X, weights = np.vstack([X, self.points.extra]), self.points.weights
+        graph = make_pairs(X, weights, self.bandwidth, parameters.n_neighbors)
+        return parameters.smoothness * graph.laplacian(self.factor.phi)
+
+    def problem(self, y: Array, alpha: float, offset_ridge: float | None = None) -> GradientProblem:
+        """The problem of one target; y is -1 and 1 for classes."""
+        parameters, pairs, columns = self.parameters, self.pairs, self.table.columns
+        partition = Partition(parameters.labels[columns])
+        labels, weights = partition.labels, parameters.group_weights[columns][partition.first]
+        targets = pairs.of_second(y) - (0.0 if parameters.classes else pairs.of_first(y))
+        problem = GradientProblem(
+            X=self.table.X,
+            phi=self.phi,
+            pairs=pairs,
+            targets=targets,
+            loss=Logistic() if parameters.classes else Squared(),
+            penalty=RowPenalty(parameters.form, labels, weights, float(alpha), 0.0),
+            smooth=self.smooth,
+            offset_ridge=offset_ridge,
+        )
+        if np.any(weights == 0):
+            kept = problem.X[:, weights[labels] == 0]
+            ridge = self.ridge_for(problem, kept)
+            problem = replace(problem, penalty=replace(problem.penalty, ridge=ridge))
+        return problem
+
+    def ridge_for(self, problem: GradientProblem, XA: Array) -> float:
+        """As asked for, or ``RIDGE_FRACTION`` of half the largest curvature in columns ``XA``."""
+        given = self.parameters.ridge
+        return RIDGE_FRACTION * problem.largest_curvature(XA) / 2 if given is None else given
+
+    def offset_ridge(self, y: Array) -> float:
+        """Weight of ``||f0||^2`` for one target of -1 and 1."""
+        if self.parameters.ridge is not None:
+            return self.parameters.ridge
+        rows = GramRows(self.phi @ self.phi.T)
+        machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
+        return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
+
+    def on_columns(self, columns: Mask, form: str) -> GradientData:
+        """The same parameters, in another form, on some of the table's columns."""
+        table = replace(
+            self.table,
+            X=np.ascontiguousarray(self.table.X[:, columns]),
+            columns=self.table.columns[columns],
+            deviations=self.table.deviations[columns],
+        )
+        points = self.points
+        if points is not None:
+            points = points._replace(extra=np.ascontiguousarray(points.extra[:, columns]))
+        return GradientData(replace(self.parameters, form=form), table, points)
+
+
+@dataclass(frozen=True)
+class GradientFit:
+    """One target's problem and solution; arrays are per column of the data's table."""
+
+    data: GradientData
+    problem: GradientProblem
+    solution: GradientSolution
+
+    @cached_property
+    def norms(self) -> Array:
+        """RKHS norms of the partial derivatives."""
+        norms = np.zeros(self.problem.X.shape[1])
+        norms[self.solution.point.columns] = np.linalg.norm(self.solution.point.B, axis=1)
+        return norms
+
+    @cached_property
+    def support(self) -> Mask:
+        """Which variables are in: whole groups with a norm that is not rounding, and kept ones."""
+        penalty = self.problem.penalty
+        groups = penalty.group_norms(self.norms**2)
+        inside = groups > NEGLIGIBLE * groups.max(initial=0.0)
+        return np.asarray((inside | penalty.kept)[penalty.labels])
+
+    @property
+    def function(self) -> GradientFunction:
+        """The gradients as a function of standardised inputs."""
+        point, columns = self.solution.point, self.data.table.columns
+        inside = self.support[point.columns]
+        active, B = columns[point.columns[inside]], point.B[inside]
+        return GradientFunction(self.data.factor, columns, active, B, point.c)
+
+
+class Learner:
+    """All targets in one data: problems, ``alpha_max`` and solutions along alpha.
+
+    Parameters
+    ----------
+    data : GradientData
+    targets : array, shape (n, q)
+        y, or plus and minus one for each function of a classifier.
+    solver : ActiveSet or ForwardBackward
+    """
+
+    def __init__(self, data: GradientData, targets: Array, solver: GradientSolver) -> None:
+        self.data, self.targets, self.solver = data, targets, solver
+        ridges: list[float | None] = [None] * targets.shape[1]
+        if data.parameters.classes:
+            ridges = [max(map(data.offset_ridge, targets.T))] * targets.shape[1]
+        pairs = zip(targets.T, ridges, strict=True)
+        self.problems = [data.problem(y, 1.0, ridge) for y, ridge in pairs]
+        found = [null_point(problem) for problem in self.problems]
+        self.nulls: list[GradientPoint] = [point for point, _ in found]
+        self.alpha_max = max(top for _, top in found)
+        scales = (
+            alpha_scale(*pair) for pair in zip(self.problems, (t for _, t in found), strict=True)
+        )
+        self.alpha_scale = max(scales)
+
+    def walk(self, alphas: Array) -> Iterator[list[GradientFit]]:
+        """Fits of all targets at decreasing ``alphas``, each from the one before."""
+        starts = self.nulls
+        for alpha in alphas:
+            fits = self.fits(float(alpha), starts)
+            yield fits
+            if interrupted(fits):
+                return
+            starts = [fit.solution.point for fit in fits]
+
+    def fits(self, alpha: float, starts: list[GradientPoint] | None = None) -> list[GradientFit]:
+        """Fits of all targets at one alpha."""
+        found = []
+        solver = self.solver
+        for problem, start in zip(self.problems, starts or self.nulls, strict=True):
+            here = problem.with_alpha(alpha)
+            found.append(GradientFit(self.data, here, solver.solve(here, start)))
+            if interrupted(found):  # the others get what starting costs
+                solver = replace(self.solver, max_iter=0)
+        return found
+
+    def adapted(self, fits: list[GradientFit]) -> list[GradientFit]:
+        """Fits on ever fewer variables, until all that are there are selected."""
+        fraction = fits[0].problem.penalty.alpha / (self.alpha_scale or 1.0)
+        data, chosen = self.data, union_of(fits)
+        while chosen.any() and not chosen.all() and not interrupted(fits):
+            data = data.on_columns(chosen, data.parameters.form)
+            learner = Learner(data, self.targets, self.solver)
+            fits = learner.fits(fraction * learner.alpha_scale)
+            chosen = union_of(fits)
+        return fits
+
+    def refitted(self, fits: list[GradientFit]) -> list[GradientFit]:
+        """The second step: ridge on the selected variables of each fit."""
+        if interrupted(fits):
+            return fits
+        return [self._refit(fit, y) for fit, y in zip(fits, self.targets.T, strict=True)]
+
+    def _refit(self, fit: GradientFit, y: Array) -> GradientFit:
+        if not fit.support.any():
+            return fit
+        data = fit.data.on_columns(fit.support, "ridge")
+        offset = data.offset_ridge(y) if data.parameters.classes else None
+        problem = data.problem(y, 1.0, offset)
+        problem = problem.with_alpha(data.ridge_for(problem, problem.X))
+        return GradientFit(data, problem, self.solver.solve(problem))
+
+
+def interrupted(fits: list[GradientFit]) -> bool:
+    """Whether a fit was broken off by the user."""
+    return any(fit.solution.status is Status.INTERRUPTED for fit in fits)
+
+
+def union_of(fits: list[GradientFit]) -> Mask:
+    """Variables of their table that are in for one of the targets."""
+    return np.asarray(np.any([fit.support for fit in fits], axis=0))

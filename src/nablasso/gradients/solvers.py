@@ -1,0 +1,362 @@
+r"""Solvers of sparse gradient learning, and the fit that selects nothing.
+
+**Active set**: accelerated forward-backward splitting with restart. *Inner loop*, on the s
+variables of the active set: a gradient step from an extrapolated point and the proximal operator of
+the penalty (46), Nesterov's momentum, set back to zero where it points uphill. Predictions are
+linear, so those of the extrapolated point are a combination of known ones: one product forward and
+one backward an iteration, O(n s r + (pairs) min(s, r)) flops. The constant comes from power
+iterations and is raised where a step shows it too small. ``c`` has a step of its own: it is
+measured in units in which its curvature is that of ``B``. *Outer loop*: the gap over all p
+variables, one full pass of O(n p r + (pairs) r). While it is too large, variables whose gradient is
+above ``alpha w_a`` come in, largest first, at most as many as there are (but ten); rows that are
+zero leave. The inner loop runs until its gap is a tenth of the outer one.
+
+**Forward-backward**, Algorithm 1 of Ye and Xie: plain steps, the iterates in view. Regression (54),
+from the start ``B``, for all p variables at once:
+
+.. math:: B^+ = T_{\alpha\delta}\big(B - \delta \nabla_B\big), \qquad
+          T_\tau(d_a) = \max(1 - \tau / |d_a|, 0)\, d_a
+
+with the gradient (48) as :mod:`nablasso.gradients.problem` has it: the order of its products is the
+reduction to n dimensions of section 4.4. Classes (63): besides, with ``f0 = sum_i a_i k(x_i, .)``,
+
+.. math:: a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a ,
+
+a gradient step in the coefficients ``a`` of the kernels, not in the features: in ``c`` it is
+multiplied by ``Phi' Phi``. Gradients are those of the iterate before, in both.
+
+*Step.* Theorem 10 asks for ``0 < delta < 2 / |Hessian|``. Here ``delta = 1 / L`` with ``L`` the
+largest curvature in ``B`` (power iteration) plus, for classes, that in ``a``: at least the norm.
+
+*Stop.* The paper has "while the convergence condition is not true". Here it is the duality gap
+over all variables, or ``max_iter``. An iterate before that is no minimiser and selects more
+variables; :class:`~nablasso.gradients.Iterates` shows how many.
+
+Cost of an iteration: O(n p r + (pairs) r). The error falls like ``L |B*|^2 / 2k``: a reference for
+the active set, which solves the same problem. One ``delta``
+for ``B`` and ``a`` is slow where the curvatures of the two differ much, as with kernels of large
+values.
+
+**Scales of alpha.** ``alpha_max`` is exact: the gradient norm at B = 0, with the best f0 and kept
+variables. For the squared and ridge forms no alpha selects nothing; their scales are the alphas at
+which the penalty of a fit without error is about the objective at zero: ``alpha_max^2 / 4 f(0)``
+and half the largest curvature of the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nablasso.gradients.problem import (
+    TINY,
+    GradientCertificate,
+    GradientPoint,
+    GradientProblem,
+)
+from nablasso.regression.machine import Machines, OnFeatures
+from nablasso.solvers import Status
+from nablasso.spaces import FeatureRows
+from nablasso.types import Array, Index, Mask
+
+CHECK = 10  # iterations between two looks at the inner gap
+GROWTH = 10  # variables that may come in when there are fewer
+SAFETY = 1.02
+RELAX = 0.97  # factor of the constant after a step where the loss bends less than its bound
+DEFAULT_MAX_ITER = 50000
+HUGE = 1e150  # an alpha that selects nothing
+NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
+
+
+@dataclass(frozen=True)
+class Iterates:
+    """Objective and number of selected variables at the start and after every iteration."""
+
+    objectives: Array
+    n_selected: Index
+
+
+@dataclass(frozen=True)
+class GradientSolution:
+    """Gradients, their certificate over all variables, and how the solver ended.
+
+    ``history`` is None where the solver keeps none.
+    """
+
+    point: GradientPoint
+    certificate: GradientCertificate
+    n_iter: int
+    status: Status
+    history: Iterates | None = None
+
+    @property
+    def gap(self) -> float:
+        """Bound on the distance of the objective from its minimum."""
+        return self.certificate.gap
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """Settings: gap relative to the objective at zero, and iterations in all."""
+
+    tol: float = 1e-6
+    max_iter: int = DEFAULT_MAX_ITER
+
+    def solve(
+        self, problem: GradientProblem, start: GradientPoint | None = None
+    ) -> GradientSolution:
+        """Minimise from ``start``, zero by default."""
+        rotated = problem.rotated()
+        if rotated is not None:
+            return self._solve_rotated(problem, *rotated)
+        point = problem.zero() if start is None else _with_kept(problem, start)
+        target = self.tol * problem.reference
+        n_iter, status = 0, Status.MAX_ITER
+        certificate = problem.certificate(point)
+        try:
+            while True:
+                if certificate.gap <= target:
+                    status = Status.CONVERGED
+                    break
+                if n_iter >= self.max_iter:
+                    break
+                point = _grown(problem, point, certificate)
+                inner = _Inner(problem, point)
+                aim = max(target / 2, certificate.gap / 10)
+                done = inner.run(aim, self.max_iter - n_iter)
+                n_iter += done
+                point = inner.point()
+                before, certificate = certificate, problem.certificate(point)
+                if inner.stuck and certificate.gap >= before.gap:
+                    status = Status.STALLED
+                    break
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return GradientSolution(_pruned(problem, point), certificate, n_iter, status)
+
+    def _solve_rotated(
+        self, problem: GradientProblem, turned: GradientProblem, rotation: Array
+    ) -> GradientSolution:
+        """Solve in rotated variables and turn back."""
+        found = self.solve(turned)
+        B = np.zeros((turned.X.shape[1], turned.phi.shape[1]))
+        B[found.point.columns] = found.point.B
+        point = GradientPoint(np.arange(problem.X.shape[1]), rotation @ B, found.point.c)
+        return GradientSolution(point, problem.certificate(point), found.n_iter, found.status)
+
+
+class _Inner:
+    """The iterate on the active set and what the acceleration remembers."""
+
+    def __init__(self, problem: GradientProblem, point: GradientPoint) -> None:
+        self.problem, self.columns = problem, point.columns
+        self.penalty = problem.penalty.restricted(point.columns)
+        self.XA = np.ascontiguousarray(problem.X[:, point.columns])
+        self.B, self.c = point.B, point.c
+        self.z = problem.predictions(self.XA, self.B, self.c)
+        self.before = (self.B, self.c, self.z)
+        self.momentum = 1.0
+        self.stuck = False
+        self.relax = 1.0 if problem.is_quadratic else RELAX
+        self.unit = 1.0
+        curvature = problem.largest_curvature(self.XA)
+        if problem.has_offset:  # in this unit the curvature of c is that of B
+            self.unit = float(np.sqrt(curvature / problem.offset_curvature))
+            curvature *= 2  # at most the sum of the two
+        self.constant = SAFETY * curvature
+
+    def point(self) -> GradientPoint:
+        """Where it is."""
+        return GradientPoint(self.columns, self.B, self.c)
+
+    def run(self, target: float, budget: int) -> int:
+        """Iterate until the gap on the active set is small; returns the number of iterations."""
+        for done in range(budget):
+            if done % CHECK == 0 and self.gap() <= target:
+                return done
+            if not self._step():
+                self.stuck = True
+                return done + 1
+        return budget
+
+    def gap(self) -> float:
+        """Gap of the problem restricted to the active set."""
+        problem, penalty = self.problem, self.penalty
+        gB, gc = problem.gradient(problem.slopes(self.z), self.XA, self.B)
+        primal = problem.smooth_value(self.z, self.B, self.c) + penalty.value(self.B)
+        return primal - problem.dual_value(self.z, self.B, gc, penalty.norms(gB), penalty)
+
+    def _step(self) -> bool:
+        """One accelerated step; False when nothing moves any more."""
+        problem = self.problem
+        following = (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
+        t = (self.momentum - 1) / following
+        B, c, z = (
+            now + t * (now - old)
+            for now, old in zip((self.B, self.c, self.z), self.before, strict=True)
+        )
+        theta = problem.slopes(z)
+        gB, gc = problem.gradient(theta, self.XA, B)
+        step = 1 / self.constant
+        newB = self.penalty.prox(B - step * gB, step)
+        newc = c
+        if problem.has_offset:
+            c_step = step * self.unit**2
+            newc = (c - c_step * gc) / (1 + 2 * c_step * (problem.offset_ridge or 0.0))
+        newz = problem.predictions(self.XA, newB, newc)
+        moveB, movec = newB - B, newc - c
+        length2 = float(np.sum(moveB**2)) + float(movec @ movec) / self.unit**2
+        if length2 <= TINY:
+            return False
+        bend = float(np.sum((problem.slopes(newz) - theta) * (newz - z)))
+        bend += 2 * problem.roughness(moveB)
+        if bend > self.constant * length2 * (1 + 1e-6):  # the constant was too small: try again
+            self.constant = SAFETY * bend / length2
+            return True
+        uphill = np.sum((B - newB) * (newB - self.B)) + (c - newc) @ (newc - self.c) / self.unit**2
+        now = (newB, newc, newz)
+        self.before = now if uphill > 0 else (self.B, self.c, self.z)
+        self.momentum = 1.0 if uphill > 0 else float(following)
+        self.B, self.c, self.z = now
+        self.constant *= self.relax
+        return True
+
+
+def _with_kept(problem: GradientProblem, start: GradientPoint) -> GradientPoint:
+    """``start`` with the variables that are always kept among its columns."""
+    columns = np.union1d(start.columns, problem.kept_columns)
+    B = np.zeros((len(columns), problem.phi.shape[1]))
+    B[np.searchsorted(columns, start.columns)] = start.B
+    return GradientPoint(columns, B, start.c)
+
+
+def _grown(
+    problem: GradientProblem, point: GradientPoint, certificate: GradientCertificate
+) -> GradientPoint:
+    """Rows that are not zero, and the variables that should not be."""
+    penalty = problem.penalty
+    present = _present_groups(problem, point)
+    gauges = np.where(
+        present | penalty.kept,
+        -np.inf,
+        certificate.norms / np.where(penalty.kept, 1.0, penalty.weights),
+    )
+    order = np.argsort(-gauges, kind="stable")[: max(GROWTH, int(present.sum()))]
+    entering = np.zeros(len(present), dtype=bool)
+    entering[order] = gauges[order] > penalty.restricted(point.columns).level(point.B)
+    groups = present | penalty.kept | entering
+    columns = np.flatnonzero(groups[penalty.labels])
+    B = np.zeros((len(columns), point.B.shape[1]))
+    _, ours, theirs = np.intersect1d(columns, point.columns, return_indices=True)
+    B[ours] = point.B[theirs]
+    return GradientPoint(columns, B, point.c)
+
+
+def _present_groups(problem: GradientProblem, point: GradientPoint) -> Mask:
+    """Groups with a row that is not zero."""
+    labels = problem.penalty.labels[point.columns]
+    present = np.zeros(len(problem.penalty.weights), dtype=bool)
+    present[labels[np.any(point.B != 0, axis=1)]] = True
+    return present
+
+
+def _pruned(problem: GradientProblem, point: GradientPoint) -> GradientPoint:
+    """Without rows of zeros."""
+    groups = _present_groups(problem, point) | problem.penalty.kept
+    inside = groups[problem.penalty.labels[point.columns]]
+    return GradientPoint(point.columns[inside], point.B[inside], point.c)
+
+
+@dataclass(frozen=True)
+class ForwardBackward:
+    """Settings: gap relative to the objective at zero, and iterations."""
+
+    tol: float = 1e-6
+    max_iter: int = DEFAULT_MAX_ITER
+
+    def solve(
+        self, problem: GradientProblem, start: GradientPoint | None = None
+    ) -> GradientSolution:
+        """Minimise from ``start``, zero by default."""
+        X, penalty, ridge = problem.X, problem.penalty, problem.offset_ridge or 0.0
+        start = problem.zero() if start is None else start
+        B, c = np.zeros((X.shape[1], problem.phi.shape[1])), start.c
+        B[start.columns] = start.B
+        step, gram = step_size(problem), problem.phi.T @ problem.phi
+        target, status = self.tol * problem.reference, Status.MAX_ITER
+        objectives: list[float] = []
+        n_selected: list[int] = []
+        try:
+            while True:
+                z = problem.predictions(X, B, c)
+                gB, gc = problem.gradient(problem.slopes(z), X, B)
+                primal = problem.smooth_value(z, B, c) + penalty.value(B)
+                objectives.append(primal)
+                n_selected.append(int(np.any(B != 0, axis=1).sum()))
+                dual = problem.dual_value(z, B, gc, penalty.norms(gB), penalty)
+                if primal - dual <= target:
+                    status = Status.CONVERGED
+                    break
+                if len(objectives) > self.max_iter:
+                    break
+                B = penalty.prox(B - step * gB, step)
+                if problem.has_offset:
+                    c = c - step * (gram @ (gc + 2 * ridge * c))
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        kept = np.any(B != 0, axis=1)
+        kept[problem.kept_columns] = True
+        point = GradientPoint(np.flatnonzero(kept), B[kept], c)
+        history = Iterates(np.array(objectives), np.array(n_selected, dtype=np.intp))
+        certificate = problem.certificate(point)
+        return GradientSolution(point, certificate, max(len(objectives) - 1, 0), status, history)
+
+
+def step_size(problem: GradientProblem) -> float:
+    """``delta``: one over a bound of the norm of the Hessian in ``B`` and ``a``."""
+    curvature = problem.largest_curvature(problem.X)
+    if problem.has_offset:
+        bends = problem.curvature * problem.pairs.first_sums(problem.pairs.weights)
+        hessian = problem.phi.T @ (bends[:, None] * problem.phi)
+        hessian[np.diag_indices_from(hessian)] += 2 * (problem.offset_ridge or 0.0)
+        curvature += float(np.linalg.norm(problem.phi @ hessian @ problem.phi.T, 2))
+    return 1 / (SAFETY * curvature)
+
+
+def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
+    """The fit that selects nothing but the kept variables, and ``alpha_max``."""
+    penalty = replace(problem.penalty, form="lasso", alpha=HUGE)
+    null = replace(problem, penalty=penalty)
+    point = null.zero()
+    if problem.has_offset:
+        point = replace(point, c=best_offset(problem))
+    if len(point.columns):
+        point = ActiveSet(NULL_TOL, NULL_STEPS).solve(null, point).point
+    return point, penalty.gauge(null.certificate(point).norms)
+
+
+def best_offset(problem: GradientProblem) -> Array:
+    """``c`` of the best f0 without gradients.
+
+    All pairs that a row begins have the prediction ``phi_i . c``: a machine on the rows, once with
+    the weight of their pairs of either class.
+    """
+    pairs = problem.pairs
+    plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
+    weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
+    y = np.repeat([1.0, -1.0], len(plus))
+    phi, ridge = np.vstack([problem.phi, problem.phi]), problem.offset_ridge or 0.0
+    rows = OnFeatures(FeatureRows(None, phi))
+    return Machines(problem.loss, rows, y, weights, fit_intercept=False).at(ridge).coef
+
+
+def alpha_scale(problem: GradientProblem, alpha_max: float) -> float:
+    """The natural unit of alpha."""
+    if problem.penalty.form == "ridge":
+        turned = problem.rotated()
+        smaller = problem if turned is None else turned[0]
+        return smaller.largest_curvature(smaller.X) / 2
+    if problem.penalty.form == "squared":
+        return alpha_max**2 / (4 * problem.reference)
+    return alpha_max

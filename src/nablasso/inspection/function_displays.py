@@ -1,0 +1,566 @@
+"""Plots of what a fitted function does: curves, pairs, interactions, densities and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from nablasso.errors import InvalidParameterError
+from nablasso.estimators.heteroscedastic import MeanAndNoise
+from nablasso.estimators.psd_density import DensityEstimator
+from nablasso.estimators.quantile import Quantiles, weighted_quantiles
+from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.inspection.canvas import (
+    BLUE,
+    ORANGE,
+    SEQUENTIAL,
+    Display,
+    colour_bar,
+    end_labels,
+    shorten,
+    subtitle,
+    tidy,
+)
+from nablasso.inspection.dependence import (
+    Dependence,
+    PairDependence,
+    pair_dependence,
+    partial_dependence,
+)
+from nablasso.inspection.response import default_columns, interaction_strengths, without_names
+from nablasso.reading import Interaction
+from nablasso.types import Array
+
+MARGIN = 0.12  # of the range of the data, on both sides of a density
+MAX_POINTS = 2000
+NORMAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a Gaussian's quantiles
+
+
+@dataclass
+class DerivativeDisplay(Display):
+    """Partial dependence of one variable above, its derivative below, both with bands.
+
+    The upper band holds the middle of the rows' own curves, each moved to the same mean: as thin
+    as a line where the variable does not interact (probabilities stay where they are). The lower
+    band holds the middle of the rows' derivatives: where it lies on one side of zero, nearly all
+    rows agree on the direction.
+
+    Parameters
+    ----------
+    dependence : Dependence
+        The numbers.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The upper axes and their figure, set by :meth:`plot`.
+    axes_ : list
+        Both axes.
+    """
+
+    size = (6.4, 5.6)
+    dependence: Dependence
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, feature: str | int, *, ax: Any = None, **options: Any
+    ) -> Self:
+        """Compute and draw the dependence on one variable.
+
+        Parameters
+        ----------
+        estimator : fitted regressor or classifier
+        X : array-like, shape (n_samples, n_features)
+            Rows to average over.
+        feature : str or int
+            Name or place of the variable.
+        ax : matplotlib Axes, optional
+            Its place is divided in two.
+        **options
+            Of :func:`partial_dependence`: ``target``, ``grid_size``, ``levels``, ...
+
+        Returns
+        -------
+        DerivativeDisplay
+        """
+        return cls(partial_dependence(estimator, X, feature, **options)).plot(ax)
+
+    def _draw(self, ax: Any) -> Any:
+        curve = self.dependence
+        if curve.kind == "category":
+            height = float(np.clip(1 + 0.4 * len(curve.grid), 2.5, 9))
+            axes = [self._open(ax, (6.4, height))]
+            self._category(axes[0])
+        else:
+            axes = self._split(ax, (2, 1), height_ratios=(3, 2))
+            (self._discrete if curve.kind == "discrete" else self._continuous)(*axes)
+            above, below = axes
+            below.axhline(0, color="0.3", linewidth=1)
+            above.tick_params(labelbottom=False)
+            above.set_ylabel(curve.unit)
+            below.set_ylabel("slope" if curve.kind == "continuous" else "step")
+            below.set_xlabel(shorten(curve.name, 60))
+        for one in axes:
+            tidy(one)
+        share = f"{curve.levels[1] - curve.levels[0]:.0%} of the rows"
+        title = f"mean prediction; bars: {share}"
+        if curve.kind == "continuous":
+            title = f"mean prediction; band: {share}; ticks: every 5 % of the data"
+        subtitle(axes[0], title)
+        self.axes_ = axes
+        return axes[0]
+
+    def _continuous(self, above: Any, below: Any) -> None:
+        """Curves in their bands, and ticks where the data are."""
+        curve = self.dependence
+        low, high = curve.band_low, curve.band_high
+        above.fill_between(curve.grid, low, high, color=BLUE, alpha=0.18, linewidth=0)
+        above.plot(curve.grid, curve.mean, color=BLUE, linewidth=2)
+        low, high = curve.slope_low, curve.slope_high
+        below.fill_between(curve.slope_grid, low, high, color=ORANGE, alpha=0.2, linewidth=0)
+        below.plot(curve.slope_grid, curve.slope_mean, color=ORANGE, linewidth=2)
+        inside = curve.quantiles[curve.quantiles >= curve.grid[0]]
+        inside = inside[inside <= curve.grid[-1]]
+        at = above.get_xaxis_transform()
+        where = np.zeros(len(inside))
+        above.plot(inside, where, "|", color="0.35", markersize=9, clip_on=False, transform=at)
+        above.sharex(below)
+
+    def _discrete(self, above: Any, below: Any) -> None:
+        """Levels as points with bars, and the differences between them."""
+        curve = self.dependence
+        levels = (curve.grid, curve.mean, curve.band_low, curve.band_high)
+        steps = (curve.slope_grid, curve.slope_mean, curve.slope_low, curve.slope_high)
+        above.plot(curve.grid, curve.mean, color=BLUE, linewidth=1, alpha=0.5)
+        for axes, (at, mean, low, high), colour in ((above, levels, BLUE), (below, steps, ORANGE)):
+            axes.vlines(at, low, high, color=colour, alpha=0.3, linewidth=6)
+            axes.plot(at, mean, "o", color=colour, markersize=7)
+            axes.set_xticks(curve.grid)
+            margin = 0.08 * float(np.ptp(curve.grid)) or 1.0
+            axes.set_xlim(curve.grid[0] - margin, curve.grid[-1] + margin)
+
+    def _category(self, ax: Any) -> None:
+        """Levels one below the other, the highest first."""
+        curve = self.dependence
+        order = np.argsort(-curve.mean, kind="stable")
+        places = np.arange(len(order))
+        low, high = curve.band_low[order], curve.band_high[order]
+        ax.hlines(places, low, high, color=BLUE, alpha=0.3, linewidth=6)
+        ax.plot(curve.mean[order], places, "o", color=BLUE, markersize=7)
+        ax.set_yticks(places, [shorten(curve.labels[k]) for k in order])
+        ax.invert_yaxis()
+        ax.set_xlabel(curve.unit)
+        ax.set_ylabel(shorten(curve.name, 40))
+
+
+@dataclass
+class PairDisplay(Display):
+    """Contours of the partial dependence on two variables.
+
+    Parameters
+    ----------
+    dependence : PairDependence
+        The numbers.
+    points : array, shape (n, 2), optional
+        Rows to show on top: where the contours rest on data.
+    """
+
+    dependence: PairDependence
+    points: Any = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        features: Sequence[str | int],
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Compute and draw the dependence on two variables.
+
+        Parameters
+        ----------
+        estimator : fitted regressor or classifier
+        X : array-like, shape (n_samples, n_features)
+            Rows to average over.
+        features : two names or places
+        ax : matplotlib Axes, optional
+        **options
+            Of :func:`pair_dependence`: ``target``, ``grid_size``, ``max_rows``, ...
+
+        Returns
+        -------
+        PairDisplay
+        """
+        pair = pair_dependence(estimator, X, features, **options)
+        return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)]).plot(ax)
+
+    def _draw(self, ax: Any) -> Any:
+        pair = self.dependence
+        ax = self._open(ax, (6.6, 5.0))
+        filled = ax.contourf(pair.grid_a, pair.grid_b, pair.mean.T, levels=14, cmap="viridis")
+        lines = ax.contour(
+            filled, levels=filled.levels[::2], colors="white", linewidths=0.7, alpha=0.8
+        )
+        ax.clabel(lines, fontsize=8, fmt="%.3g")
+        if self.points is not None:
+            ax.plot(*self.points.T, ".", color="black", markersize=3, alpha=0.35)
+        ax.set_xlim(pair.grid_a[0], pair.grid_a[-1])
+        ax.set_ylim(pair.grid_b[0], pair.grid_b[-1])
+        ax.set_xlabel(shorten(pair.names[0], 60))
+        ax.set_ylabel(shorten(pair.names[1], 60))
+        colour_bar(ax, filled, pair.unit)
+        subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+        return ax
+
+
+@dataclass
+class InteractionDisplay(Display):
+    """Root mean squared cross derivatives of all pairs: dark cells act together.
+
+    Parameters
+    ----------
+    pairs : list of Interaction
+        Tuples ``(a, b, strength)``.
+    columns : list of int
+        The variables, in the order of the map.
+    names : list of str
+        Their names.
+
+    Attributes
+    ----------
+    image_
+        The map, set by :meth:`plot`.
+    """
+
+    pairs: list[Interaction]
+    columns: list[int]
+    names: list[str]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        columns: Sequence[str | int] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Compute and draw the interactions of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted regressor or classifier
+        X : array-like, shape (n_samples, n_features)
+            Rows to average over.
+        columns : list of names or places, optional
+            By default the selected variables, at most 15.
+        ax : matplotlib Axes, optional
+        **options
+            Of :func:`interaction_strengths`: ``target``, ``unit``, ``max_rows``, ...
+
+        Returns
+        -------
+        InteractionDisplay
+        """
+        chosen = (
+            default_columns(estimator)
+            if columns is None
+            else column_indices(estimator, columns, "columns")
+        )
+        pairs = interaction_strengths(estimator, X, list(chosen), **options)
+        names = feature_names(estimator)
+        listed = [int(a) for a in chosen]
+        return cls(pairs, listed, [names[a] for a in listed]).plot(ax)
+
+    @property
+    def matrix(self) -> Any:
+        """Strengths as a symmetric matrix, (p, p), nan on the diagonal."""
+        place = {a: k for k, a in enumerate(self.columns)}
+        out = np.full((len(place), len(place)), np.nan)
+        for a, b, strength in self.pairs:
+            out[place[a], place[b]] = out[place[b], place[a]] = strength
+        return out
+
+    def _draw(self, ax: Any) -> Any:
+        p = len(self.columns)
+        side = min(9.0, 2.8 + 0.55 * p)
+        ax = self._open(ax, (side + 0.6, side))
+        values = self.matrix
+        top = float(np.nanmax(values)) if self.pairs else 0.0
+        self.image_ = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=top or 1.0)
+        labels = [shorten(name, 20) for name in self.names]
+        ax.set_xticks(range(p), labels, rotation=40, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(p), labels)
+        ax.spines[:].set_visible(False)
+        ax.set_xticks(np.arange(p + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(p + 1) - 0.5, minor=True)
+        ax.grid(visible=True, which="minor", color="white", linewidth=2)
+        ax.tick_params(which="both", length=0)
+        for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
+            dark = values[i, j] > 0.6 * (top or 1.0)
+            ax.text(
+                j,
+                i,
+                f"{values[i, j]:.2f}",
+                ha="center",
+                va="center",
+                color="white" if dark else "0.25",
+                fontsize=9 if p <= 8 else 7,
+            )
+        colour_bar(ax, self.image_, "mean size of the cross derivative", shrink=0.7)
+        return ax
+
+
+@dataclass
+class DensityDisplay(Display):
+    """A density with the rows it was fitted on: a curve, or contours.
+
+    Parameters
+    ----------
+    grids : list of one or two arrays
+        Points of each variable.
+    density : array, shape (g,) or (g, h)
+        Density with respect to Lebesgue measure.
+    names : list of str
+        The variables.
+    points : array, shape (n, 1) or (n, 2)
+        The rows.
+    """
+
+    grids: list[Array]
+    density: Array
+    names: list[str]
+    points: Array
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        features: Sequence[str | int] | None = None,
+        grid_size: int | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw a fitted density.
+
+        Parameters
+        ----------
+        estimator : fitted PSDDensity or PSDDensityCV
+        X : array-like, shape (n_samples, n_features)
+            Rows to show.
+        features : one or two names or places, optional
+            The marginal of these variables; all of them by default, where there are no more than
+            two.
+        grid_size : int, optional
+            Points per variable: 300 for one, 80 for two.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        DensityDisplay
+        """
+        if not isinstance(estimator, DensityEstimator):
+            raise InvalidParameterError(
+                f"DensityDisplay needs a fitted density, such as PSDDensity; got {estimator!r}."
+            )
+        X, d = check_new_data(estimator, X), estimator.n_features_in_
+        chosen = np.arange(d)
+        if features is not None:
+            chosen = np.unique(column_indices(estimator, features, "features"))
+        if not 1 <= len(chosen) <= 2:
+            raise InvalidParameterError(
+                f"A density is drawn of one or two variables; got {len(chosen)}. Name them in "
+                "features: their marginal is drawn."
+            )
+        points = X[:, chosen]
+        size = grid_size or (300 if len(chosen) == 1 else 80)
+        grids = [_padded_grid(column, size) for column in points.T]
+        mesh = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
+        if len(chosen) == d:
+            values = estimator.density_.values(mesh)
+        else:
+            values = estimator.marginal(chosen).values(mesh)
+        names = feature_names(estimator)
+        shape = tuple(map(len, grids))
+        listed = [names[a] for a in chosen]
+        return cls(grids, np.asarray(values).reshape(shape), listed, points).plot(ax)
+
+    def _draw(self, ax: Any) -> Any:
+        ax = self._open(ax, (6.6, 4.6))
+        if len(self.grids) == 1:
+            self._curve(ax)
+        else:
+            self._contours(ax)
+        ax.set_xlabel(shorten(self.names[0], 60))
+        return ax
+
+    def _curve(self, ax: Any) -> None:
+        (grid,) = self.grids
+        ax.hist(self.points[:, 0], bins="auto", density=True, color="0.88", label="rows")
+        ax.fill_between(grid, self.density, color=BLUE, alpha=0.15, linewidth=0)
+        ax.plot(grid, self.density, color=BLUE, linewidth=2, label="density")
+        tidy(ax)
+        ax.set_ylim(bottom=min(0.0, float(self.density.min())))
+        ax.set_ylabel("density")
+        ax.legend(frameon=False, fontsize=9)
+
+    def _contours(self, ax: Any) -> None:
+        levels = _mass_levels(self.density)
+        colours = [*levels, max(float(self.density.max()), levels[-1] * (1 + 1e-9))]
+        ax.contourf(*self.grids, self.density.T, levels=colours, cmap=SEQUENTIAL)
+        ax.plot(*self.points[:MAX_POINTS].T, ".", color="0.15", markersize=3, alpha=0.4)
+        ax.contour(*self.grids, self.density.T, levels=levels, colors=BLUE, linewidths=0.9)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_ylabel(shorten(self.names[1], 60))
+        subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
+
+
+def _padded_grid(values: Array, size: int) -> Array:
+    margin = MARGIN * (float(np.ptp(values)) or 1.0)
+    return np.linspace(values.min() - margin, values.max() + margin, size)
+
+
+def _mass_levels(density: Array) -> list[float]:
+    """Heights whose upper sets hold 95, 90, 75, 50 and 25 % of the probability on the grid."""
+    ordered = np.sort(np.maximum(density.ravel(), 0.0))[::-1]
+    share = np.cumsum(ordered) / ordered.sum()
+    heights = [
+        float(ordered[np.searchsorted(share, part)]) for part in (0.95, 0.9, 0.75, 0.5, 0.25)
+    ]
+    return sorted(set(heights))
+
+
+@dataclass
+class QuantileDisplay(Display):
+    """Quantiles of the target along one variable, the others at their medians.
+
+    Parameters
+    ----------
+    grid : array, shape (g,)
+        Values of the variable.
+    quantiles : array, shape (g, n_levels)
+        Increasing along the levels.
+    levels : array, shape (n_levels,)
+    name : str
+        The variable.
+    points : array, shape (n, 2), or None
+        Rows and their targets.
+    others : int
+        Number of other variables, which are held at their medians.
+    """
+
+    grid: Array
+    quantiles: Array
+    levels: Array
+    name: str
+    points: Array | None = None
+    others: int = 0
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        feature: str | int = 0,
+        grid_size: int = 150,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the quantiles of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted MultiQuantileRegressor or HeteroscedasticRegressor, or their CV
+            Of the second, the quantiles of the Gaussian with its mean and noise level.
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,), optional
+            Targets to show as points.
+        feature : str or int, default=0
+            The variable on the axis.
+        grid_size : int, default=150
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        QuantileDisplay
+        """
+        if not isinstance(estimator, Quantiles | MeanAndNoise):
+            raise InvalidParameterError(
+                "QuantileDisplay needs a fitted MultiQuantileRegressor or "
+                f"HeteroscedasticRegressor; got {estimator!r}."
+            )
+        X = check_new_data(estimator, X)
+        a = int(column_indices(estimator, [feature], "feature")[0])
+        grid = np.linspace(X[:, a].min(), X[:, a].max(), grid_size)
+        middle = [weighted_quantiles(column, np.ones(len(X)), np.array([0.5]))[0] for column in X.T]
+        at = np.tile(np.array(middle), (grid_size, 1))
+        at[:, a] = grid
+        levels, quantiles = _quantiles(estimator, at)
+        points = None if y is None else np.column_stack([X[:, a], np.asarray(y, dtype=float)])
+        name, others = feature_names(estimator)[a], X.shape[1] - 1
+        return cls(grid, quantiles, levels, name, points, others).plot(ax)
+
+    def _draw(self, ax: Any) -> Any:
+        ax = self._open(ax)
+        if self.points is not None:
+            ax.plot(
+                *self.points[:MAX_POINTS].T,
+                "o",
+                color="0.45",
+                markersize=3.5,
+                alpha=0.5,
+                markeredgewidth=0,
+                zorder=1,
+            )
+        p = len(self.levels)
+        for k in range(p // 2):
+            ax.fill_between(
+                self.grid,
+                self.quantiles[:, k],
+                self.quantiles[:, p - 1 - k],
+                color=BLUE,
+                alpha=0.14,
+                linewidth=0,
+                zorder=2,
+            )
+        labels = []
+        for level, curve in zip(self.levels, self.quantiles.T, strict=True):
+            is_middle = abs(level - 0.5) < 1e-9
+            ax.plot(
+                self.grid,
+                curve,
+                color=BLUE,
+                zorder=3,
+                linewidth=2.2 if is_middle else 1.1,
+                label=f"{level:.4g}",
+            )
+            labels.append((float(curve[-1]), f"{100 * level:.4g} %", BLUE))
+        tidy(ax)
+        ax.set_xlim(self.grid[0], self.grid[-1])
+        end_labels(ax, labels)
+        ax.set_xlabel(shorten(self.name, 60))
+        ax.set_ylabel("target")
+        if self.others:
+            some = "1 variable" if self.others == 1 else f"{self.others} variables"
+            subtitle(ax, f"{some} at the median")
+        return ax
+
+
+def _quantiles(estimator: Any, at: Array) -> tuple[Array, Array]:
+    """Levels, and the quantiles at some rows."""
+    plain = without_names(estimator)
+    if isinstance(plain, Quantiles):
+        return np.asarray(plain.levels_), np.reshape(plain.predict(at), (len(at), -1))
+    mean, deviation = plain.predict(at, return_std=True)
+    levels = np.array(NORMAL_LEVELS)
+    return levels, np.asarray(mean[:, None] + deviation[:, None] * ndtri(levels))

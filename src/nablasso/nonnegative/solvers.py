@@ -1,0 +1,562 @@
+r"""Three ways up the dual, each a stream of evaluations that :func:`solve` follows to its gap.
+
+:func:`newton`, for losses whose conjugates are smooth in ``t``. The negative Hessian in ``(t, c)``
+is ``Diag(p k) + J' p M Q M' p J`` with the curvature ``k`` of the conjugates and ``Q`` the
+derivatives of the blocks' values, never formed. In units of its diagonal it is about the identity
+plus an operator of rapidly decaying spectrum, so few products give a good step by conjugate
+gradients. The dual is once differentiable and its gradient piecewise smooth, which is enough
+(semismooth Newton); a line search keeps it climbing. With many rows a product costs about as much
+as an evaluation, so L-BFGS steps come first and Newton's method finishes what they leave. Cost of a
+step: one or two eigendecompositions, O(n r^2 + r^3), and O(n r q) for each product with q positive
+eigenvalues.
+
+:func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method. With
+``u`` in ``(0, 1)`` the slopes in units of their box, ``e+, e- > 0`` the two sides of the residual
+and ``mu`` going to zero, the conditions are
+
+.. math:: z(u) - y = e^+ - e^-, \qquad e^+ (1 - u) = \mu, \qquad e^- u = \mu
+
+where ``z(u)`` are the outputs of the functions (11) that belong to ``u``. Linearised, they are
+
+.. math:: \Big(-z'(u) + \mathrm{Diag}\big(\tfrac{e^+}{1-u} + \tfrac{e^-}{u}\big)\Big) du
+          = z(u) - y - \frac{\mu}{1-u} + \frac{\mu}{u}
+
+with a positive matrix on the left and on the right the gradient of the dual plus
+``mu sum log u (1 - u)``. So every step climbs that function, and a line search on it is all that
+keeps the method safe although ``z'`` is only piecewise smooth. ``mu`` is chosen as Mehrotra does,
+from a first solution with ``mu = 0``. About 10 to 25 steps, few more for light penalties: the
+matrix that penalties make badly conditioned is factorised, not iterated on. Cost of a step: a
+Cholesky factorisation of order n p while that is at most ``DENSE``, O(n^2 r q) for the matrix.
+Above, conjugate gradients with the free function treated exactly (a matrix of order r) and the
+others by their diagonals, O(n r q) per product.
+
+:func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference. In the slopes ``a``
+(n, p) and the multipliers ``c`` the dual is
+
+.. math:: \min_{a, c} \; f(a, c) + g(a), \qquad g(a) = \sum_i p_i\, l_i^*(a_i),
+
+with ``f`` smooth and ``g`` a sum over rows. With the inner product
+``sum_i p_i a_i.b_i + sum_c c_c d_c / u^2``, in which a weight k is k copies of a row, the gradient
+of ``f`` is ``-z``, the outputs of the functions (11) at the rows, and ``-u^2 (Tr(A W_c) - r_c)``.
+One iteration from the extrapolated point ``(a, c)``, with the step ``s = 1 / L``:
+
+.. math::
+    v = a + s z, \quad x = \mathrm{prox}_{l / s}(v / s), \quad a^+ = v - s x, \quad
+    c^+ = c + s u^2 (\mathrm{Tr}(A W) - r)
+
+(Moreau's identity: the proximal operator of ``l*`` is that of ``l``, which is a closed form or one
+equation per row), then Nesterov's momentum. ``a+`` is a subgradient of ``l`` at ``x``: that gives
+``l*(a+)`` and so the dual value. ``L`` is the largest eigenvalue of ``a -> sum_b (k_b^2) p a / l2``
+(``k_b`` for a linear block) in this inner product, by power iteration; ``u`` gives the multipliers
+the same curvature, which at most doubles it. The error of the dual falls like
+``2 L |a* - a|^2 / k^2`` (Beck and Teboulle, theorem 4.4). Cost of an iteration: one
+eigendecomposition per PSD block; one more every ``CHECK`` iterations, for the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import OptimizeResult, minimize
+
+from nablasso.nonnegative.dual import DualPoint, Evaluation, LinearBlock, Problem, Tangent
+from nablasso.progress import Watch
+from nablasso.solvers import Status
+from nablasso.types import Array
+
+Map = Callable[[Array], Array]
+Steps = Iterator[Evaluation | None]  # None: a step that was not looked at
+
+PRODUCTS = 100  # of conjugate gradients, per step
+SUFFICIENT = 1e-4  # share of the promised ascent
+
+# Newton's method
+MANY = 4000  # rows from which on quasi-Newton steps come first
+QUASI = 200  # of these, at most
+MEMORY = 20  # pairs of the quasi-Newton matrix
+EVALUATIONS = 3  # at most, per quasi-Newton step
+ROUGH = 0.1  # relative residual of a step
+LARGEST_STEP = 4.0  # of a coordinate t, a logarithm where it matters
+SHRINK = 0.4
+TRIALS = 25
+HOPELESS = 100  # steps without any point that meets the constraints
+RIDGE = 1e-20  # relative curvature that is none
+FLAT = 1e-6  # what stands for none, in units of a row's weight
+
+# the interior point method
+DENSE = 1600  # order of the largest matrix that is factorised
+FINE = 1e-2  # relative residual of a step
+INSIDE = 0.02  # least distance of a start from the ends of the box
+TO_THE_END = 0.98  # share of the way to the nearest bound
+FIRST = 0.1  # of the residuals' size: where e+ and e- begin
+CENTRED = (1e-3, 0.5)  # mu of a step in units of the last
+BEHIND = 10.0  # residuals that many times mu ask for a larger mu
+HALVINGS = 30
+ROUNDING = 1e-13  # of the dual's terms
+
+# FISTA
+CHECK = 10  # iterations between two looks at the gap
+POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the constant from below
+
+
+@dataclass
+class Climb:
+    """What a method is asked for, and the best primal and dual points so far."""
+
+    problem: Problem
+    tol: float
+    max_iter: int
+    watch: Watch | None = None
+    n_iter: int = 0
+    n_evaluations: int = 0
+    primal: float = np.inf
+    dual: float = -np.inf
+    parameters: list[Array] = field(default_factory=list)
+    point: DualPoint | None = None
+
+    @property
+    def gap(self) -> float:
+        """``primal - dual``."""
+        return self.primal - self.dual
+
+    def note(self, evaluation: Evaluation) -> None:
+        """Take in one evaluation."""
+        self.n_evaluations += 1
+        if self.watch is not None:
+            self.watch(self.n_evaluations, self.gap)
+        if evaluation.dual > self.dual:
+            self.dual, self.point = evaluation.dual, evaluation.point
+        problem = self.problem
+        feasible = [
+            block.feasible(theta)
+            for block, theta in zip(problem.blocks, evaluation.parameters, strict=True)
+        ]
+        parameters = [theta for theta in feasible if theta is not None]
+        if len(parameters) < len(feasible):
+            return
+        moved = any(len(block.targets) for block in problem.blocks)
+        Z = problem.outputs(parameters) if moved else evaluation.Z
+        primal = problem.primal(parameters, Z)
+        if primal < self.primal:
+            self.primal, self.parameters = primal, parameters
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """The best functions found, and the certificate."""
+
+    parameters: list[Array]
+    point: DualPoint
+    primal: float
+    gap: float
+    n_iter: int
+    status: Status
+
+
+def solve(
+    method: Callable[[Climb, DualPoint], Steps],
+    problem: Problem,
+    start: DualPoint,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch | None = None,
+) -> DualSolution:
+    """Follow a method from ``start`` until the gap is at most ``tol``.
+
+    A method gives the evaluation at the start, then one for each step, and ends when it stalls.
+    """
+    best, status = Climb(problem, tol, max_iter, watch), Status.STALLED
+    try:
+        for here in method(best, start):
+            if here is not None:
+                best.note(here)
+            if best.gap <= tol or best.n_iter >= max_iter:
+                status = Status.MAX_ITER
+                break
+            best.n_iter += 1
+    except KeyboardInterrupt:
+        if best.point is None or not best.parameters:
+            raise
+        status = Status.INTERRUPTED
+    if best.gap <= tol and status is not Status.INTERRUPTED:
+        status = Status.CONVERGED
+    point = start if best.point is None else best.point
+    parameters = best.parameters or problem.evaluate(point).parameters
+    return DualSolution(parameters, point, best.primal, best.gap, best.n_iter, status)
+
+
+def conjugate_gradients(
+    product: Map, g: Array, precondition: Map, *, forcing: float, limit: int = PRODUCTS
+) -> Array:
+    """``H^{-1} g``, until the residual is ``forcing`` times the first one."""
+    x, residual = np.zeros_like(g), g.copy()
+    z = precondition(residual)
+    direction, size = z.copy(), float(np.vdot(residual, z))
+    enough = forcing**2 * size
+    for _ in range(limit):
+        Hd = product(direction)
+        bend = float(np.vdot(direction, Hd))
+        if bend <= 0:
+            break
+        x += (size / bend) * direction
+        residual -= (size / bend) * Hd
+        z = precondition(residual)
+        new = float(np.vdot(residual, z))
+        if new <= enough:
+            break
+        direction, size = z + (new / size) * direction, new
+    return x
+
+
+# ---------------------------------------------------------------------------- Newton's method
+
+
+def newton(climb: Climb, start: DualPoint) -> Steps:
+    """Newton steps in the coordinates ``t``, after quasi-Newton steps if there are many rows."""
+    space = Coordinates(climb.problem, start)
+    if len(climb.problem.weights) > MANY:
+        _quasi_newton(climb, space, start)
+    x = space.pack(climb.point or start)
+    here = space.evaluate(x)
+    while True:
+        yield here
+        if climb.n_iter > HOPELESS and not climb.parameters:
+            return
+        found = _newton_step(space, x, here)
+        if found is None:
+            return
+        x, here = found
+
+
+class Coordinates:
+    """Coordinates and multipliers as one vector ``x``."""
+
+    def __init__(self, problem: Problem, start: DualPoint) -> None:
+        self.problem, self.shape = problem, start.t.shape
+        self.ends = np.cumsum([start.t.size, *(len(c) for c in start.multipliers)])
+
+    def pack(self, point: DualPoint) -> Array:
+        """A point as a vector."""
+        return np.concatenate([point.t.ravel(), *point.multipliers])
+
+    def split(self, x: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Coordinates (n, c), and multipliers by block."""
+        t = x[: self.ends[0]].reshape(self.shape)
+        return t, tuple(x[i:j] for i, j in pairwise(self.ends))
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """The dual there."""
+        return self.problem.evaluate(DualPoint(*self.split(x)))
+
+    def gradient(self, evaluation: Evaluation) -> Array:
+        """Of the dual."""
+        return np.concatenate([evaluation.ascent.ravel(), *evaluation.excess])
+
+    def hessian(self, evaluation: Evaluation) -> tuple[Map, Array]:
+        """Products with the negative Hessian, and its diagonal."""
+        problem, w = self.problem, self.problem.weights[:, None]
+        tangents = _tangents(problem, evaluation)
+        t = evaluation.point.t
+        J = w[:, :, None] * np.einsum("ipc,pb->ibc", problem.loss.jacobian(t), problem.mixing)
+        curvature = w * problem.loss.curvature(t, evaluation.Z)
+
+        def product(x: Array) -> Array:
+            dt, dc = self.split(x)
+            slopes = np.einsum("ibc,ic->ib", J, dt)
+            moved = [tangent(slopes[:, b], dc[b]) for b, tangent in enumerate(tangents)]
+            F = np.column_stack([values for values, _ in moved])
+            out = curvature * dt - np.einsum("ibc,ib->ic", J, F)
+            return np.concatenate([out.ravel(), *(-change for _, change in moved)])
+
+        own = np.column_stack([tangent.diagonal() for tangent in tangents])
+        diagonal = curvature + np.einsum("ibc,ib->ic", J**2, own)
+        ends = [tangent.functional_diagonal() for tangent in tangents]
+        return product, np.concatenate([diagonal.ravel(), *ends])
+
+
+def _tangents(problem: Problem, evaluation: Evaluation) -> list[Tangent]:
+    spectra = zip(problem.blocks, evaluation.spectra, strict=True)
+    return [block.tangent(spectrum) for block, spectrum in spectra]
+
+
+def _newton_step(space: Coordinates, x: Array, here: Evaluation) -> tuple[Array, Evaluation] | None:
+    """A Newton step and a line search along it; None when nothing climbs any more."""
+    gradient = space.gradient(here)
+    product, diagonal = space.hessian(here)
+    flat = diagonal <= RIDGE * float(diagonal.max())
+    diagonal = np.where(flat, FLAT / len(here.Z), diagonal)
+    n_t = space.ends[0]
+
+    def bounded(step: Array) -> tuple[Array, float]:
+        step[:n_t] = np.clip(step[:n_t], -LARGEST_STEP, LARGEST_STEP)
+        return step, float(gradient @ step)
+
+    step, promised = bounded(
+        conjugate_gradients(product, gradient, lambda r: r / diagonal, forcing=ROUGH)
+    )
+    if promised <= 0:
+        step, promised = bounded(gradient / diagonal)
+    length = 1.0
+    for _ in range(TRIALS):
+        there = space.evaluate(x + length * step)
+        if there.dual >= here.dual + SUFFICIENT * length * promised:
+            return x + length * step, there
+        length *= SHRINK
+    return None
+
+
+def _quasi_newton(climb: Climb, space: Coordinates, start: DualPoint) -> None:
+    """L-BFGS, in units of the roots of the rows' weights: the Hessian is about the identity then.
+
+    Evaluations and steps are noted in ``climb``.
+    """
+    n = len(climb.problem.weights)
+    root = np.repeat(np.sqrt(climb.problem.weights * n), start.t.shape[1])
+    units = np.append(root, np.full(space.ends[-1] - len(root), np.sqrt(n)))
+
+    def descent(x: Array) -> tuple[float, Array]:
+        evaluation = space.evaluate(x / units)
+        climb.note(evaluation)
+        return -evaluation.dual * n, -space.gradient(evaluation) / units * n
+
+    def look(intermediate_result: OptimizeResult) -> None:  # noqa: ARG001
+        if climb.gap <= climb.tol:
+            raise StopIteration
+
+    limit = min(QUASI, climb.max_iter)
+    options: dict[str, Any] = {"maxiter": limit, "maxfun": EVALUATIONS * limit + 1}
+    options |= {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
+    result: OptimizeResult = minimize(  # type: ignore[call-overload]
+        descent,
+        space.pack(start) * units,
+        jac=True,
+        method="L-BFGS-B",
+        callback=look,
+        options=options,
+    )
+    climb.n_iter = int(result.nit)
+
+
+# ----------------------------------------------------------------- the interior point method
+
+
+def interior(climb: Climb, start: DualPoint, dense: int = DENSE) -> Steps:
+    """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
+    path = _Path(climb.problem, start, dense)
+    while True:
+        yield path.here
+        if not path.advance():
+            return
+
+
+class _Path:
+    """The current point: ``u``, both sides of the residual, and what the dual says at ``u``."""
+
+    def __init__(self, problem: Problem, start: DualPoint, dense: int) -> None:
+        self.problem, self.multipliers, self.dense = problem, start.multipliers, dense
+        self.w = problem.weights[:, None] / problem.loss.n_outputs
+        self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
+        self.here = self._evaluate(self.u)
+        e = self._residual(self.here)
+        least = FIRST * float(np.sqrt(np.sum(self.w * e**2))) or FIRST
+        self.above, self.below = np.maximum(e, 0) + least, np.maximum(-e, 0) + least
+
+    def advance(self) -> bool:
+        """One step; False when nothing climbs any more."""
+        u, above, below, w = self.u, self.above, self.below, self.w
+        e = self._residual(self.here)
+        D = above / (1 - u) + below / u
+        invert = normal_solver(self.problem, self.here, D, self.dense)
+        du = invert(w * e)
+        da, db = self._sides(du, 0.0, 0.0)
+        mu = self._target(e, du, da, db)
+        ascent = w * (e - mu / (1 - u) + mu / u)
+        ta, tb = mu + da * du, mu - db * du  # what the linearisation left out
+        du = invert(w * (e - ta / (1 - u) + tb / u))
+        if float(np.sum(du * ascent)) <= 0:
+            ta = tb = np.full_like(u, mu)
+            du = invert(ascent)
+        da, db = self._sides(du, ta, tb)
+        length = self._search(du, mu, float(np.sum(du * ascent)))
+        if not length:
+            return False
+        along = min(1.0, TO_THE_END * min(_room(above, da), _room(below, db)))
+        self.above, self.below = above + along * da, below + along * db
+        return True
+
+    def _evaluate(self, u: Array) -> Evaluation:
+        return self.problem.evaluate(DualPoint(u, self.multipliers))
+
+    def _residual(self, evaluation: Evaluation) -> Array:
+        """``z - y``: the gradient of the dual in ``u``, without the weights."""
+        return np.asarray(evaluation.ascent / self.w)
+
+    def _sides(self, du: Array, ta: Array | float, tb: Array | float) -> tuple[Array, Array]:
+        """Steps of both sides at which the linearised products are ``ta`` and ``tb``."""
+        u, above, below = self.u, self.above, self.below
+        return (ta + above * du) / (1 - u) - above, (tb - below * du) / u - below
+
+    def _target(self, e: Array, du: Array, da: Array, db: Array) -> float:
+        """The ``mu`` to aim at, from how far the step towards ``mu = 0`` would go."""
+        u, above, below, w = self.u, self.above, self.below, self.w
+        mu = 0.5 * float(np.sum(w * (above * (1 - u) + below * u)))
+        a = min(1.0, _room(u, du), _room(1 - u, -du), _room(above, da), _room(below, db))
+        products = (above + a * da) * (1 - u - a * du) + (below + a * db) * (u + a * du)
+        share = float(np.clip((0.5 * np.sum(w * products) / mu) ** 3, *CENTRED))
+        behind = float(np.sum(w * np.abs(e - above + below))) > BEHIND * mu
+        return mu * max(share, 0.1 if behind else 0.0)
+
+    def _search(self, du: Array, mu: float, promised: float) -> float:
+        """Move ``u`` along ``du`` and return how far; 0 where no length climbs."""
+
+        def height(evaluation: Evaluation, u: Array) -> float:
+            return evaluation.dual + mu * float(np.sum(self.w * (np.log(u) + np.log1p(-u))))
+
+        before = height(self.here, self.u)
+        rounding = ROUNDING * (1 + abs(before))
+        length = min(1.0, TO_THE_END * min(_room(self.u, du), _room(1 - self.u, -du)))
+        for _ in range(HALVINGS):
+            u = self.u + length * du
+            there = self._evaluate(u)
+            if height(there, u) >= before + SUFFICIENT * length * promised - rounding:
+                self.u, self.here = u, there
+                return length
+            length *= 0.5
+        return 0.0
+
+
+def normal_solver(
+    problem: Problem, here: Evaluation, D: Array, dense: int = DENSE, **accuracy: Any
+) -> Map:
+    """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p).
+
+    ``accuracy`` is that of conjugate gradients above order ``dense``.
+    """
+    tangents = _tangents(problem, here)
+    if D.size <= dense:
+        return _factorised(problem, tangents, D)
+    w, M = problem.weights[:, None] / D.shape[1], problem.mixing
+    precondition = _preconditioner(problem, tangents, D)
+
+    def product(x: Array) -> Array:
+        slopes = w * (x @ M)
+        F = [tangent(slopes[:, b], np.zeros(0))[0] for b, tangent in enumerate(tangents)]
+        return np.asarray(w * (D * x - np.column_stack(F) @ M.T))
+
+    accuracy = {"forcing": FINE, **accuracy}
+    return lambda g: conjugate_gradients(product, g, precondition, **accuracy)
+
+
+def _factorised(problem: Problem, tangents: list[Tangent], D: Array) -> Map:
+    n, p = D.shape
+    w, M = problem.weights / p, problem.mixing
+    blocks = np.zeros((p, n, p, n))
+    for b, tangent in enumerate(tangents):
+        Q = tangent.matrix() * np.outer(w, w)
+        for c, d in np.argwhere(np.outer(M[:, b], M[:, b])):
+            blocks[c, :, d, :] += M[c, b] * M[d, b] * Q
+    H = blocks.reshape(n * p, n * p)
+    H.flat[:: n * p + 1] += (w[:, None] * D).T.ravel()
+    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+
+    def invert(g: Array) -> Array:
+        return np.asarray(cho_solve(factor, g.T.ravel(), check_finite=False).reshape(p, n).T)
+
+    return invert
+
+
+def _preconditioner(problem: Problem, tangents: list[Tangent], D: Array) -> Map:
+    """The first free function exactly, by Woodbury's formula; all else by its diagonal."""
+    w, M = problem.weights[:, None] / D.shape[1], problem.mixing
+    free = [b for b, block in enumerate(problem.blocks) if isinstance(block, LinearBlock)][:1]
+    own = np.column_stack([tangent.diagonal() for tangent in tangents])
+    own[:, free] = 0.0
+    B = w * D + w**2 * (own @ (M.T**2))
+    if not free:
+        return lambda g: g / B
+    block, m = problem.blocks[free[0]], M[:, free[0]]
+    Phi = block.Phi
+    C = (Phi * np.sum((w * m) ** 2 / B, axis=1)[:, None]).T @ Phi
+    C.flat[:: len(C) + 1] += block.l2
+    factor = cho_factor(C, check_finite=False)
+
+    def apply(g: Array) -> Array:
+        x = g / B
+        inner = cho_solve(factor, (w[:, 0] * (x @ m)) @ Phi, check_finite=False)
+        return np.asarray(x - w * np.outer(Phi @ inner, m) / B)
+
+    return apply
+
+
+def _room(x: Array, dx: Array) -> float:
+    """Largest length at which ``x + length dx`` is still not negative."""
+    shrinking = dx < 0
+    return float(np.min(x[shrinking] / -dx[shrinking])) if shrinking.any() else np.inf
+
+
+# -------------------------------------------------------------------------------------- FISTA
+
+
+def fista(climb: Climb, start: DualPoint) -> Steps:
+    """Accelerated forward-backward steps in the slopes."""
+    problem = climb.problem
+    step, units = step_size(problem)
+    a, c = problem.loss.slopes(start.t), start.multipliers
+    momentum, ahead = 1.0, (a, c)
+    yield problem.evaluate(start)
+    while True:
+        before = a, c
+        a, c, x = _forward_backward(problem, *ahead, step, units)
+        following = float(1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        t, momentum = (momentum - 1) / following, following
+        ahead = (
+            a + t * (a - before[0]),
+            tuple(now + t * (now - old) for now, old in zip(c, before[1], strict=True)),
+        )
+        looked = climb.n_iter % CHECK == 0 or climb.n_iter == climb.max_iter
+        point = DualPoint(problem.loss.coordinates_of(a, x), c)
+        yield problem.evaluate(point) if looked else None
+
+
+def _forward_backward(
+    problem: Problem, a: Array, c: tuple[Array, ...], step: float, units: tuple[Array, ...]
+) -> tuple[Array, tuple[Array, ...], Array]:
+    """New slopes and multipliers, and the outputs that the slopes are subgradients at."""
+    parameters = [theta for _, theta, _ in problem.attained(a, c)]
+    v = a + step * problem.outputs(parameters)
+    x = problem.loss.prox(v / step, 1 / step)
+    moved = tuple(
+        old + step * unit**2 * block.excess(theta)
+        for block, theta, old, unit in zip(problem.blocks, parameters, c, units, strict=True)
+    )
+    return v - step * x, moved, x
+
+
+def step_size(problem: Problem) -> tuple[float, tuple[Array, ...]]:
+    """``1 / L``, and ``u`` of each multiplier, by block."""
+    curvature, units = slope_curvature(problem), []
+    for block in problem.blocks:
+        W = np.array([matrix.ravel() for matrix in block.functionals])
+        top = float(np.linalg.norm(W, 2)) ** 2 / block.l2 if len(W) else 1.0
+        units.append(np.full(len(W), np.sqrt(curvature / top)))
+    constrained = any(len(unit) for unit in units)
+    return 1 / (SAFE * curvature * (1 + constrained)), tuple(units)
+
+
+def slope_curvature(problem: Problem) -> float:
+    """Largest eigenvalue of the Hessian's bound in the slopes, by power iteration."""
+    p, M = problem.weights[:, None], problem.mixing
+    a = np.random.default_rng(0).uniform(0.5, 1.5, (len(p), len(M)))
+    size = float(np.sqrt(np.sum(p * a**2)))
+    for _ in range(POWER_STEPS):
+        slopes = (p * (a / size)) @ M
+        bends = [block.bend(s) for block, s in zip(problem.blocks, slopes.T, strict=True)]
+        a = np.column_stack(bends) @ M.T
+        size = float(np.sqrt(np.sum(p * a**2)))
+    return size

@@ -1,0 +1,368 @@
+r"""Machines: the smallest (P), without derivative penalty, for any loss; refits.
+
+.. math:: \min_{f, b} \sum_i p_i\, l(y_i, o_i + b + f(x_i)) + \lambda \|f\|^2
+
+with an offset ``o``, and ``f = K u`` of a Gram matrix or ``f = Phi c`` of features. Newton's
+method: at predictions ``z`` the loss is replaced by the quadratic ``sum_i q_i (t_i - z_i)^2`` of
+:func:`quadratic_model`, whose minimiser is one weighted ridge regression; a line search on the true
+objective makes it safe. Quadratic convergence; O(n^3) a step, or O(n m^2) on m features.
+
+**Optimality** is ``u = -p l'(y, z) / (2 lambda)`` and ``c = Phi' u``. That ``u`` is returned as
+``dual``: ``-2 lambda u / p`` always lies in the domain of the loss's conjugate and adds up to zero
+with ``p`` where there is an intercept, a dual feasible point.
+
+**Leave-one-out** without refitting: let ``h_i`` be the leverage of row ``i`` in the last weighted
+regression. One Newton step for the left-out problem moves the prediction of row ``i`` to
+
+.. math:: z_i + \frac{p_i l'_i}{2 q_i} \Big(\frac1{1 - h_i} - 1\Big), \qquad
+          1 - h_i = \lambda P_{ii} / q_i ,
+
+exact for the squared loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from nablasso.kernels import Kernel
+from nablasso.losses import Loss, Squared
+from nablasso.regression.ridge import RIDGE_GRID, TIE, FeatureRidge, Ridge, WeightedRidge
+from nablasso.spaces import FeatureMap, FeatureRows, Function, RepresenterSpace
+from nablasso.types import Array, Index
+
+SMALLEST_MACHINE = 1e-7  # ridges below, in units of the trace, leave too few digits for Newton
+FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
+MAX_STEPS = 100
+HALVINGS = 40
+PATIENCE = 2  # ridges in a row without a better leave-one-out loss
+PRECISION = 1e-14  # relative decrease at which Newton's method has arrived
+
+
+class QuadraticModel(NamedTuple):
+    """``sum_i q_i (target_i - z_i)^2`` plus a constant."""
+
+    weights: Array
+    target: Array
+
+
+def quadratic_model(loss: Loss, y: Array, weights: Array, z: Array) -> QuadraticModel:
+    """Second-order expansion of the weighted loss at predictions ``z``.
+
+    Curvatures have a floor, so that every target is finite; the model then bends more than the
+    loss does, which slows Newton's method where the loss has no curvature and harms nothing.
+    """
+    half = loss.curvature(y, z) / 2
+    top = float(half.max())
+    half = np.maximum(half, FLOOR * top if top > 0 else 1.0)
+    return QuadraticModel(weights * half, z - loss.gradient(y, z) / (2 * half))
+
+
+class Step(Protocol):
+    """One weighted ridge regression."""
+
+    coef: Array
+
+    def kept(self) -> Array:
+        """``1 - h``: the share of its residual that a row keeps when it is left out, (n,)."""
+
+
+class Rows(Protocol):
+    """What a machine asks of the functions at the rows: linear maps and a regression."""
+
+    def values(self, coef: Array) -> Array:
+        """``f`` at the rows."""
+
+    def norm2(self, coef: Array, values: Array) -> float:
+        """``||f||^2``."""
+
+    def from_dual(self, u: Array) -> Array:
+        """Coefficients of the function of a dual variable."""
+
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+        """Ridge regression of one target with any weights."""
+
+    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
+        """Trace of the weighted kernel, centred where there is an intercept."""
+
+
+class _GramStep:
+    def __init__(self, regression: WeightedRidge, target: Array, q: Array, ridge: float) -> None:
+        self.regression, self.q, self.ridge = regression, q, ridge
+        self.coef = regression.solve(target)
+
+    def kept(self) -> Array:
+        return self.ridge * self.regression.diagonal() / self.q
+
+
+class GramRows:
+    """``f = K u``."""
+
+    def __init__(self, gram: Array) -> None:
+        self.gram = gram
+
+    def values(self, coef: Array) -> Array:
+        """``K u``."""
+        return np.asarray(self.gram @ coef)
+
+    def norm2(self, coef: Array, values: Array) -> float:
+        """``u' K u``."""
+        return float(coef @ values)
+
+    def from_dual(self, u: Array) -> Array:
+        """``u`` itself."""
+        return u
+
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+        """One Cholesky factorisation, O(n^3)."""
+        regression = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
+        return _GramStep(regression, target, weights, ridge)
+
+    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
+        """``sum_i p_i K_ii``, less ``p' K p``."""
+        trace = float(weights @ np.diagonal(self.gram))
+        return trace - float(weights @ self.gram @ weights) if fit_intercept else trace
+
+
+class _FeatureStep:
+    def __init__(
+        self, rows: FeatureRows, target: Array, q: Array, ridge: float, *, fit_intercept: bool
+    ) -> None:
+        moments = rows.moments(target, q)
+        C, cross, _ = moments.about(centred=fit_intercept)
+        A = moments.weight * C
+        A[np.diag_indices_from(A)] += ridge
+        self.rows, self.q = rows, q
+        self.own = 1 / moments.weight if fit_intercept else 0.0
+        self.mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+        self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        self.coef = cho_solve(self.factor, moments.weight * cross, check_finite=False)
+
+    def kept(self) -> Array:
+        h = np.empty(len(self.q))
+        for rows in self.rows.chunks():
+            psi = self.rows.phi(rows) - self.mean
+            solved = cho_solve(self.factor, psi.T, check_finite=False)
+            h[rows] = self.own + np.einsum("ij,ji->i", psi, solved)
+        return np.maximum(1 - self.q * h, 1e-10)
+
+
+class OnFeatures:
+    """``f = Phi c``."""
+
+    def __init__(self, rows: FeatureRows) -> None:
+        self.rows = rows
+
+    def values(self, coef: Array) -> Array:
+        """``Phi c``."""
+        return self.rows.at_rows(coef)
+
+    def norm2(self, coef: Array, values: Array) -> float:  # noqa: ARG002 of kernels
+        """``|c|^2``."""
+        return float(coef @ coef)
+
+    def from_dual(self, u: Array) -> Array:
+        """``Phi' u``."""
+        return self.rows.adjoint(u)
+
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+        """One pass over the rows, O(n m^2)."""
+        return _FeatureStep(self.rows, target, weights, ridge, fit_intercept=fit_intercept)
+
+    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
+        """Trace of the features' covariance."""
+        moments = self.rows.moments(np.zeros_like(weights), weights)
+        return float(np.trace(moments.about(centred=fit_intercept)[0]))
+
+
+class Machine(NamedTuple):
+    """A fitted machine: coefficients and dual variable; ``predictions`` with offset, intercept."""
+
+    coef: Array
+    dual: Array
+    intercept: float
+    predictions: Array
+
+
+class BestMachine(NamedTuple):
+    """A machine, its ridge and its predictions of left-out rows."""
+
+    machine: Machine
+    ridge: float
+    left_out: Array
+
+
+@dataclass(frozen=True)
+class Machines:
+    """All machines of one loss on some rows; ``weights`` add up to one."""
+
+    loss: Loss
+    rows: Rows
+    y: Array
+    weights: Array
+    fit_intercept: bool
+
+    @cached_property
+    def trace(self) -> float:
+        """The natural unit of the ridge."""
+        return self.rows.trace(self.weights, fit_intercept=self.fit_intercept)
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return SMALLEST_MACHINE * (self.trace or 1.0)
+
+    def at(self, ridge: float, offset: Array | None = None, start: Array | None = None) -> Machine:
+        """Solve; ``start`` is a dual variable to start from, zero by default."""
+        rows, o = self.rows, np.zeros_like(self.y) if offset is None else offset
+        coef = rows.from_dual(np.zeros_like(self.y) if start is None else start)
+        f = rows.values(coef)
+        b = self._intercept(o + f)
+        here = self._objective(o + b + f, rows.norm2(coef, f), ridge)
+        for _ in range(MAX_STEPS):
+            model = quadratic_model(self.loss, self.y, self.weights, o + b + f)
+            step = rows.regress(
+                model.target - o, model.weights, ridge, fit_intercept=self.fit_intercept
+            )
+            move = step.coef - coef
+            f_move, b_move = rows.values(move), 0.0
+            if self.fit_intercept:  # the model's own: the weighted mean of its residuals
+                rest = model.target - o - b - f - f_move
+                b_move = float(model.weights @ rest / model.weights.sum())
+            before, t = here, 1.0
+            for _ in range(HALVINGS):
+                norm2 = rows.norm2(coef + t * move, f + t * f_move)
+                here = self._objective(o + b + f + t * (b_move + f_move), norm2, ridge)
+                if here <= before:
+                    break
+                t /= 2
+            if not here <= before:
+                break
+            coef, f, b = coef + t * move, f + t * f_move, b + t * b_move
+            if isinstance(self.loss, Squared) or here >= before - PRECISION * abs(before):
+                break
+        f = rows.values(coef)
+        return self.dual_feasible(ridge, o + f + self._intercept(o + f), o, coef)
+
+    def dual_feasible(
+        self, ridge: float, z: Array, offset: Array, coef: Array | None = None
+    ) -> Machine:
+        """The machine with ``u = -p l'(y, z) / (2 lambda)``, and the predictions it makes.
+
+        On features ``coef``, where known, is as good a function and cheaper.
+        """
+        u = np.asarray(-self.weights * self.loss.gradient(self.y, z) / (2 * ridge))
+        if coef is None or isinstance(self.rows, GramRows):
+            coef = self.rows.from_dual(u)
+        values = offset + self.rows.values(coef)
+        b = self._intercept(values)
+        return Machine(coef, u, b, values + b)
+
+    def left_out(self, ridge: float, z: Array) -> Array:
+        """Predictions of each row by the machine fitted without it, to second order."""
+        q, target = quadratic_model(self.loss, self.y, self.weights, z)
+        step = self.rows.regress(target, q, ridge, fit_intercept=self.fit_intercept)
+        further = np.maximum(1 / step.kept() - 1, 0.0)
+        return np.asarray(z + self.weights * self.loss.gradient(self.y, z) / (2 * q) * further)
+
+    def best(self, floor: float = 0.0) -> BestMachine:
+        """The machine of smallest leave-one-out loss, one ridge per decade of ``RIDGE_GRID``."""
+        grid = RIDGE_GRID[::4]
+        return self.best_among((self.trace or 1.0) * grid[grid >= max(floor, SMALLEST_MACHINE)])
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Its ridge."""
+        return self.best(floor).ridge
+
+    def best_among(self, ridges: Array) -> BestMachine:
+        """The machine of smallest leave-one-out loss among ``ridges``, the largest among ties.
+
+        From the largest ridge down with warm starts, until ``PATIENCE`` ridges in a row were worse
+        than the best.
+        """
+        best: BestMachine | None = None
+        score, worse, dual = np.inf, 0, None
+        for ridge in np.sort(ridges)[::-1]:
+            machine = self.at(float(ridge), start=dual)
+            dual = machine.dual
+            left_out = self.left_out(float(ridge), machine.predictions)
+            found = float(self.weights @ self.loss.value(self.y, left_out))
+            worse += 1
+            if best is None or found < score * (1 - TIE):
+                best, score, worse = BestMachine(machine, float(ridge), left_out), found, 0
+            if worse == PATIENCE:
+                break
+        assert best is not None
+        return best
+
+    def _objective(self, z: Array, norm2: float, ridge: float) -> float:
+        return float(self.weights @ self.loss.value(self.y, z)) + ridge * norm2
+
+    def _intercept(self, values: Array) -> float:
+        if not self.fit_intercept:
+            return 0.0
+        return self.loss.best_intercept(self.y, values, self.weights)
+
+
+class Refit(NamedTuple):
+    """A fitted machine, its ridge and its leave-one-out residuals ``y - z``."""
+
+    function: Function
+    ridge: float
+    loo_residuals: Array
+
+
+def refit(
+    loss: Loss,
+    kernel: Kernel,
+    X: Array,  # (n, d) selected columns only
+    y: Array,
+    weights: Array,
+    columns: Index,
+    *,
+    scales: Array,  # (d,)
+    fit_intercept: bool,
+    features: FeatureMap | None = None,
+) -> Refit:
+    """The papers' refit ("debiasing") after selection: a machine on some columns.
+
+    With the kernel itself, or on ``features`` of these columns; of the ridge of smallest
+    leave-one-out loss. The squared loss has closed forms. No columns give the best constant.
+    """
+    if X.shape[1] == 0:
+        b = loss.best_intercept(y, np.zeros_like(y), weights) if fit_intercept else 0.0
+        left_out = _left_out_intercepts(loss, y, weights, b) if fit_intercept else np.zeros_like(y)
+        return Refit(Function(b, columns), 0.0, y - left_out)
+    if features is not None:
+        rows = FeatureRows(features, X, keep=not isinstance(loss, Squared))
+        if isinstance(loss, Squared):
+            on_features = FeatureRidge(rows, y, weights, fit_intercept=fit_intercept)
+            ridge = on_features.best_ridge()
+            w, b = on_features.coefficients(ridge)
+            function = Function(b, columns, features, w)
+            return Refit(function, ridge, on_features.loo_residuals(ridge))
+        best = Machines(loss, OnFeatures(rows), y, weights, fit_intercept).best()
+        function = Function(best.machine.intercept, columns, features, best.machine.coef)
+        return Refit(function, best.ridge, y - best.left_out)
+    space = RepresenterSpace(kernel, X, scales)
+    if isinstance(loss, Squared):
+        inverse = Ridge(space.gram, weights, fit_intercept=fit_intercept)
+        ridge = inverse.best_ridge(y)
+        u = inverse.coefficients(y, ridge)
+        b = float(weights @ (y - space.gram @ u)) if fit_intercept else 0.0
+        return Refit(Function(b, columns, space, u), ridge, inverse.loo_residuals(y, ridge))
+    best = Machines(loss, GramRows(space.gram), y, weights, fit_intercept).best()
+    function = Function(best.machine.intercept, columns, space, best.machine.coef)
+    return Refit(function, best.ridge, y - best.left_out)
+
+
+def _left_out_intercepts(loss: Loss, y: Array, weights: Array, b: float) -> Array:
+    """Intercept without each row: one Newton step, exact for the squared loss."""
+    z = np.full_like(y, b)
+    slopes, bends = weights * loss.gradient(y, z), weights * loss.curvature(y, z)
+    rest = bends.sum() - bends
+    return np.asarray(b + np.divide(slopes, rest, out=np.zeros_like(y), where=rest > 0))

@@ -1,0 +1,427 @@
+r"""Ridge regression: from a Gram matrix or from features, with weights and leave-one-out.
+
+For weights ``p`` (adding up to one), with an unpenalised intercept,
+
+.. math:: \min_{u, b} \sum_i p_i (y_i - b - (K u)_i)^2 + \lambda\, u^\top K u
+
+is solved by ``H u = y - b``, ``1'u = 0`` with ``H = K + lambda diag(1/p)``. Put
+``S = diag(sqrt p)``, ``s = sqrt p`` (a unit vector) and ``Q = I - s s'``, or ``Q = I`` without
+intercept. With orthonormal ``U`` and ``Q S K S Q = U diag(e) U'``
+
+.. math:: u = P y, \qquad
+          P = S \Big[U \,\mathrm{diag}\Big(\frac1{e + \lambda}\Big) U^\top
+              + \frac{Q - U U^\top}\lambda\Big] S .
+
+The residual of row ``i`` when it is left out is ``(P y)_i / P_ii``. The ridge of smallest
+leave-one-out error is taken, and the largest among ties: flat curves (constant y, pure rounding)
+take the smooth end. The same regression in four forms:
+
+* :class:`Ridge`: all ridges from one decomposition in memory, O(n^3) of a Gram matrix, O(n m^2) of
+  m features;
+* :class:`FeatureRidge`: all ridges from the moments of features that come in chunks, O(n m^2);
+* :class:`WeightedRidge`: one ridge and any weights, by one Cholesky factorisation of a kernel;
+* :class:`LeaveOutRidge`: without some of the columns, from one decomposition of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
+from scipy.linalg.lapack import dpotri, dtrtri
+
+from nablasso.spaces import FeatureRows, Moments
+from nablasso.types import Array, Index
+
+# all three in units of the trace of the weighted centred kernel
+SMALLEST_RIDGE = 1e-11
+RIDGE_GRID = np.logspace(-9, 1, 41)
+TIE = 1e-10
+
+THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
+NEGLIGIBLE = 1e-13  # relative singular values below are rounding
+JUDGED = 20_000  # rows that choose the ridge; their order is canonical, so they are a fair sample
+LEAVE_OUT_RIDGES = np.logspace(-4, 2, 19)  # of columns of unit length
+
+
+def best_of(errors: Array) -> int:
+    """Place of the smallest error of increasing ridges: the last among ties."""
+    return int(np.flatnonzero(errors <= errors.min() * (1 + TIE))[-1])
+
+
+def ridge_grid(trace: float, floor: float = 0.0) -> Array:
+    """``trace * RIDGE_GRID``, without the ridges under ``floor`` of the trace."""
+    return np.asarray((trace if trace > 0 else 1.0) * RIDGE_GRID[floor <= RIDGE_GRID])
+
+
+class Ridge:
+    """The operator ``P`` for any ridge.
+
+    Parameters
+    ----------
+    gram : array, shape (n, n)
+    weights : array, shape (n,)
+        Positive, adding up to one.
+    fit_intercept : bool
+    """
+
+    def __init__(self, gram: Array, weights: Array, *, fit_intercept: bool = True) -> None:
+        self.weights, self.fit_intercept = weights, fit_intercept
+        root = np.sqrt(weights)
+        A = gram * root[:, None] * root
+        rounding = len(A) * np.finfo(float).eps * (float(np.trace(A)) or 1.0)
+        if fit_intercept:
+            A = _deflate(A, root)
+        eigenvalues, U = eigh((A + A.T) / 2, driver="evd", overwrite_a=True, check_finite=False)
+        if fit_intercept:  # the top eigenvector is s; make the others exactly orthogonal to it
+            eigenvalues, U = eigenvalues[:-1], U[:, :-1]
+            U -= np.outer(root, root @ U)
+        self.eigenvalues = np.where(eigenvalues > rounding, eigenvalues, 0.0)
+        self.vectors = U * root[:, None]  # S U
+        self.complete = True  # nothing is left of Q - U U'
+        self.features: Array | None = None
+        self.right: Array | None = None
+
+    @classmethod
+    def of_features(cls, Phi: Array, weights: Array, *, fit_intercept: bool = True) -> Ridge:
+        """Of the kernel ``Phi Phi'``; by a thin singular value decomposition where that pays.
+
+        With ``Q S Phi = U diag(sigma) V'`` the directions that no feature reaches have eigenvalue
+        zero.
+        """
+        if Phi.shape[1] > THIN * len(Phi):
+            made = cls(Phi @ Phi.T, weights, fit_intercept=fit_intercept)
+            made.features = Phi
+            return made
+        made = cls.__new__(cls)
+        made.weights, made.fit_intercept = weights, fit_intercept
+        root = np.sqrt(weights)
+        mean = weights @ Phi if fit_intercept else 0.0
+        U, sigma, Vt = svd(root[:, None] * (Phi - mean), full_matrices=False, check_finite=False)
+        kept = sigma > NEGLIGIBLE * max(float(np.max(sigma, initial=0.0)), 1e-300)
+        made.eigenvalues, made.vectors = sigma[kept] ** 2, U[:, kept] * root[:, None]
+        made.complete, made.features = False, Phi
+        made.right = sigma[kept, None] * Vt[kept]
+        return made
+
+    @property
+    def trace(self) -> float:
+        """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
+        return float(self.eigenvalues.sum())
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return SMALLEST_RIDGE * (self.trace or 1.0)
+
+    def matrix(self, ridge: float) -> Array:
+        """``P``, shape (n, n)."""
+        P = (self.vectors * self._inside(np.array([ridge]))[:, 0]) @ self.vectors.T
+        return P if self.complete else P + self._outside(np.eye(len(P))) / ridge
+
+    def coefficients(self, y: Array, ridge: float) -> Array:
+        """``P y`` for targets ``y`` (n,) or (n, q), without forming ``P``."""
+        g = self._inside(np.array([ridge]))[:, 0]
+        inside = np.asarray(self.vectors @ (g * (self.vectors.T @ y).T).T)
+        return inside if self.complete else inside + self._outside(y) / ridge
+
+    def feature_coefficients(self, y: Array, ridge: float) -> tuple[Array, float]:
+        """Weights of the features, ``Phi' P y``, and the intercept."""
+        assert self.features is not None
+        if self.right is None:
+            w = self.features.T @ self.coefficients(y, ridge)
+        else:
+            w = self.right.T @ ((self.vectors.T @ y) / (self.eigenvalues + ridge))
+        b = float(self.weights @ (y - self.features @ w)) if self.fit_intercept else 0.0
+        return np.asarray(w), b
+
+    def diagonal(self, ridges: Array) -> Array:
+        """Diagonal of ``P`` at each ridge, shape (n, ridges)."""
+        inside = self.vectors**2 @ self._inside(ridges)
+        if self.complete:
+            return np.asarray(inside)
+        reach = self.weights * (1 - self.weights if self.fit_intercept else 1.0)
+        return np.asarray(inside + reach[:, None] / ridges)
+
+    def loo_residuals(self, y: Array, ridge: float) -> Array:
+        """Leave-one-out residuals at one ridge, shaped as ``y``: (n,) or (n, q)."""
+        diagonal = self.diagonal(np.array([ridge]))[:, 0]
+        return np.asarray((self.coefficients(y, ridge).T / diagonal).T)
+
+    def loo_errors(self, y: Array, ridges: Array) -> Array:
+        """Weighted mean squared leave-one-out residual at each ridge, added up over targets."""
+        g, diagonal = self._inside(ridges), self.diagonal(ridges)
+        errors = np.zeros(len(ridges))
+        for target in np.atleast_2d(y.T):
+            Py = self.vectors @ (g * (self.vectors.T @ target)[:, None])
+            if not self.complete:
+                Py += self._outside(target)[:, None] / ridges
+            errors += self.weights @ (Py / diagonal) ** 2
+        return errors
+
+    def best_ridge(self, y: Array, floor: float = 0.0) -> float:
+        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``.
+
+        ``floor`` leaves out the ridges under that fraction of the trace.
+        """
+        ridges = ridge_grid(self.trace, floor)
+        return float(ridges[best_of(self.loo_errors(y, ridges))])
+
+    def _inside(self, ridges: Array) -> Array:
+        """What multiplies ``U U'``, shape (eigenvalues, ridges)."""
+        g = 1 / (self.eigenvalues[:, None] + ridges)
+        return g if self.complete else g - 1 / ridges
+
+    def _outside(self, y: Array) -> Array:
+        """``S Q S y``."""
+        centred = y - self.weights @ y if self.fit_intercept else y
+        return np.asarray((self.weights * centred.T).T)
+
+
+def _deflate(A: Array, s: Array) -> Array:
+    """``Q A Q`` with the unit vector ``s`` moved to the top of the spectrum.
+
+    Left at eigenvalue zero, ``s`` would mix with the null space of a kernel of low rank, and let
+    small ridges look perfect.
+    """
+    As = A @ s
+    centred = A - np.outer(s, As) - np.outer(As, s) + (s @ As) * np.outer(s, s)
+    above = 2 * float(np.trace(A)) or 1.0
+    return np.asarray(centred + above * np.outer(s, s))
+
+
+class MomentRidge:
+    r"""Ridge regression on features by their moments alone (:class:`nablasso.spaces.Moments`).
+
+    With ``C = V diag(e) V'`` the weights of the features are ``w = V (e + lambda)^{-1} V' c``.
+    ``chosen`` features take part, all by default.
+    """
+
+    def __init__(
+        self, moments: Moments, *, fit_intercept: bool, chosen: Index | None = None
+    ) -> None:
+        C, c, _ = moments.about(centred=fit_intercept)
+        mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+        if chosen is not None:
+            C, c, mean = C[np.ix_(chosen, chosen)], c[chosen], mean[chosen]
+        e, self.V = eigh(C, driver="evd", check_finite=False)
+        self.e, self.c, self.mean = np.maximum(e, 0.0), self.V.T @ c, mean
+        self.y_mean = moments.y_mean if fit_intercept else 0.0
+
+    @property
+    def trace(self) -> float:
+        """Trace of ``C``: the natural unit of ``ridge``."""
+        return float(self.e.sum())
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return SMALLEST_RIDGE * (self.trace or 1.0)
+
+    def coefficients(self, ridges: Array) -> tuple[Array, Array]:
+        """``w`` (features, ridges) and the intercepts (ridges,)."""
+        W = self.V @ (self.c[:, None] / (self.e[:, None] + ridges))
+        return W, self.y_mean - self.mean @ W
+
+
+def centred_moments(
+    Phi: Array, target: Array, weights: Array, *, centre: bool
+) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``, or ``diag(q)``."""
+    moments = FeatureRows(None, Phi).moments(target, weights)
+    C, c, _ = moments.about(centred=centre)
+    return moments.weight * C, moments.weight * c
+
+
+class FeatureRidge:
+    r"""Ridge regression on the features of rows; ``weights`` add up to one.
+
+    The residual of row ``i`` when it is left out is its residual over ``1 - h_i``,
+
+    .. math:: h_i = p_i \big(1 + \psi_i^\top (C + \lambda)^{-1} \psi_i\big), \qquad
+              \psi_i = \varphi(x_i) - mean ,
+
+    without the one and the mean where there is no intercept. The ridge is chosen by the mean
+    square of these residuals on the first ``judged`` rows.
+    """
+
+    def __init__(
+        self,
+        rows: FeatureRows,
+        y: Array,
+        weights: Array,
+        *,
+        fit_intercept: bool,
+        judged: int = JUDGED,
+    ) -> None:
+        self.rows, self.y, self.weights = rows, y, weights
+        self.fit_intercept, self.judged = fit_intercept, judged
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of the rows."""
+        return self.rows.moments(self.y, self.weights)
+
+    @cached_property
+    def regression(self) -> MomentRidge:
+        """On these moments."""
+        return MomentRidge(self.moments, fit_intercept=self.fit_intercept)
+
+    @property
+    def trace(self) -> float:
+        """Trace of ``C``: the natural unit of ``ridge``."""
+        return self.regression.trace
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return self.regression.smallest_ridge
+
+    def coefficients(self, ridge: float) -> tuple[Array, float]:
+        """``w`` and the intercept."""
+        W, b = self.regression.coefficients(np.array([ridge]))
+        return W[:, 0], float(b[0])
+
+    def loo_residuals(self, ridge: float) -> Array:
+        """Leave-one-out residuals of all rows."""
+        parts = [part[:, 0] for _, part in self._loo(np.array([ridge]), len(self.y))]
+        return np.concatenate(parts)
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``."""
+        ridges = ridge_grid(self.trace, floor)
+        errors = np.zeros(len(ridges))
+        for rows, residuals in self._loo(ridges, min(self.judged, len(self.y))):
+            errors += self.weights[rows] @ residuals**2
+        return float(ridges[best_of(errors)])
+
+    def _loo(self, ridges: Array, n_rows: int) -> Iterator[tuple[slice, Array]]:
+        """Residuals (rows, ridges) of the first rows, chunk by chunk."""
+        fit, own = self.regression, 1.0 if self.fit_intercept else 0.0
+        inverse = 1 / (fit.e[:, None] + ridges)
+        for rows in self.rows.chunks(n_rows):
+            B = (self.rows.phi(rows) - fit.mean) @ fit.V
+            residuals = (self.y[rows] - fit.y_mean)[:, None] - B @ (inverse * fit.c[:, None])
+            leverage = self.weights[rows, None] * (own + B**2 @ inverse)
+            yield rows, residuals / np.maximum(1 - leverage, 1e-10)
+
+
+class WeightedRidge:
+    r"""``P`` for weights ``q`` (any positive numbers) and one ridge, by Cholesky.
+
+    Newton's method for other losses changes its weights at every step. With ``S = diag(sqrt q)``,
+    ``e = sqrt q`` and ``B = (S K S + lambda)^{-1}``
+
+    .. math:: P = S \Big(B - \frac{B e e^\top B}{e^\top B e}\Big) S ,
+
+    without the second term where there is no intercept. O(n^3) once, O(n^2) a product.
+    """
+
+    def __init__(self, gram: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> None:
+        self.root = np.sqrt(weights)
+        A = gram * self.root[:, None] * self.root
+        A[np.diag_indices_from(A)] += ridge
+        self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        self.fit_intercept = fit_intercept
+        if fit_intercept:
+            self.Be = cho_solve(self.factor, self.root, check_finite=False)
+            self.eBe = float(self.root @ self.Be)
+
+    def solve(self, target: Array) -> Array:
+        """``P target``."""
+        scaled = self.root * target
+        x = cho_solve(self.factor, scaled, check_finite=False)
+        if self.fit_intercept:
+            x -= self.Be * (self.Be @ scaled / self.eBe)
+        return np.asarray(self.root * x)
+
+    def diagonal(self) -> Array:
+        """Diagonal of ``P``, from the inverse of the triangular factor."""
+        inverse = dtrtri(self.factor[0], lower=1)[0]
+        B = np.einsum("ki,ki->i", *(np.tril(inverse),) * 2)
+        if self.fit_intercept:
+            B -= self.Be**2 / self.eBe
+        return np.asarray(B * self.root**2)
+
+    def matrix(self) -> Array:
+        """``P``, shape (n, n)."""
+        B = np.tril(dpotri(self.factor[0], lower=1)[0])
+        B += np.tril(B, -1).T
+        if self.fit_intercept:
+            B -= np.outer(self.Be, self.Be / self.eBe)
+        return np.asarray(B * self.root[:, None] * self.root)
+
+
+class LeaveOutRidge:
+    r"""Leave-one-out predictions of any targets from all columns but some.
+
+    Columns are centred and standardised. Without the columns ``Z_g``
+
+    .. math:: P_{-g} = P + P Z_g (I - Z_g^\top P Z_g)^{-1} Z_g^\top P ,
+
+    so all follow from one decomposition, and O(n min(n, d) (|g| + number of targets)) per ridge.
+    Works for d >= n.
+
+    The mean of the other rows tells the left-out target exactly (it falls where the target is
+    high). So predictions are made around the means of *all* rows, with the slopes of the others,
+    into which the row's own target does not enter. That multiplies the residual by 1 - p_i.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    weights : array, shape (n,)
+        Positive.
+    ridges : array
+        Increasing.
+    """
+
+    def __init__(self, X: Array, weights: Array, ridges: Array = LEAVE_OUT_RIDGES) -> None:
+        self.weights, self.ridges = weights / weights.sum(), ridges
+        centred = X - self.weights @ X
+        size = np.sqrt(self.weights @ centred**2)
+        varies = size > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+        self.Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
+        self.ridge = Ridge.of_features(self.Z, self.weights)
+
+    def predict(self, columns: Index, targets: Array) -> Array:
+        """Each row's ``targets``, (n, m), from the other rows and the columns not in ``columns``.
+
+        The targets share one ridge: that of the smallest squared leave-one-out error, added up
+        over them. Overall means take the place of the means of the other rows.
+        """
+        found = [self._residuals(columns, targets, ridge) for ridge in self.ridges]
+        best = best_of(np.array([float(np.sum(self.weights @ left**2)) for left in found]))
+        return np.asarray(targets - found[best] * (1 - self.weights)[:, None])
+
+    def _residuals(self, columns: Index, targets: Array, ridge: float) -> Array:
+        Zg = self.Z[:, columns]
+        PZ, PT = (self.ridge.coefficients(each, ridge) for each in (Zg, targets))
+        core = np.eye(len(columns)) - Zg.T @ PZ
+        PZC = solve(core, PZ.T, assume_a="pos", check_finite=False).T
+        diagonal = self.ridge.diagonal(np.array([ridge]))[:, 0] + np.sum(PZC * PZ, axis=1)
+        return np.asarray((PT + PZC @ (Zg.T @ PT)) / diagonal[:, None])
+
+
+@dataclass(frozen=True)
+class KernelRidge:
+    """Ridge regression of one target; other targets share the decomposition."""
+
+    inverse: Ridge
+    y: Array
+
+    @property
+    def trace(self) -> float:
+        """The natural unit of ``ridge``."""
+        return self.inverse.trace
+
+    @property
+    def smallest_ridge(self) -> float:
+        """Below this, rounding decides the solution."""
+        return self.inverse.smallest_ridge
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Ridge of smallest leave-one-out error, at least ``floor`` of the trace."""
+        return self.inverse.best_ridge(self.y, floor)

@@ -1,0 +1,167 @@
+r"""A fair sample of a table in blocks, which depends on the content of its rows alone.
+
+Each row has a hash of its values; the rows of smallest hash are the sample, equal rows merged into
+one that carries their weights. So it depends neither on the order of the rows nor on how they are
+cut into blocks or spread over files and machines: of two samples the rows of smallest hash in both
+together are the sample of all their rows.
+
+**The hash** of a row is first one of its values in any order, so that the order of the columns does
+not matter either,
+
+.. math:: h = \mathrm{mix}\Big(\sum_j \mathrm{mix}(b_j, b_y) \bmod 2^{64},\; b_y\Big)
+
+with the bits ``b`` of the numbers. Where different rows often share it, as in tables of few values,
+such a sample would hold whole families of rows; the places of the columns are then hashed too,
+at the cost of a second pass.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.data.table import Hash, _bits, _mix
+from nablasso.errors import InvalidDataError
+from nablasso.streaming.sources import Rows, Source
+from nablasso.types import Array, Index
+
+HASHED = 1024  # rows at a time: their bits stay in the cache
+FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
+ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
+
+
+class Sample(NamedTuple):
+    """Distinct rows of smallest hash, sorted by it, with the weights of all their copies."""
+
+    hashes: Hash
+    X: Array
+    y: Array
+    weight: Array
+    place: Index  # number of the first copy in the table
+
+    def first(self, k: int) -> Sample:
+        """The first ``k`` rows: a fair sample of the sample."""
+        return self._at(slice(k))
+
+    def in_order(self) -> Sample:
+        """The rows as they came in the table."""
+        return self._at(np.argsort(self.place, kind="stable"))
+
+    def _at(self, rows: Any) -> Sample:
+        parts: list[Any] = [part[rows] for part in self]
+        return Sample(*parts)
+
+
+class _Pile(NamedTuple):
+    """Samples of some blocks, and the numbers of rows of their parts."""
+
+    pieces: list[Sample]
+    lengths: dict[int, int]
+
+
+def fair_sample(source: Source, size: int) -> Sample:
+    """At most ``size`` distinct rows that depend on the table's content alone.
+
+    Parameters
+    ----------
+    source : Source
+    size : int
+
+    Returns
+    -------
+    Sample
+        Sorted by hash; remembered by the source, so that a second call reads nothing.
+
+    Raises
+    ------
+    InvalidDataError
+        If the table has no rows, or a value that is not finite where one is needed; the message
+        names file, row and column.
+    """
+    known = source.sample
+    if known is None or (known.size < size and len(known.rows.y) == known.size):
+        rows = source.remembered(("sample", size), partial(_drawn, source, size))
+        known = Drawn(size, Sample(**rows))
+        source.sample = known
+    return known.rows.first(size)
+
+
+class Drawn(NamedTuple):
+    """A sample, and how many rows were asked for."""
+
+    size: int
+    rows: Sample
+
+
+def _drawn(source: Source, size: int) -> dict[str, NDArray[np.generic]]:
+    pile, sample = _pass(source, size, False)
+    families = len(sample.y) - len(np.unique(sample.hashes))
+    if len(sample.y) == size and families > FAMILIES * size:
+        pile, sample = _pass(source, size, True)
+    ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
+    part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
+    return sample._replace(place=ends[part] + row)._asdict()
+
+
+def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
+    task = partial(_hashed, size=size, ordered=ordered)
+    pile = source.fold(task, partial(_piled, size=size), "Sampling")
+    if pile is None:
+        raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
+    return pile, _smallest(pile.pieces, size)
+
+
+def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
+    X, y = np.asarray(rows.X, dtype=float) + 0.0, rows.y + 0.0
+    X[np.isnan(X)] = np.nan  # one pattern of bits
+    place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
+    piece = Sample(_hashes(X, y, ordered), X, y, rows.weight, place)
+    return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
+
+
+def _hashes(X: Array, y: Array, ordered: bool) -> Hash:
+    places = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
+    keys = _mix(places, places) if ordered else np.zeros_like(places)
+    hashes = np.empty(len(y), dtype=np.uint64)
+    for start in range(0, len(y), HASHED):
+        at = slice(start, start + HASHED)
+        target = _bits(y[at])
+        inputs = _mix(_bits(X[at]) ^ keys, target[:, None]).sum(axis=1, dtype=np.uint64)
+        hashes[at] = _mix(inputs, target)
+    return hashes
+
+
+def _piled(a: _Pile, b: _Pile, size: int) -> _Pile:
+    """Both piles; once they hold twice the sample, the sample of them."""
+    lengths = dict(a.lengths)
+    for part, length in b.lengths.items():
+        lengths[part] = max(length, lengths.get(part, 0))
+    pieces = b.pieces
+    if len(a.pieces[0].hashes) == size:  # a full sample: what lies beyond it is out
+        bound = a.pieces[0].hashes[-1]
+        pieces = [p.first(int(np.searchsorted(p.hashes, bound, side="right"))) for p in pieces]
+    pile = a.pieces + pieces
+    full = sum(len(p.hashes) for p in pile) > 2 * size
+    return _Pile([_smallest(pile, size)] if full else pile, lengths)
+
+
+def _smallest(pieces: list[Sample], size: int) -> Sample:
+    hashes, X, y, weight, place = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    used = np.flatnonzero(weight > 0)
+    order = used[np.argsort(hashes[used], kind="stable")]
+    new = np.diff(hashes[order], prepend=hashes[order[:1]] + np.uint64(1)) != 0
+    tied = ~new
+    tied[:-1] |= tied[1:].copy()
+    if tied.any():  # copies of a row, or other rows of its family
+        own = np.zeros(len(order), dtype=np.uint64)
+        own[tied] = _hashes(X[order[tied]], y[order[tied]], True)
+        again = np.lexsort((place[order], own, hashes[order]))
+        order, own = order[again], own[again]
+        new = new | (np.diff(own, prepend=own[:1]) != 0)
+    group = np.cumsum(new) - 1
+    total = np.bincount(group, weights=weight[order]).astype(float)
+    first = order[new][:size]
+    return Sample(hashes[first], X[first], y[first], total[: len(first)], place[first])
