@@ -44,6 +44,20 @@ from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels.base import positive, weighted_median
 from nablasso.types import Array
 
+__all__ = [
+    "REGRESSION_LOSSES",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "SmoothedEpsilonInsensitive",
+    "SmoothedHinge",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "as_loss",
+]
+
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 INTERCEPT_STEPS = 200  # of the search for the intercept: it ends at rounding, long before

@@ -34,6 +34,8 @@ from numpy.typing import NDArray
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array, Index
 
+__all__ = ["ElasticNet", "GroupLasso", "Partition", "Penalty"]
+
 ROUNDING = 1e-9  # a projected norm may exceed its radius by rounding
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.fitting import saving
 from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.validation import feature_names
 from nablasso.hierarchy import Found, Hierarchy, HullRefit, Search, sinks_of
+from nablasso.regression.paired import saving
 from nablasso.types import Array, Index, Mask
 
 SHOWN = 8  # interactions listed in a summary

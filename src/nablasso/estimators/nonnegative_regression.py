@@ -28,7 +28,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.nonnegative import FittedTask, RowLoss, Task
 from nablasso.nonnegative.scales import Inputs, evidence_scales
-from nablasso.regression.paired import paired
+from nablasso.regression.paired import saving
 from nablasso.search.decide import search
 from nablasso.search.families import FAMILIES
 from nablasso.types import Array
@@ -248,8 +248,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
         learned[gaussian.groups] = np.maximum(learned[gaussian.groups], floor)
         scales = learned[rows.labels] / float(learned.max())
     centred = rows.standardised(found.few)[:, 0]
-    saved = paired(centred**2 - residuals**2, rows.weights)
-    gain = saved.mean / saved.error if saved.error > 0 else 0.0
+    gain = saving(centred**2, residuals**2, rows.weights)[1]
     return Learned(scales, residuals * float(found.few.unit[1][0]), gain)
 
 

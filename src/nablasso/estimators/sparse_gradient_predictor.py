@@ -11,10 +11,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.fitting import saving
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Squared
 from nablasso.regression.machine import Refit, refit
+from nablasso.regression.paired import saving
 from nablasso.types import Array
 
 WHOLE = 1e-9  # distance from a whole number that is rounding
