@@ -35,6 +35,7 @@ from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeRegressor
 
+import nablasso
 from benchmarks.contest import Question
 from benchmarks.contestants.mars import NativeMars
 from benchmarks.contestants.sparse_additive import Splines
@@ -45,7 +46,6 @@ from nablasso.estimators import (
     MultipleKernelRegressor,
     MultipleKernelRegressorCV,
     NablassoRegressor,
-    hierarchical_path,
 )
 from nablasso.kernels import Kernel, Linear
 from nablasso.regression.ridge import Ridge
@@ -98,7 +98,7 @@ def lasso_on_monomials(rows: Rows, degree: int) -> Chosen:
 def multiple_kernels(rows: Rows, degree: int) -> Chosen:
     """MKL, one polynomial kernel per variable; then ridge regression on the selected powers."""
     model = MultipleKernelRegressor(decomposition="polynomial", degree=degree)
-    path = hierarchical_path(rows.X, rows.y, estimator=model, n_alphas=MKL_ALPHAS, eps=1e-3)
+    path = nablasso.path(model, rows.X, rows.y, n_alphas=MKL_ALPHAS, eps=1e-3)
     powers = range(1, degree + 1)
     features = Features(rows, lambda X: np.hstack([X**j for j in powers]))
     chosen = features.validated(list(np.tile(path.support, degree)))

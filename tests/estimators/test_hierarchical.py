@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import nablasso
 from nablasso import (
     HierarchicalKernelClassifier,
     HierarchicalKernelClassifierCV,
@@ -16,7 +17,6 @@ from nablasso import (
     MultipleKernelClassifier,
     MultipleKernelRegressor,
     MultipleKernelRegressorCV,
-    hierarchical_path,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
@@ -224,15 +224,15 @@ def test_the_sparse_additive_model_and_its_elastic_net():
 
 
 def test_a_path_has_a_gap_over_all_kernels_at_every_alpha():
-    path = hierarchical_path(X, y, n_alphas=6, eps=1e-2)
+    path = nablasso.path(HierarchicalKernelRegressor(), X, y, n_alphas=6, eps=1e-2)
     assert path.support.shape == (6, 6)
-    assert (path.gaps >= 0).all()
+    assert (path.dual_gaps >= 0).all()
     assert path.certified.all()
     assert path.lost_at is None
     assert ((0, 1), (3, 1)) in path.hulls[-1]
     assert np.all(np.diff(path.objectives) <= 0)
-    with pytest.raises(InvalidParameterError, match="without cross-validation"):
-        hierarchical_path(X, y, estimator=HierarchicalKernelRegressorCV())
+    with pytest.raises(InvalidParameterError, match="with one alpha"):
+        nablasso.path(HierarchicalKernelRegressorCV(), X, y)
 
 
 def test_a_constant_target_selects_nothing():
@@ -347,7 +347,7 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
 )
 def test_a_path_refuses_what_is_not_a_grid(options):
     with pytest.raises(InvalidParameterError, match=f"{next(iter(options))} must"):
-        hierarchical_path(X, y, **options)
+        nablasso.path(HierarchicalKernelRegressor(), X, y, **options)
 
 
 def test_what_is_not_a_node_or_a_number_of_alphas_is_refused(model):

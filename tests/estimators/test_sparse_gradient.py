@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from nablasso import SparseGradientClassifier, SparseGradientRegressor, sparse_gradient_path
+import nablasso
+from nablasso import SparseGradientClassifier, SparseGradientRegressor
 from nablasso.datasets import make_rings, make_turlach
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.gradients import ActiveSet
@@ -30,8 +31,8 @@ def smooth_data(seed, n=40, p=4, noise=0.1):
 
 
 def test_turlach_is_selected_where_the_lasso_cannot_see_x1():
-    path = sparse_gradient_path(
-        TURLACH.X, TURLACH.y, estimator=SparseGradientRegressor(tol=1e-4, **AFFINE), n_alphas=20
+    path = nablasso.path(
+        SparseGradientRegressor(tol=1e-4, **AFFINE), TURLACH.X, TURLACH.y, n_alphas=20
     )
     sizes = path.support.sum(axis=1)
     assert sizes[0] == 0
@@ -41,8 +42,8 @@ def test_turlach_is_selected_where_the_lasso_cannot_see_x1():
 
 
 def test_path_points_are_single_fits():
-    path = sparse_gradient_path(
-        TURLACH.X, TURLACH.y, estimator=SparseGradientRegressor(tol=1e-8, **AFFINE), n_alphas=6
+    path = nablasso.path(
+        SparseGradientRegressor(tol=1e-8, **AFFINE), TURLACH.X, TURLACH.y, n_alphas=6
     )
     model = SparseGradientRegressor(path.alphas[4], tol=1e-8, **AFFINE).fit(TURLACH.X, TURLACH.y)
     np.testing.assert_array_equal(model.support_, path.support[4])
@@ -363,5 +364,5 @@ def test_an_interrupt_ends_the_adaptation(monkeypatch):
 def test_a_path_warns_where_it_was_cut_short():
     model = SparseGradientRegressor(**AFFINE, max_iter=3, tol=1e-12)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        path = sparse_gradient_path(TURLACH.X, TURLACH.y, estimator=model, n_alphas=3)
+        path = nablasso.path(model, TURLACH.X, TURLACH.y, n_alphas=3)
     assert path.relative_gaps.max() > 1e-12

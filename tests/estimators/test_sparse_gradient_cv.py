@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+import nablasso
 from nablasso import (
     SparseGradientClassifierCV,
     SparseGradientRegressor,
     SparseGradientRegressorCV,
-    sparse_gradient_path,
 )
 from nablasso.datasets import make_turlach
 from nablasso.errors import InvalidParameterError
@@ -69,4 +69,4 @@ def test_bad_parameters_are_named():
     with pytest.raises(InvalidParameterError, match="alphas must be a list of positive numbers"):
         SparseGradientRegressorCV(alphas=[0.1, -1]).fit(DATA.X, DATA.y)
     with pytest.raises(InvalidParameterError, match="alphas must be a positive number"):
-        sparse_gradient_path(DATA.X, DATA.y, n_alphas=0)
+        nablasso.path(SparseGradientRegressor(), DATA.X, DATA.y, n_alphas=0)

@@ -20,8 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.docs import document
 from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.hierarchical_path import walk_down
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.hierarchy import DagHierarchy, Grid, Hierarchy, KernelDag, as_decomposition
@@ -64,6 +66,9 @@ class SingleAlpha(KernelSelector):
         """
         X, y, weights = self._validate(X, y, sample_weight)
         return self._fit_table(X, self._prepare(X, y, weights), self.alpha, None)
+
+    def _path(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Path:
+        return walk_down(self, X, y, sample_weight, **options)
 
 
 @dataclass(eq=False, repr=False)

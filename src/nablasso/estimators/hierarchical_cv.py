@@ -26,14 +26,15 @@ from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import (
     RULES,
+    Fold,
     by_name,
     choose,
+    draw_folds,
     held_out_scorer,
     on_folds,
     positive_list,
 )
 from nablasso.estimators.docs import document
-from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.hierarchical import (
     GridForm,
     KernelClassifierBase,

@@ -1,9 +1,8 @@
-"""The regularisation path of hierarchical kernel learning, as a function."""
+"""The regularisation path of hierarchical kernel learning."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,84 +10,27 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.cross_validation import positive_list
-from nablasso.estimators.hierarchical import HierarchicalKernelRegressor, SingleAlpha
 from nablasso.estimators.hierarchical_reading import node_names, renamed
+from nablasso.estimators.validation import feature_names
 from nablasso.hierarchy import Found, largest_alpha, walk
 from nablasso.paths import alpha_grid
 from nablasso.progress import track
-from nablasso.types import Array, Mask
+from nablasso.types import Array
 
 
-@dataclass(frozen=True)
-class HierarchicalPath:
-    """A path, from the largest alpha to the smallest.
-
-    ``alphas`` (m,); ``hulls`` one list of nodes per alpha; ``support`` (m, n_features);
-    ``gaps`` (m,) of the full problem over all kernels; ``certified`` (m,); ``objectives`` (m,);
-    ``rules`` and ``reasons``: which bound was used, and how each search ended; ``alpha_max``.
-    """
-
-    alphas: Array
-    hulls: list[list[Any]]
-    support: Mask
-    gaps: Array
-    certified: Mask
-    objectives: Array
-    rules: list[str]
-    reasons: list[str]
-    alpha_max: float
-
-    @property
-    def lost_at(self) -> float | None:
-        """The largest alpha at which there is no certificate; None where there always is."""
-        lost = self.alphas[~self.certified]
-        return float(lost.max()) if lost.size else None
-
-
-def hierarchical_path(
+def walk_down(
+    selector: Any,
     X: Any,
     y: Any,
-    sample_weight: Any = None,
+    sample_weight: Any,
     *,
-    estimator: SingleAlpha | None = None,
     n_alphas: int = 30,
     eps: float = 1e-5,
     alphas: Any = None,
-) -> HierarchicalPath:
-    """Search along ``alpha``, with warm starts and a certificate at every alpha.
-
-    Parameters
-    ----------
-    X : array-like, shape (n_samples, n_features)
-    y : array-like, shape (n_samples,)
-    sample_weight : array-like, shape (n_samples,), optional
-    estimator : HierarchicalKernelRegressor, MultipleKernelRegressor or classifier, optional
-        Its parameters but ``alpha`` are used; two classes at most.
-    n_alphas : int, default=30
-    eps : float, default=1e-5
-        The smallest alpha as a fraction of ``alpha_max``.
-    alphas : array-like, optional
-        The alphas themselves.
-
-    Returns
-    -------
-    HierarchicalPath
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nablasso import hierarchical_path
-    >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> path = hierarchical_path(X, X[:, 0] * X[:, 1], n_alphas=5)
-    >>> path.support.shape
-    (5, 4)
-    """
-    selector = HierarchicalKernelRegressor() if estimator is None else estimator
-    if not isinstance(selector, SingleAlpha):
-        raise InvalidParameterError(
-            f"estimator must be one without cross-validation; got {selector!r}."
-        )
+) -> Path:
+    """Search along ``alpha``, with warm starts and a certificate at every alpha."""
     X, y, weights = selector._validate(X, y, sample_weight)
     table = selector._prepare(X, y, weights)
     search, *others = selector._searches(table)
@@ -116,16 +58,18 @@ def hierarchical_path(
             stacklevel=2,
         )
     grid, d = grid[: len(finds)], X.shape[1]
-    return HierarchicalPath(
-        alphas=grid,
+    return Path(
+        grid,
+        np.array([selector._support(table, hierarchy, found, d) for found in finds]),
+        None,
+        feature_names(selector),
+        top,
         hulls=[[renamed(node, names) for node in found.hull] for found in finds],
-        support=np.array([selector._support(table, hierarchy, found, d) for found in finds]),
-        gaps=np.array([found.gap for found in finds]),
+        dual_gaps=np.array([found.gap for found in finds]),
         certified=np.array([found.certified for found in finds]),
         objectives=np.array([found.primal for found in finds]),
         rules=[found.rule for found in finds],
         reasons=[found.reason for found in finds],
-        alpha_max=top,
     )
 
 

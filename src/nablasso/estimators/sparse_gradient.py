@@ -23,9 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.docs import document
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.estimators.sparse_gradient_path import gradient_path
 from nablasso.estimators.sparse_gradient_predictor import fit_predictor
 from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.gradients import GradientFit
@@ -70,6 +72,9 @@ class SingleGradientFit(SparseGradientEstimator):
         learner = self._learner(table, self._points(table, weights, unlabelled), self.tol)
         self._fit_table(X, table, learner, self.alpha, weights)
         return self
+
+    def _path(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Path:
+        return gradient_path(self, X, y, sample_weight, **options)
 
 
 @dataclass(eq=False, repr=False)

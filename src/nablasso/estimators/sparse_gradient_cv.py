@@ -12,29 +12,25 @@ from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import (
+    Fold,
     by_name,
     check_rule,
     choose,
+    draw_folds,
     held_out_scorer,
     on_folds,
-    positive_list,
 )
 from nablasso.estimators.docs import document
-from nablasso.estimators.folds import Fold, draw_folds
 from nablasso.estimators.sparse_gradient import GradientClassification, GradientRegression
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.estimators.sparse_gradient_path import gradient_grid
 from nablasso.estimators.validation import check_new_data
-from nablasso.gradients import Learner, union_of
-from nablasso.paths import alpha_grid
+from nablasso.gradients import union_of
 from nablasso.types import Array
 
-SMALLEST_FRACTION = 1e-2  # of alpha_max
-WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
 
 
@@ -115,20 +111,6 @@ class CrossValidatedGradients(SparseGradientEstimator):
         self.best_params_, self.best_score_ = choice.params, choice.score
         self._fit_table(X, table, learner, self.best_params_["alpha"], weights)
         return self
-
-
-def gradient_grid(
-    alphas: Any, learner: Learner, form: str, smallest: float = SMALLEST_FRACTION
-) -> Array:
-    """Decreasing alphas: as given, or a number of them from the top of the learner's problem."""
-    if isinstance(alphas, int | np.integer) and not isinstance(alphas, bool):
-        if alphas < 1:
-            raise InvalidParameterError(
-                f"alphas must be a positive number or a list; got {alphas!r}."
-            )
-        top, wider = learner.alpha_scale or 1.0, 1.0 if form == "lasso" else WIDER
-        return alpha_grid(wider * top, int(alphas), smallest / wider)
-    return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
 
 
 def score_fold(selector: Any, data: Data, alphas: Array, fold: Fold) -> list[Outcome]:
