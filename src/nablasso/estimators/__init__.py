@@ -12,19 +12,11 @@ from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.heteroscedastic import HeteroscedasticRegressor
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
-    HierarchicalKernelRegressor,
-)
-from nablasso.estimators.hierarchical_cv import (
     HierarchicalKernelClassifierCV,
+    HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
 )
 from nablasso.estimators.knockoffs import KnockoffSelector
-from nablasso.estimators.multiple_kernel import (
-    MultipleKernelClassifier,
-    MultipleKernelClassifierCV,
-    MultipleKernelRegressor,
-    MultipleKernelRegressorCV,
-)
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.psd_cv import (
     ConeRegressorCV,
@@ -39,10 +31,8 @@ from nablasso.estimators.quantile import MultiQuantileRegressor
 from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,
-    SparseGradientRegressor,
-)
-from nablasso.estimators.sparse_gradient_cv import (
     SparseGradientClassifierCV,
+    SparseGradientRegressor,
     SparseGradientRegressorCV,
 )
 from nablasso.estimators.stability import StabilitySelection
@@ -64,10 +54,6 @@ __all__ = [
     "KnockoffSelector",
     "MultiQuantileRegressor",
     "MultiQuantileRegressorCV",
-    "MultipleKernelClassifier",
-    "MultipleKernelClassifierCV",
-    "MultipleKernelRegressor",
-    "MultipleKernelRegressorCV",
     "NablassoClassifier",
     "NablassoRegressor",
     "PSDDensity",
