@@ -46,7 +46,7 @@ browser: $(VENV)/.installed-browser ## Test the report in a real browser
 		apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } || { \
 		echo "make browser needs Chromium and chromedriver; install them (on Debian as root:" \
 			"apt-get install chromium chromium-driver) and try again." >&2; exit 1; }
-	NABLASSO_BROWSER=1 $(ONE_THREAD) $(BIN)/python -m pytest tests/browser
+	NABLASSO_BROWSER=1 $(ONE_THREAD) $(BIN)/python -m pytest tests/system/browser
 
 lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check .

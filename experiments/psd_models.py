@@ -45,7 +45,7 @@ from experiments.psd_barrier import (
     project,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative import Base, Bumps, Fit, LinearModel, PSDFitter, Task
+from nablasso.nonnegative import Base, Bumps, FittedTask, LinearModel, PSDFitter, Task
 from nablasso.nonnegative.fitting import Factor
 from nablasso.nonnegative.model import check_box
 from nablasso.solvers import Status
@@ -74,7 +74,7 @@ class OtherModel:
     def __str__(self) -> str:
         return self.name
 
-    def fit(self, task: Task, *, tol: float, max_iter: int | None = None) -> Fit:
+    def fit(self, task: Task, *, tol: float, max_iter: int | None = None) -> FittedTask:
         """Functions of the task's blocks, in the units of ``task.X``.
 
         ``l1`` is not used: the penalty of a linear model is ``(l2/2) |w|^2``. ``tol`` is a gap, or
@@ -292,7 +292,7 @@ def fit_convex(
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-) -> Fit:
+) -> FittedTask:
     """Follow the central path, or descend, from a constant multiple of the sum of all kernels."""
     anchors = cone_anchors(task, rng) if model.name == "ncm" else None
     coordinates = [
@@ -320,7 +320,7 @@ def fit_convex(
         for c, theta in zip(coordinates, result.theta, strict=True)
     ]
     status = Status.CONVERGED if result.converged else Status.MAX_ITER
-    return Fit(functions, result.objective, result.gap, result.n_iter, status)
+    return FittedTask(functions, result.objective, result.gap, result.n_iter, status)
 
 
 def cone_anchors(task: Task, rng: np.random.Generator) -> Array:
@@ -369,7 +369,7 @@ def _start(
 
 def fit_density(
     task: Task, factor: Factor, *, tol: float, max_iter: int, rng: np.random.Generator
-) -> Fit:
+) -> FittedTask:
     """Convex problem (34) on draws of the base measure, or of one wider than the data."""
     base = task.base or _wider(task)
     scales, l2 = task.scales[0], float(task.l2[0])
@@ -398,7 +398,7 @@ def fit_density(
         primal -= float(task.weights @ (tilted.logs(task.X) - function.logs(task.X))) - unit
         function = replace(tilted, intercept=tilted.intercept - unit)
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
-    return Fit([function], primal, gap, int(found.nit), status)
+    return FittedTask([function], primal, gap, int(found.nit), status)
 
 
 def _wider(task: Task) -> Base:
@@ -424,7 +424,7 @@ def _warn_if_few_count(exponents: Array) -> None:
 
 def fit_regression(
     task: Task, factors: Sequence[Factor], *, tol: float, max_iter: int, rng: np.random.Generator
-) -> Fit:
+) -> FittedTask:
     """Problem (33), not convex: the best of several starts; there is no gap."""
     problem = _Exponents(task, factors)
     ladder = SMOOTHING if barriers(task.loss) else (0.0,)
@@ -437,7 +437,7 @@ def fit_regression(
         results.append((problem.at(0.0)(theta)[0], theta, found))
     best, theta, found = min(results, key=lambda entry: entry[0])
     status = Status.CONVERGED if found.success else Status.MAX_ITER
-    return Fit(problem.functions(theta), float(best), float("nan"), int(found.nit), status)
+    return FittedTask(problem.functions(theta), float(best), float("nan"), int(found.nit), status)
 
 
 class _Exponents:

@@ -499,16 +499,20 @@ def against_truth(value: str, best: str, what: str) -> Judge:
     """Whether a model is nearest to the truth, and by how much: means over draws."""
 
     def judge(rows: Rows) -> Verdict:
+        own = [row for row in rows if row["model"] in ("psd", "pnm", "glm", "ncm")]
+        models = distinct(own, "model")
+        common = set.intersection(*({r["draw"] for r in where(own, model=m)} for m in models))
+        rows = [row for row in own if row["draw"] in common]
         if repeats(rows) < FEWEST:
             return too_few(rows)
         found = means(rows, "model", value)
         truth = float(np.mean(column(rows, "truth")))
-        paper = {m: abs(found[m] - truth) for m in ("psd", "pnm", "glm", "ncm") if m in found}
+        paper = {m: abs(error - truth) for m, error in found.items()}
         paper = {m: d for m, d in paper.items() if np.isfinite(d)}
         nearest = min(paper, key=paper.__getitem__)
         words = ", ".join(f"{m.upper()} {found[m]:.4g}" for m in paper)
         kind = REPRODUCED if nearest == best else DIFFERENT
-        return Verdict(kind, f"{what}: {words}, the truth {truth:.4g}.")
+        return Verdict(kind, f"{what}, {len(common)} draws: {words}, the truth {truth:.4g}.")
 
     return judge
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.cli.model import Settings
+from nablasso.cli.models import Settings
 from nablasso.cli.result import Result, Variable
 from nablasso.data.roles import Data
 from nablasso.kernels import Linear, Polynomial

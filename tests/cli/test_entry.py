@@ -9,7 +9,9 @@ import pytest
 
 import nablasso
 from nablasso import cli
+from nablasso.cli import app
 from nablasso.cli.app import EXIT_CODES
+from nablasso.kernels import KERNELS
 
 COMMANDS = ("select", "predict", "explain", "density", "quantiles", "reproduce", "demo")
 
@@ -17,7 +19,7 @@ COMMANDS = ("select", "predict", "explain", "density", "quantiles", "reproduce",
 WITHOUT = """
 import sys
 
-absent = ["typer", "pandas", "rich"]
+absent = ["typer", "rich", "pandas"]
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -31,6 +33,16 @@ while absent:
         main(["demo"])
     except SystemExit as leaving:
         print(absent.pop(0), leaving.code)
+"""
+
+
+HELPED = """
+import sys
+from nablasso.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print("loaded", *{"numpy", "pandas", "rich", "sklearn"} & set(sys.modules))
 """
 
 
@@ -119,11 +131,11 @@ def test_a_missing_package_names_the_extra():
         [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["typer 1", "pandas 1", "rich 1"]
+    assert done.stdout.splitlines() == ["typer 1", "rich 1", "pandas 1"]
     assert done.stderr.splitlines() == [
         f"nablasso: The command needs {package}, which is not installed; "
         'install it with: pip install "nablasso[cli]"'
-        for package in ("typer", "pandas", "rich")
+        for package in ("typer", "rich", "pandas")
     ]
 
 
@@ -140,3 +152,11 @@ def test_a_terminal_without_umlauts_shows_a_question_mark(monkeypatch):
     stream.write("größe")
     stream.flush()
     assert stream.buffer.getvalue() == b"gr??e"
+
+
+def test_the_help_names_every_kernel_and_loads_none():
+    assert tuple(KERNELS) == app.KERNELS
+    done = subprocess.run(
+        [sys.executable, "-c", HELPED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "loaded"

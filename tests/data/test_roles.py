@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nablasso.data import Missing
 from nablasso.data.encoding import Encoding
 from nablasso.data.files import read_table
-from nablasso.data.roles import Missing, Roles, Rows
+from nablasso.data.roles import Roles, Rows
 from nablasso.data.roles import choose_columns as choose
 from nablasso.errors import InvalidDataError, InvalidParameterError, NablassoError
 

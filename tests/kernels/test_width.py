@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels import WIDTH_RULES, Anova, Gaussian, Linear, Matern52, Polynomial
-from nablasso.kernels import width as width_module
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels import WIDTH_RULES, Anova, Gaussian, Linear, Matern52, Polynomial, base
+from nablasso.kernels.base import width_by_rule
 
 
 def distance(x, z):
@@ -84,7 +83,7 @@ def test_half_median_of_mostly_equal_points_is_that_of_the_positive_distances():
 @pytest.mark.parametrize("rule", WIDTH_RULES)
 def test_only_the_first_rows_are_used(rule, monkeypatch):
     X = points(40)
-    monkeypatch.setattr(width_module, "MAX_ROWS", 25)
+    monkeypatch.setattr(base, "MAX_ROWS", 25)
     expected = brute_force(X[:25], np.ones(25), rule)
     assert width_by_rule(X, np.ones(40), rule) == pytest.approx(expected, rel=1e-12)
 

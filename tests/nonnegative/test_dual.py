@@ -14,7 +14,7 @@ from nablasso.nonnegative import (
     fit,
     natural_height,
 )
-from nablasso.nonnegative.dual import DualPoint
+from nablasso.nonnegative.dual import SlopePoint
 from nablasso.nonnegative.solvers import Coordinates
 from nablasso.solvers import Status
 
@@ -66,7 +66,7 @@ def random_point(fitter, rng):
     t = fitted.point.t + 0.1 * rng.normal(size=fitted.point.t.shape)
     if task.loss.bounded:
         t = np.clip(t, 0.01, 0.99)
-    return task, DualPoint(t, fitted.point.multipliers)
+    return task, SlopePoint(t, fitted.point.multipliers)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ from nablasso import (
 from nablasso.datasets import make_bow_tie, make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import PinballLoss, PSDFitter, Task, fit, solvers
-from nablasso.nonnegative.dual import DualPoint
+from nablasso.nonnegative.dual import SlopePoint
 from nablasso.solvers import Status
 from tests.nonnegative.test_oracle import CONSTANT
 from tests.nonnegative.test_oracle import make_task as oracle_task
@@ -54,7 +54,7 @@ def system(task, seed=1):
     rng = np.random.default_rng(seed)
     problem = PSDFitter(task).problem(task.l1, task.l2)
     u = rng.uniform(0.05, 0.95, size=(len(task.X), 3))
-    here = problem.evaluate(DualPoint(u, (np.zeros(0),) * 3))
+    here = problem.evaluate(SlopePoint(u, (np.zeros(0),) * 3))
     return problem, here, rng.uniform(0.1, 10, size=u.shape)
 
 
@@ -64,7 +64,7 @@ def test_the_system_is_the_derivative_of_the_residuals():
     x, h = rng.normal(size=D.shape), 1e-6
     w = problem.weights[:, None] / 3
     ahead, behind = (
-        problem.evaluate(DualPoint(here.point.t + s * h * x, here.point.multipliers)).Z
+        problem.evaluate(SlopePoint(here.point.t + s * h * x, here.point.multipliers)).Z
         for s in (1, -1)
     )
     product = w * (D * x - (ahead - behind) / (2 * h))
@@ -93,7 +93,7 @@ def test_few_steps_at_any_weight(weight):
 def test_both_ways_reach_the_same_optimum():
     task = make_quantiles()
     problem = PSDFitter(task).problem(task.l1, task.l2)
-    start = DualPoint(task.loss.start(np.zeros((30, 3))), (np.zeros(0),) * 3)
+    start = SlopePoint(task.loss.start(np.zeros((30, 3))), (np.zeros(0),) * 3)
     direct, iterated = (
         solvers.solve(partial(solvers.interior, dense=dense), problem, start, tol=1e-6, max_iter=99)
         for dense in (solvers.DENSE, 0)
@@ -134,7 +134,7 @@ def test_a_free_function_alone_needs_one_product():
         }
     )
     problem = PSDFitter(alone).problem(alone.l1, alone.l2)
-    here = problem.evaluate(DualPoint(np.full((30, 1), 0.4), (np.zeros(0),)))
+    here = problem.evaluate(SlopePoint(np.full((30, 1), 0.4), (np.zeros(0),)))
     rng = np.random.default_rng(4)
     D, g = rng.uniform(0.1, 10, size=(30, 1)), rng.normal(size=(30, 1))
     direct = solvers.normal_solver(problem, here, D)(g)

@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from nablasso.screening import products
-from nablasso.screening.products import best_pairs, largest_products
-from nablasso.screening.scores import clipped, product_scores
+from nablasso import screening
+from nablasso.screening import best_pairs, clipped, largest_products, product_scores
 
 N, D = 30, 23
 
@@ -15,8 +14,8 @@ N, D = 30, 23
 @pytest.fixture
 def table(monkeypatch):
     """Columns, weights that add up to one, and a target that is a product."""
-    monkeypatch.setattr(products, "BLOCK", 5)
-    monkeypatch.setattr(products, "MARGIN", 1e9)  # no threshold from the normal distribution
+    monkeypatch.setattr(screening, "BLOCK", 5)
+    monkeypatch.setattr(screening, "MARGIN", 1e9)  # no threshold from the normal distribution
     rng = np.random.default_rng(1)
     X, weights = rng.normal(size=(N, D)), rng.uniform(0.5, 2, size=N)
     return X, weights / weights.sum(), (X[:, 3] * X[:, 17])[:, None]
@@ -43,7 +42,7 @@ def test_one_of_each_pair_among_the_first(table):
 
 
 def test_noise_gives_about_as_many_as_wanted(monkeypatch):
-    monkeypatch.setattr(products, "BLOCK", 64)
+    monkeypatch.setattr(screening, "BLOCK", 64)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 150)), rng.normal(size=(200, 1))
     found = largest_products(X, np.full(200, 1 / 200), y, np.arange(150), 100)

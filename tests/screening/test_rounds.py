@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nablasso.screening import rounds
-from nablasso.screening.rounds import by_chance, group_scores, left_over, narrowed, screen
-from nablasso.screening.scores import column_scores
+from nablasso import screening
+from nablasso.screening import by_chance, column_scores, group_scores, left_over, narrowed, screen
 from tests.search.rows import few_rows
 
 N, D = 150, 300
@@ -13,8 +12,8 @@ N, D = 150, 300
 
 @pytest.fixture(autouse=True)
 def small_lists(monkeypatch):
-    monkeypatch.setattr(rounds, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(rounds, "SHORTLISTED_PAIRS", 400)
+    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
+    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 400)
 
 
 def inputs(seed=0):
@@ -31,7 +30,7 @@ def test_alone_in_pairs_and_after_others():
     more = found.open(rows.labels)
     assert (more >= found.clear).all()
     added = more.sum() - found.clear.sum()
-    assert rounds.SPARE <= added <= rounds.SPARE + 2 * rounds.SPARE_PAIRS
+    assert screening.SPARE <= added <= screening.SPARE + 2 * screening.SPARE_PAIRS
     assert found.scores.argmax() == 5
 
 
@@ -43,7 +42,7 @@ def test_without_pairs_a_product_is_not_seen():
 
 
 def test_pairs_with_what_is_strong_alone_where_all_are_too_many(monkeypatch):
-    monkeypatch.setattr(rounds, "PAIR_WORK", 2 * N * D * 3)  # three columns with all
+    monkeypatch.setattr(screening, "PAIR_WORK", 2 * N * D * 3)  # three columns with all
     X = inputs(2)
     assert screen(few_rows(X, 1.5 * X[:, 3] + X[:, 3] * X[:, 4])).clear[[3, 4]].all()
 
@@ -94,8 +93,8 @@ def test_what_is_left_over_is_less_where_something_was_found():
 
 @pytest.mark.parametrize(("extra", "wide"), [(0, False), (1, True)])
 def test_a_table_is_wide_by_its_numbers(extra, wide):
-    X = np.broadcast_to(0.0, (1, rounds.WIDE + extra))
-    assert rounds.is_wide(few_rows(X, [0.0], standardise=False)) is wide
+    X = np.broadcast_to(0.0, (1, screening.WIDE + extra))
+    assert screening.is_wide(few_rows(X, [0.0], standardise=False)) is wide
 
 
 def test_chance_is_about_the_largest_score_of_noise():

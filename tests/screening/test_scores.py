@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nablasso.screening import scores as screening_scores
-from nablasso.screening.scores import (
+from nablasso import screening
+from nablasso.screening import (
     DEGREE,
     REACH,
     RIDGES,
@@ -45,7 +45,7 @@ def brute_score(A, Y, weights):
 
 @pytest.mark.parametrize("targets", [1, 2])
 def test_scores_are_those_of_refits_without_each_row(targets, monkeypatch):
-    monkeypatch.setattr(screening_scores, "BLOCK", 40)  # a column at a time
+    monkeypatch.setattr(screening, "SCORED_AT_ONCE", 40)  # a column at a time
     rng = np.random.default_rng(3)
     X, weights = rng.normal(size=(15, 4)), rng.uniform(0.5, 2, size=15)
     weights /= weights.sum()

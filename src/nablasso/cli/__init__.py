@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
-
-from nablasso.errors import MissingExtraError
 
 EXTRA = ("typer", "rich", "pandas")
 UNEXPECTED = 3
 INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+class Method(StrEnum):
+    """Everything automatic, or one penalty on the partial derivatives."""
+
+    NABLASSO = "nablasso"
+    LASSO = "lasso"
+    ELASTIC_NET = "elastic-net"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,26 +42,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app = _load_app()
         _tolerate_narrow_encodings()
         app(args=arguments, prog_name="nablasso")
-    except MissingExtraError as error:
-        sys.stderr.write(f"nablasso: {error}\n")
+    except ModuleNotFoundError as error:
+        missing = absent_extra(error)
+        if missing is None:
+            raise
+        sys.stderr.write(
+            f"nablasso: The command needs {missing}, which is not installed; "
+            'install it with: pip install "nablasso[cli]"\n'
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("nablasso: interrupted\n")
         sys.exit(INTERRUPTED)
 
 
+def absent_extra(error: BaseException) -> str | None:
+    """The package of the ``cli`` extra whose absence is the reason of an error."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return name if name in EXTRA else None
+
+
 def _load_app() -> Callable[..., Any]:
-    """Import the commands, with everything that the extra installs."""
-    try:
-        from nablasso.cli.app import app
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in EXTRA:
-            raise
-        raise MissingExtraError(
-            f"The command needs {missing}, which is not installed; "
-            'install it with: pip install "nablasso[cli]"'
-        ) from error
+    from nablasso.cli.app import app
+
     return app
 
 

@@ -1,6 +1,7 @@
 """Printing a result, as text for people or as JSON for programs.
 
 Names from the table are never read as markup, and everything wraps at the width of the terminal.
+During a fit a line on the terminal says how long it will take.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from textwrap import indent
 from typing import Any
 
 from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Column, Table
 from rich.text import Text
 
 from nablasso.cli.result import Result, Variable
 from nablasso.data.encoding import listed
+from nablasso.progress import Progress, reporting
 
 STATUS = {
     "clear": "clear",
@@ -256,3 +262,43 @@ def _shortened(number: re.Match[str]) -> str:
 
 def _columns(count: int) -> str:
     return "1 column" if count == 1 else f"{count} columns"
+
+
+class TimeLeft(ProgressColumn):
+    """Counts down to the time estimated at the last report; before the first, counts up."""
+
+    def render(self, task: Task) -> Text:
+        """The column's text."""
+        deadline = task.fields.get("deadline")
+        if deadline is None:
+            return Text(f"{task.elapsed or 0.0:.0f} s so far")
+        return Text(f"about {max(deadline - time.monotonic(), 0.0):.0f} s left")
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show the progress of library calls on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
+    columns = (SpinnerColumn(), label, BarColumn(10), TimeLeft(Column(no_wrap=True)))
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("fitting", total=None)
+
+        def show(progress: Progress) -> None:
+            nonlocal task
+            bars.update(
+                task,
+                description=f"{progress.label}: {progress.done} of {progress.total}",
+                completed=progress.done,
+                total=progress.total,
+                deadline=time.monotonic() + progress.seconds_left,
+                refresh=True,
+            )
+            if progress.done == progress.total:  # what follows may report again, or be the end
+                bars.update(task, visible=False)
+                task = bars.add_task("fitting", total=None)
+
+        with reporting(show):
+            yield

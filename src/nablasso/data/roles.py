@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nablasso.data import Missing
 from nablasso.data.encoding import (
     DECIMAL_COMMA,
     TRUTH,
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
-
-
-class Missing(StrEnum):
-    """What to do about missing cells."""
-
-    ERROR = "error"
-    DROP = "drop"
-    IMPUTE = "impute"
 
 
 @dataclass(frozen=True)

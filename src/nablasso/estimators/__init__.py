@@ -1,7 +1,7 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
 from nablasso.estimators.alpha_path import Path, path
-from nablasso.estimators.cone import ConeRegressor
+from nablasso.estimators.density import PSDDensity, PSDDensityCV
 from nablasso.estimators.derivative import (
     DerivativeLasso,
     DerivativeLassoClassifier,
@@ -9,7 +9,6 @@ from nablasso.estimators.derivative import (
     DerivativeLassoCV,
 )
 from nablasso.estimators.held_out_screening import HeldOutScreening
-from nablasso.estimators.heteroscedastic import HeteroscedasticRegressor
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
     HierarchicalKernelClassifierCV,
@@ -18,16 +17,16 @@ from nablasso.estimators.hierarchical import (
 )
 from nablasso.estimators.knockoffs import KnockoffSelector
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.estimators.psd_cv import (
+from nablasso.estimators.nonnegative_regressors import (
+    ConeRegressor,
     ConeRegressorCV,
+    HeteroscedasticRegressor,
     HeteroscedasticRegressorCV,
+    MultiQuantileRegressor,
     MultiQuantileRegressorCV,
-    PSDDensityCV,
+    PSDRegressor,
     PSDRegressorCV,
 )
-from nablasso.estimators.psd_density import PSDDensity
-from nablasso.estimators.psd_regressor import PSDRegressor
-from nablasso.estimators.quantile import MultiQuantileRegressor
 from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,

@@ -30,7 +30,7 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.screening.rounds import WIDE, is_wide, narrowed
+from nablasso.screening import WIDE, is_wide, narrowed
 from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
 from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family

@@ -19,6 +19,7 @@ from nablasso.paths import Family, support_of
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.machine import Refit
+from nablasso.regression.paired import saving
 from nablasso.solvers import Solution
 from nablasso.spaces import Function
 from nablasso.types import Array, Mask
@@ -106,15 +107,6 @@ def left_out_gain(fits: list[Fit]) -> tuple[float, float]:
     weights = fits[0].family.table.weights
     null, ours = np.sum([fit.left_out_losses() for fit in fits], axis=0)
     return saving(null, ours, weights)
-
-
-def saving(null: Array, ours: Array, weights: Array) -> tuple[float, float]:
-    """Share of the losses ``null`` that ``ours`` save, and that in units of its standard error."""
-    gain = null - ours
-    mean = float(weights @ gain)
-    error = float(np.sqrt(np.sum(weights**2 * (gain - mean) ** 2)))
-    size = float(weights @ null)
-    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
 
 
 def all_certified(fits: list[Fit]) -> Mask:

@@ -20,7 +20,7 @@ from nablasso.estimators.validation import (
     check_training_data,
     feature_names,
 )
-from nablasso.screening.rounds import by_chance, screen
+from nablasso.screening import by_chance, screen
 from nablasso.types import Array, Mask
 
 SHOWN = 10  # names listed in the summary

@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.fitting import saving
 from nablasso.estimators.hierarchical_reading import (
     importances_of,
     in_order,
@@ -71,6 +70,7 @@ from nablasso.hierarchy import (
 from nablasso.losses import Loss
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
+from nablasso.regression.paired import saving
 from nablasso.types import Array, Index, Mask
 
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for

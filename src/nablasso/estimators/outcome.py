@@ -19,7 +19,7 @@ from nablasso.reading import (
     sign_only,
     support_gap,
 )
-from nablasso.regression.paired import paired
+from nablasso.regression.paired import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
@@ -149,11 +149,8 @@ def _status(selector: Any, gain: float, unsure: bool) -> str:
 
 def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     """R2 of left-out residuals, and the gain over the mean in standard errors."""
-    p = weights / weights.sum()
-    baseline = np.sum((Y - p @ Y) ** 2, axis=1)
-    mean, error = paired(baseline - np.sum(residuals**2, axis=1), weights)
-    size = float(p @ baseline)
-    return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+    baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
+    return saving(baseline, np.sum(residuals**2, axis=1), weights)
 
 
 def _runner_up(selector: Any) -> tuple[list[int], float] | None:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.cross_validation import positive_list
-from nablasso.estimators.fitting import saving, spread
+from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.target import Data
@@ -55,6 +55,7 @@ from nablasso.kernels import WIDTH_RULES, Gaussian, as_kernel, length_scale
 from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION, alpha_grid
 from nablasso.regression.machine import Refit, refit
+from nablasso.regression.paired import saving
 from nablasso.solvers import Status
 from nablasso.spaces import penalty_points, require_memory
 from nablasso.types import Array, Mask

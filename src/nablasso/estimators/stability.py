@@ -55,7 +55,7 @@ class StabilitySelection(WrappedSelector):
         this.
     assumption : {"r-concave", "unimodal", "worst-case"}, default="r-concave"
         What is assumed of the distribution of selection proportions, see
-        :mod:`nablasso.inference.bounds`.
+        :mod:`nablasso.inference.stability`.
     n_jobs : int, optional
         Halves fitted in parallel. The result does not depend on it.
     random_state : int or RandomState, optional

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from nablasso.data.table import MIN_ROWS
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
-from nablasso.penalties.partition import labels_from_groups
+from nablasso.penalties import labels_from_groups
 from nablasso.types import Array, Index
 
 SHOWN = 10  # names listed in a message before it says "..."

@@ -38,7 +38,7 @@ from nablasso.gradients.solvers import (
     null_point,
 )
 from nablasso.kernels import Kernel, length_scale
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
 from nablasso.regression.machine import GramRows, Machines

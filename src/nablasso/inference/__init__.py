@@ -4,7 +4,6 @@ Functions of a fit callable, arrays in and arrays out; the scikit-learn classes 
 :mod:`nablasso.estimators`.
 """
 
-from nablasso.inference.bounds import ASSUMPTIONS, false_selection_bound
 from nablasso.inference.conditionals import LinearConditional, as_conditional
 from nablasso.inference.knockoffs import (
     gaussian_knockoffs,
@@ -12,17 +11,20 @@ from nablasso.inference.knockoffs import (
     maximum_entropy_diagonal,
     shrunk_correlation,
 )
-from nablasso.inference.multiplicity import adjusted_p_values, benjamini_hochberg
 from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
+    adjusted_p_values,
+    benjamini_hochberg,
     enough_draws,
     log_loss,
     randomization_p_values,
     squared_loss,
 )
 from nablasso.inference.stability import (
+    ASSUMPTIONS,
     complementary_pairs,
+    false_selection_bound,
     half_sample_selections,
     smallest_threshold,
 )

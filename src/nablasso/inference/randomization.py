@@ -25,6 +25,16 @@ variables cost few draws. To let one variable pass Benjamini-Hochberg among m at
 at least m / q - 1 (:func:`enough_draws`).
 
 Cost: K predictions of n / K rows per copy; copies are predicted in batches.
+
+**Many tests at once**: the procedure of Benjamini and Hochberg (1995). With m p-values in
+increasing order, reject the k smallest, where k is the largest number with
+
+.. math:: p_{(k)} \le q k / m.
+
+The expected proportion of false rejections is then at most q, for independent p-values and for
+positively dependent ones. The adjusted p-value of a test is the smallest q that rejects it,
+
+.. math:: \tilde p_{(i)} = \min_{k \ge i} \; \min(1, m p_{(k)} / k).
 """
 
 from __future__ import annotations
@@ -196,3 +206,19 @@ def sequential_p_value(exceeds: Iterator[Mask], n_draws: int, n_exceed: int) -> 
             return n_exceed / (done + int(np.argmax(counts >= n_exceed)) + 1)
         found, done = int(counts[-1]), done + len(batch)
     return (found + 1) / (n_draws + 1)
+
+
+def adjusted_p_values(p_values: Array) -> Array:
+    """Benjamini-Hochberg adjusted p-values, in the order of the input."""
+    m = len(p_values)
+    order = np.argsort(p_values, kind="stable")[::-1]
+    scaled = np.asarray(p_values)[order] * m / np.arange(m, 0, -1)
+    adjusted = np.empty(m)
+    adjusted[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Array, fdr: float) -> Mask:
+    """Which tests are rejected at false discovery rate ``fdr``."""
+    # q k / m and m p / k round differently: a tie is a rejection
+    return np.asarray(adjusted_p_values(p_values) <= fdr * (1 + 1e-12))

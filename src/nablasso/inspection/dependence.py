@@ -31,7 +31,7 @@ import numpy as np
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.quantile import weighted_quantiles
+from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.response import Response, response_of, sample_rows
 from nablasso.reading import discrete_columns

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.heteroscedastic import MeanAndNoise
-from nablasso.estimators.psd_density import DensityEstimator
-from nablasso.estimators.quantile import Quantiles, weighted_quantiles
+from nablasso.estimators.density import DensityEstimator
+from nablasso.estimators.nonnegative_regressors import MeanAndNoise, Quantiles, weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import (
     BLUE,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
-from nablasso.kernels.additive import AdditivePower
 from nablasso.kernels.anova import Anova
-from nablasso.kernels.base import Kernel, KernelOperator, length_scale
-from nablasso.kernels.composite import Scaled, Sum
-from nablasso.kernels.dot_product import DotProductKernel, Linear, Polynomial
+from nablasso.kernels.base import (
+    WIDTH_RULES,
+    Kernel,
+    KernelOperator,
+    Scaled,
+    Sum,
+    length_scale,
+)
+from nablasso.kernels.dot_product import AdditivePower, DotProductKernel, Linear, Polynomial
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
-from nablasso.kernels.width import WIDTH_RULES
 
 KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,

@@ -16,6 +16,18 @@ Why two half-steps. In the dual solver ``u`` is a function of ``D' v``. So ``pus
 ``D' v`` and a carry that ``pull(u, v, carry)`` reuses: three matrix products in all, not four.
 The carry is the smaller of what both need: an (m, d) array, or with more columns than rows an
 (m, n) one, and then no temporary is as large as the table.
+
+**Sums and positive multiples** of kernels: every product is linear in the kernel.
+
+**Length scales** from the data, by name:
+
+* ``"median"``: weighted median of the distances between pairs of points.
+* ``"half_median"``: half of it (Ye and Xie 2012); of the positive distances where it is zero.
+* ``"neighbour20"``: mean distance to the 20th nearest neighbour (Rosasco et al. 2013).
+* ``"median20"``: median distance to the 20 nearest neighbours (Gregorova et al. 2018).
+
+Rows are expected merged and in canonical order (:mod:`nablasso.data.table`): a pair counts with
+the product of its weights, a point with its weight. Only the first ``MAX_ROWS`` rows are used.
 """
 
 from __future__ import annotations
@@ -26,12 +38,16 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator
 
 from nablasso.errors import InvalidParameterError
-from nablasso.types import Array
+from nablasso.types import Array, Mask
 
 BLOCK_ELEMENTS = 1 << 18  # entries of a temporary block: 2 MiB, about a core's cache
+WIDTH_RULES = ("median", "half_median", "neighbour20", "median20")
+MAX_ROWS = 2000
+NEIGHBOURS = 20
 
 
 def row_blocks(n_rows: int, row_length: int) -> Iterator[slice]:
@@ -119,19 +135,113 @@ class Kernel(BaseEstimator, ABC):
 
     def __add__(self, other: Kernel) -> Kernel:
         """Sum of two kernels."""
-        from nablasso.kernels.composite import Sum
-
         if not isinstance(other, Kernel):
             return NotImplemented
         return Sum(self, other)
 
     def __mul__(self, factor: float) -> Kernel:
         """Kernel times a positive number."""
-        from nablasso.kernels.composite import Scaled
-
         return Scaled(self, factor)
 
     __rmul__ = __mul__
+
+
+class Sum(Kernel):
+    """``first + second``."""
+
+    def __init__(self, first: Kernel, second: Kernel) -> None:
+        self.first = first
+        self.second = second
+
+    def between(self, Z: Array, X: Array) -> KernelOperator:
+        """Bind both terms to evaluation points and centres."""
+        return _SumOperator(self.first.between(Z, X), self.second.between(Z, X))
+
+    def diagonal(self, X: Array) -> Array:
+        """Sum of the diagonals."""
+        return self.first.diagonal(X) + self.second.diagonal(X)
+
+    def derivative_diagonal(self, X: Array) -> Array:
+        """Sum of the derivative diagonals."""
+        return self.first.derivative_diagonal(X) + self.second.derivative_diagonal(X)
+
+    def width(self, X: Array, weights: Array, rule: str) -> float:
+        """Width of the first term that has one; the terms share one scaling of the inputs."""
+        term = self.first if self.first.has_width else self.second
+        return term.width(X, weights, rule)
+
+
+class Scaled(Kernel):
+    """``factor * kernel`` with a positive factor."""
+
+    def __init__(self, kernel: Kernel, factor: float = 1.0) -> None:
+        self.kernel = kernel
+        self.factor = factor
+
+    def between(self, Z: Array, X: Array) -> KernelOperator:
+        """Bind to evaluation points and centres."""
+        return _ScaledOperator(self.kernel.between(Z, X), self._checked_factor())
+
+    def diagonal(self, X: Array) -> Array:
+        """Scaled diagonal."""
+        return self._checked_factor() * self.kernel.diagonal(X)
+
+    def derivative_diagonal(self, X: Array) -> Array:
+        """Scaled derivative diagonal."""
+        return self._checked_factor() * self.kernel.derivative_diagonal(X)
+
+    def width(self, X: Array, weights: Array, rule: str) -> float:
+        """Width of the kernel that is scaled."""
+        return self.kernel.width(X, weights, rule)
+
+    def _checked_factor(self) -> float:
+        return positive(self.factor, "the factor of a kernel")
+
+
+class _SumOperator(KernelOperator):
+    def __init__(self, first: KernelOperator, second: KernelOperator) -> None:
+        self.first, self.second = first, second
+        self._gram = first.gram() + second.gram()
+
+    def gram(self) -> Array:
+        return self._gram
+
+    def push(self, v: Array) -> tuple[Array, Any]:
+        (Dv1, carry1), (Dv2, carry2) = self.first.push(v), self.second.push(v)
+        return Dv1 + Dv2, (carry1, carry2)
+
+    def pull(self, u: Array, v: Array, carry: Any) -> Array:
+        return self.first.pull(u, v, carry[0]) + self.second.pull(u, v, carry[1])
+
+    def slopes(self, u: Array) -> Array:
+        return self.first.slopes(u) + self.second.slopes(u)
+
+    def dense(self) -> tuple[Array, Array]:
+        (D1, L1), (D2, L2) = self.first.dense(), self.second.dense()
+        return D1 + D2, L1 + L2
+
+
+class _ScaledOperator(KernelOperator):
+    def __init__(self, operator: KernelOperator, factor: float) -> None:
+        self.operator, self.factor = operator, factor
+        self._gram = factor * operator.gram()
+
+    def gram(self) -> Array:
+        return self._gram
+
+    def push(self, v: Array) -> tuple[Array, Any]:
+        Dv, carry = self.operator.push(v)
+        return self.factor * Dv, carry
+
+    def pull(self, u: Array, v: Array, carry: Any) -> Array:
+        return self.factor * self.operator.pull(u, v, carry)
+
+    def slopes(self, u: Array) -> Array:
+        return self.factor * self.operator.slopes(u)
+
+    def dense(self) -> tuple[Array, Array]:
+        D, L = self.operator.dense()
+        return self.factor * D, self.factor * L
 
 
 def length_scale(
@@ -140,3 +250,49 @@ def length_scale(
     """Number that a rule or a number stands for on these points."""
     width = kernel.width(X, weights, rule) if isinstance(rule, str) else float(rule)
     return multiplier * width
+
+
+def width_by_rule(X: Array, weights: Array, rule: str) -> float:
+    """Length scale for points ``X`` (n, d) with ``weights`` (n,); 1.0 when all points coincide."""
+    if rule not in WIDTH_RULES:
+        raise InvalidParameterError(
+            f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
+            f"got {rule!r}."
+        )
+    X, weights = X[:MAX_ROWS], weights[:MAX_ROWS]
+    if len(X) < 2:
+        return 1.0
+    distances = pdist(X)
+    if rule in ("median", "half_median"):
+        width = _median_of_pairs(distances, weights)
+        if rule == "half_median":
+            if width == 0 and distances.any():
+                width = _median_of_pairs(distances, weights, apart=distances > 0)
+            width /= 2
+    else:
+        k = min(NEIGHBOURS, len(X) - 1)
+        nearest = np.sort(squareform(distances), axis=1)[:, 1 : k + 1]
+        if rule == "neighbour20":
+            width = float(np.average(nearest[:, -1], weights=weights))
+        else:
+            width = weighted_median(nearest.ravel(), np.repeat(weights, k))
+    return width if width > 0 else 1.0
+
+
+def _median_of_pairs(distances: Array, weights: Array, apart: Mask | None = None) -> float:
+    """Weighted median of the distances, of the pairs ``apart`` if given."""
+    chosen = slice(None) if apart is None else apart
+    if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
+        return float(np.median(distances[chosen]))
+    i, j = np.triu_indices(len(weights), k=1)
+    return weighted_median(distances[chosen], (weights[i] * weights[j])[chosen])
+
+
+def weighted_median(values: Array, weights: Array) -> float:
+    """Middle of the smallest and largest value that halve the weight: the median when equal."""
+    order = np.argsort(values, kind="stable")
+    values, below = values[order], np.cumsum(weights[order])
+    half = below[-1] / 2
+    low = np.searchsorted(below, half * (1 - 1e-12))
+    high = min(np.searchsorted(below, half * (1 + 1e-12)), len(values) - 1)
+    return float((values[low] + values[high]) / 2)

@@ -23,8 +23,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from nablasso.errors import NotTwiceDifferentiableError
-from nablasso.kernels.base import Kernel, KernelOperator, column_blocks, positive, row_blocks
-from nablasso.kernels.width import width_by_rule
+from nablasso.kernels.base import (
+    Kernel,
+    KernelOperator,
+    column_blocks,
+    positive,
+    row_blocks,
+    width_by_rule,
+)
 from nablasso.types import Array
 
 

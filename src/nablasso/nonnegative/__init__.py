@@ -1,6 +1,6 @@
 """Functions that must stay non-negative: PSD models, their algebra, and the tasks they serve."""
 
-from nablasso.nonnegative.fitting import SOLVERS, Fit, InfeasibleError, PSDFitter, fit
+from nablasso.nonnegative.fitting import SOLVERS, FittedTask, InfeasibleError, PSDFitter, fit
 from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
@@ -27,7 +27,7 @@ __all__ = [
     "BoxProbability",
     "Bumps",
     "DensityConstraint",
-    "Fit",
+    "FittedTask",
     "Functional",
     "GaussianLoss",
     "InfeasibleError",

@@ -261,7 +261,7 @@ def weighted_gram(Phi: Array, s: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class DualPoint:
+class SlopePoint:
     """Coordinates ``t`` (n, c) of the slopes and ``multipliers`` of the constraints, by block."""
 
     t: Array
@@ -269,7 +269,7 @@ class DualPoint:
 
 
 @dataclass(frozen=True)
-class Problem:
+class DualProblem:
     """Blocks, how outputs are made of them, a loss and weights."""
 
     loss: RowLoss
@@ -295,7 +295,7 @@ class Problem:
             block.conjugate(by_block[:, b], multipliers[b]) for b, block in enumerate(self.blocks)
         ]
 
-    def evaluate(self, point: DualPoint) -> Evaluation:
+    def evaluate(self, point: SlopePoint) -> Evaluation:
         """Dual value, its derivatives, and the functions that belong to the point."""
         slopes = self.loss.slopes(point.t)
         found = self.attained(slopes, point.multipliers)
@@ -318,7 +318,7 @@ class Problem:
 class Evaluation:
     """What the dual says at a point."""
 
-    point: DualPoint
+    point: SlopePoint
     dual: float
     ascent: Array  # in t
     excess: tuple[Array, ...]  # in the multipliers

@@ -32,7 +32,7 @@ from scipy.spatial.distance import cdist
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
-from nablasso.nonnegative.dual import Block, DualPoint, LinearBlock, Problem, PSDBlock
+from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock, SlopePoint
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.solvers import DualSolution, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
@@ -49,7 +49,7 @@ SOLVERS = {"auto": 1000, "fista": 20_000}  # and their steps, at most, by defaul
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedTask:
     """Block functions in the units of the task, and how good they are.
 
     ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
@@ -76,7 +76,7 @@ def fit(
     max_iter: int | None = None,
     solver: str = "auto",
     verbose: int = 0,
-) -> Fit:
+) -> FittedTask:
     """PSD and linear models that minimise the objective of a task."""
     fitter = PSDFitter(task, verbose, solver)
     (found,) = fitter.path([(task.l1, task.l2)], tol=tol, max_iter=max_iter)
@@ -93,7 +93,7 @@ class PSDFitter:
 
     def path(
         self, weights: Iterable[tuple[Array, Array]], *, tol: float, max_iter: int | None = None
-    ) -> Iterator[Fit]:
+    ) -> Iterator[FittedTask]:
         """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
         limit = SOLVERS[self.solver] if max_iter is None else max_iter
         watch, point, reached = Watch(self.verbose), None, 0.0
@@ -144,7 +144,7 @@ class PSDFitter:
             found[b].append((W, value))
         return tuple(tuple(pairs) for pairs in found)
 
-    def problem(self, l1: Array, l2: Array) -> Problem:
+    def problem(self, l1: Array, l2: Array) -> DualProblem:
         """The dual at these weights."""
         blocks: list[Block] = []
         for b, nonnegative in enumerate(self.task.nonnegative):
@@ -156,11 +156,11 @@ class PSDFitter:
                 else LinearBlock(Phi, float(l2[b]))
             )
         task = self.task
-        return Problem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
+        return DualProblem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
 
     def _descend(
-        self, l1: Array, l2: Array, point: DualPoint, reached: float, *, tol: float, **limits: Any
-    ) -> tuple[DualSolution, DualPoint]:
+        self, l1: Array, l2: Array, point: SlopePoint, reached: float, *, tol: float, **limits: Any
+    ) -> tuple[DualSolution, SlopePoint]:
         """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
 
         Returns the solution, and where the next weight may start.
@@ -184,16 +184,16 @@ class PSDFitter:
         _check_feasible(solution)
         return replace(solution, n_iter=before + solution.n_iter), solution.point
 
-    def _first(self, l1: Array, l2: Array) -> tuple[DualPoint, float]:
+    def _first(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
         """Where the first fit starts, and for which weight that is good enough."""
         task = self.task
         if task.normalise:
             return self._from_bumps(l1, l2), max(HEAVY, float(np.max(l2))) * STEP
         null = np.broadcast_to(task.null, (len(task.X), len(task.null)))
         multipliers = tuple(np.zeros(len(pairs)) for pairs in self.functionals)
-        return DualPoint(task.loss.start(null), multipliers), HEAVY
+        return SlopePoint(task.loss.start(null), multipliers), HEAVY
 
-    def _from_bumps(self, l1: Array, l2: Array) -> DualPoint:
+    def _from_bumps(self, l1: Array, l2: Array) -> SlopePoint:
         """The density of squared kernels at the data, ``A = sum_i p_i phi_i phi_i'``."""
         Phi, task = self.features[0], self.task
         A = (Phi * task.weights[:, None]).T @ Phi
@@ -202,9 +202,9 @@ class PSDFitter:
         ratio = max(HEAVY / float(l2[0]), 1.0)
         multipliers = np.zeros(len(self.functionals[0]))
         multipliers[0] = 1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))
-        return DualPoint(task.loss.coordinates(heights[:, None]), (multipliers,))
+        return SlopePoint(task.loss.coordinates(heights[:, None]), (multipliers,))
 
-    def _unpack(self, solution: DualSolution) -> Fit:
+    def _unpack(self, solution: DualSolution) -> FittedTask:
         functions = [
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(scales)
             for factor, nonnegative, theta, scales in zip(
@@ -215,7 +215,7 @@ class PSDFitter:
                 strict=True,
             )
         ]
-        return Fit(
+        return FittedTask(
             functions,
             solution.primal,
             solution.gap,

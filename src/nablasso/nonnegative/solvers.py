@@ -64,7 +64,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
-from nablasso.nonnegative.dual import DualPoint, Evaluation, LinearBlock, Problem, Tangent
+from nablasso.nonnegative.dual import DualProblem, Evaluation, LinearBlock, SlopePoint, Tangent
 from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array
@@ -108,7 +108,7 @@ POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the constant from bel
 class Climb:
     """What a method is asked for, and the best primal and dual points so far."""
 
-    problem: Problem
+    problem: DualProblem
     tol: float
     max_iter: int
     watch: Watch | None = None
@@ -117,7 +117,7 @@ class Climb:
     primal: float = np.inf
     dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
-    point: DualPoint | None = None
+    point: SlopePoint | None = None
 
     @property
     def gap(self) -> float:
@@ -151,7 +151,7 @@ class DualSolution:
     """The best functions found, and the certificate."""
 
     parameters: list[Array]
-    point: DualPoint
+    point: SlopePoint
     primal: float
     gap: float
     n_iter: int
@@ -159,9 +159,9 @@ class DualSolution:
 
 
 def solve(
-    method: Callable[[Climb, DualPoint], Steps],
-    problem: Problem,
-    start: DualPoint,
+    method: Callable[[Climb, SlopePoint], Steps],
+    problem: DualProblem,
+    start: SlopePoint,
     *,
     tol: float,
     max_iter: int,
@@ -217,7 +217,7 @@ def conjugate_gradients(
 # ---------------------------------------------------------------------------- Newton's method
 
 
-def newton(climb: Climb, start: DualPoint) -> Steps:
+def newton(climb: Climb, start: SlopePoint) -> Steps:
     """Newton steps in the coordinates ``t``, after quasi-Newton steps if there are many rows."""
     space = Coordinates(climb.problem, start)
     if len(climb.problem.weights) > MANY:
@@ -237,11 +237,11 @@ def newton(climb: Climb, start: DualPoint) -> Steps:
 class Coordinates:
     """Coordinates and multipliers as one vector ``x``."""
 
-    def __init__(self, problem: Problem, start: DualPoint) -> None:
+    def __init__(self, problem: DualProblem, start: SlopePoint) -> None:
         self.problem, self.shape = problem, start.t.shape
         self.ends = np.cumsum([start.t.size, *(len(c) for c in start.multipliers)])
 
-    def pack(self, point: DualPoint) -> Array:
+    def pack(self, point: SlopePoint) -> Array:
         """A point as a vector."""
         return np.concatenate([point.t.ravel(), *point.multipliers])
 
@@ -252,7 +252,7 @@ class Coordinates:
 
     def evaluate(self, x: Array) -> Evaluation:
         """The dual there."""
-        return self.problem.evaluate(DualPoint(*self.split(x)))
+        return self.problem.evaluate(SlopePoint(*self.split(x)))
 
     def gradient(self, evaluation: Evaluation) -> Array:
         """Of the dual."""
@@ -280,7 +280,7 @@ class Coordinates:
         return product, np.concatenate([diagonal.ravel(), *ends])
 
 
-def _tangents(problem: Problem, evaluation: Evaluation) -> list[Tangent]:
+def _tangents(problem: DualProblem, evaluation: Evaluation) -> list[Tangent]:
     spectra = zip(problem.blocks, evaluation.spectra, strict=True)
     return [block.tangent(spectrum) for block, spectrum in spectra]
 
@@ -311,7 +311,7 @@ def _newton_step(space: Coordinates, x: Array, here: Evaluation) -> tuple[Array,
     return None
 
 
-def _quasi_newton(climb: Climb, space: Coordinates, start: DualPoint) -> None:
+def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
     """L-BFGS, in units of the roots of the rows' weights: the Hessian is about the identity then.
 
     Evaluations and steps are noted in ``climb``.
@@ -346,7 +346,7 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: DualPoint) -> None:
 # ----------------------------------------------------------------- the interior point method
 
 
-def interior(climb: Climb, start: DualPoint, dense: int = DENSE) -> Steps:
+def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
     """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
     path = _Path(climb.problem, start, dense)
     while True:
@@ -358,7 +358,7 @@ def interior(climb: Climb, start: DualPoint, dense: int = DENSE) -> Steps:
 class _Path:
     """The current point: ``u``, both sides of the residual, and what the dual says at ``u``."""
 
-    def __init__(self, problem: Problem, start: DualPoint, dense: int) -> None:
+    def __init__(self, problem: DualProblem, start: SlopePoint, dense: int) -> None:
         self.problem, self.multipliers, self.dense = problem, start.multipliers, dense
         self.w = problem.weights[:, None] / problem.loss.n_outputs
         self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
@@ -391,7 +391,7 @@ class _Path:
         return True
 
     def _evaluate(self, u: Array) -> Evaluation:
-        return self.problem.evaluate(DualPoint(u, self.multipliers))
+        return self.problem.evaluate(SlopePoint(u, self.multipliers))
 
     def _residual(self, evaluation: Evaluation) -> Array:
         """``z - y``: the gradient of the dual in ``u``, without the weights."""
@@ -432,7 +432,7 @@ class _Path:
 
 
 def normal_solver(
-    problem: Problem, here: Evaluation, D: Array, dense: int = DENSE, **accuracy: Any
+    problem: DualProblem, here: Evaluation, D: Array, dense: int = DENSE, **accuracy: Any
 ) -> Map:
     """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p).
 
@@ -453,7 +453,7 @@ def normal_solver(
     return lambda g: conjugate_gradients(product, g, precondition, **accuracy)
 
 
-def _factorised(problem: Problem, tangents: list[Tangent], D: Array) -> Map:
+def _factorised(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
     n, p = D.shape
     w, M = problem.weights / p, problem.mixing
     blocks = np.zeros((p, n, p, n))
@@ -471,7 +471,7 @@ def _factorised(problem: Problem, tangents: list[Tangent], D: Array) -> Map:
     return invert
 
 
-def _preconditioner(problem: Problem, tangents: list[Tangent], D: Array) -> Map:
+def _preconditioner(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
     """The first free function exactly, by Woodbury's formula; all else by its diagonal."""
     w, M = problem.weights[:, None] / D.shape[1], problem.mixing
     free = [b for b, block in enumerate(problem.blocks) if isinstance(block, LinearBlock)][:1]
@@ -503,7 +503,7 @@ def _room(x: Array, dx: Array) -> float:
 # -------------------------------------------------------------------------------------- FISTA
 
 
-def fista(climb: Climb, start: DualPoint) -> Steps:
+def fista(climb: Climb, start: SlopePoint) -> Steps:
     """Accelerated forward-backward steps in the slopes."""
     problem = climb.problem
     step, units = step_size(problem)
@@ -520,12 +520,12 @@ def fista(climb: Climb, start: DualPoint) -> Steps:
             tuple(now + t * (now - old) for now, old in zip(c, before[1], strict=True)),
         )
         looked = climb.n_iter % CHECK == 0 or climb.n_iter == climb.max_iter
-        point = DualPoint(problem.loss.coordinates_of(a, x), c)
+        point = SlopePoint(problem.loss.coordinates_of(a, x), c)
         yield problem.evaluate(point) if looked else None
 
 
 def _forward_backward(
-    problem: Problem, a: Array, c: tuple[Array, ...], step: float, units: tuple[Array, ...]
+    problem: DualProblem, a: Array, c: tuple[Array, ...], step: float, units: tuple[Array, ...]
 ) -> tuple[Array, tuple[Array, ...], Array]:
     """New slopes and multipliers, and the outputs that the slopes are subgradients at."""
     parameters = [theta for _, theta, _ in problem.attained(a, c)]
@@ -538,7 +538,7 @@ def _forward_backward(
     return v - step * x, moved, x
 
 
-def step_size(problem: Problem) -> tuple[float, tuple[Array, ...]]:
+def step_size(problem: DualProblem) -> tuple[float, tuple[Array, ...]]:
     """``1 / L``, and ``u`` of each multiplier, by block."""
     curvature, units = slope_curvature(problem), []
     for block in problem.blocks:
@@ -549,7 +549,7 @@ def step_size(problem: Problem) -> tuple[float, tuple[Array, ...]]:
     return 1 / (SAFE * curvature * (1 + constrained)), tuple(units)
 
 
-def slope_curvature(problem: Problem) -> float:
+def slope_curvature(problem: DualProblem) -> float:
     """Largest eigenvalue of the Hessian's bound in the slopes, by power iteration."""
     p, M = problem.weights[:, None], problem.mixing
     a = np.random.default_rng(0).uniform(0.5, 1.5, (len(p), len(M)))

@@ -71,7 +71,8 @@ class Task:
     ``nonnegative``, ``l1``, ``l2`` have one entry per block; block b sees
     ``X * scales[b]``, and its kernel there is ``height^2 (exp(-|z - x|^2 / 2) + constant)``.
     ``null`` (p,) are constant outputs to start from. ``normalise`` asks for integral one with
-    respect to ``base`` (None: Lebesgue measure) in the units of ``X * scales``.
+    respect to ``base`` (None: Lebesgue measure) in the units of ``X * scales``. The target was
+    ``centre + unit * output``.
     """
 
     X: Array
@@ -84,6 +85,8 @@ class Task:
     l2: Array
     scales: Array
     null: Array
+    centre: float = 0.0
+    unit: float = 1.0
     constant: float = 0.0
     height: float = 1.0
     normalise: bool = False

@@ -99,8 +99,8 @@ class Regression(Protocol):
         """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
 
     @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
+    def smallest(self) -> float:
+        """Ridge in units of ``trace`` below which rounding decides the solution."""
 
     def best_ridge(self, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out loss, at least ``floor`` of the trace."""
@@ -234,7 +234,7 @@ class Family:
     @property
     def smallest_ridge(self) -> float:
         """Below this, rounding decides the solution."""
-        return self.regression.smallest_ridge
+        return self.regression.smallest * (self.trace or 1.0)
 
     def best_ridge(self) -> float:
         """Ridge of smallest leave-one-out loss of a machine on all columns.

@@ -22,7 +22,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.paths.family import Family, Formulation
 from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
-from nablasso.regression.ridge import MomentRidge, best_of, ridge_grid
+from nablasso.regression.ridge import SMALLEST_RIDGE, MomentRidge, best_of, ridge_grid
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
     FeatureSpace,
@@ -47,6 +47,8 @@ class FoldErrors(NamedTuple):
 class FoldRidge:
     """Ridge regression on moments, its ridge chosen by cross-validation over the folds."""
 
+    smallest = SMALLEST_RIDGE
+
     def __init__(
         self, statistics: SufficientStatistics, moments: Moments, *, fit_intercept: bool
     ) -> None:
@@ -60,11 +62,6 @@ class FoldRidge:
     def trace(self) -> float:
         """Trace of the features' covariance: the natural unit of ``ridge``."""
         return self._all.trace
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return self._all.smallest_ridge
 
     @cached_property
     def folds(self) -> list[tuple[Moments, Moments]]:

@@ -2,10 +2,8 @@ r"""Left-out rows as the judge between two sets of columns.
 
 Kernel ridge regression on some columns predicts each row from the others in closed form
 (:class:`nablasso.regression.ridge.Ridge`), the ridge being the best of its grid. Two sets are
-compared row by row: with ``e_i`` the difference of the squared left-out residuals
-
-.. math:: \bar e = \sum_i p_i e_i, \qquad
-          \mathrm{se}^2 = \sum_i p_i^2 (e_i - \bar e)^2 .
+compared row by row by the difference of their squared left-out residuals
+(:func:`nablasso.regression.paired.paired`).
 
 Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
 canonical order of :mod:`nablasso.data.table` are a fair sample.
@@ -20,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nablasso.kernels import Kernel
+from nablasso.regression.paired import paired
 from nablasso.regression.ridge import Ridge
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
@@ -98,7 +97,4 @@ class Evidence:
 
 def compare(before: Array, after: Array, weights: Array) -> Change:
     """Compare two sets of left-out residuals of the same rows."""
-    difference = after**2 - before**2
-    mean = float(weights @ difference)
-    error = float(np.sqrt(np.sum((weights * (difference - mean)) ** 2)))
-    return Change(mean, error, float(weights @ before**2))
+    return Change(*paired(after**2 - before**2, weights), float(weights @ before**2))

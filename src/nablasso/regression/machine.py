@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -200,6 +200,7 @@ class BestMachine(NamedTuple):
 class Machines:
     """All machines of one loss on some rows; ``weights`` add up to one."""
 
+    smallest: ClassVar[float] = SMALLEST_MACHINE
     loss: Loss
     rows: Rows
     y: Array
@@ -210,11 +211,6 @@ class Machines:
     def trace(self) -> float:
         """The natural unit of the ridge."""
         return self.rows.trace(self.weights, fit_intercept=self.fit_intercept)
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return SMALLEST_MACHINE * (self.trace or 1.0)
 
     def at(self, ridge: float, offset: Array | None = None, start: Array | None = None) -> Machine:
         """Solve; ``start`` is a dual variable to start from, zero by default."""
@@ -245,22 +241,18 @@ class Machines:
             coef, f, b = coef + t * move, f + t * f_move, b + t * b_move
             if isinstance(self.loss, Squared) or here >= before - PRECISION * abs(before):
                 break
-        f = rows.values(coef)
-        return self.dual_feasible(ridge, o + f + self._intercept(o + f), o, coef)
+        return self._finished(ridge, coef, o)
 
-    def dual_feasible(
-        self, ridge: float, z: Array, offset: Array, coef: Array | None = None
-    ) -> Machine:
-        """The machine with ``u = -p l'(y, z) / (2 lambda)``, and the predictions it makes.
-
-        On features ``coef``, where known, is as good a function and cheaper.
-        """
-        u = np.asarray(-self.weights * self.loss.gradient(self.y, z) / (2 * ridge))
-        if coef is None or isinstance(self.rows, GramRows):
-            coef = self.rows.from_dual(u)
+    def _finished(self, ridge: float, coef: Array, offset: Array) -> Machine:
+        """The machine and its dual variable; on a kernel they are one and the same."""
         values = offset + self.rows.values(coef)
         b = self._intercept(values)
-        return Machine(coef, u, b, values + b)
+        slopes = self.loss.gradient(self.y, values + b)
+        dual = np.asarray(-self.weights * slopes / (2 * ridge))
+        if isinstance(self.rows, GramRows):
+            coef, values = dual, offset + self.rows.values(dual)
+            b = self._intercept(values)
+        return Machine(coef, dual, b, values + b)
 
     def left_out(self, ridge: float, z: Array) -> Array:
         """Predictions of each row by the machine fitted without it, to second order."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
@@ -36,10 +37,10 @@ from scipy.linalg.lapack import dpotri, dtrtri
 from nablasso.spaces import FeatureRows, Moments
 from nablasso.types import Array, Index
 
-# all three in units of the trace of the weighted centred kernel
-SMALLEST_RIDGE = 1e-11
+# in units of the trace of the weighted centred kernel
+SMALLEST_RIDGE = 1e-11  # below it, rounding decides the solution
 RIDGE_GRID = np.logspace(-9, 1, 41)
-TIE = 1e-10
+TIE = 1e-10  # relative difference of errors
 
 THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
 NEGLIGIBLE = 1e-13  # relative singular values below are rounding
@@ -111,11 +112,6 @@ class Ridge:
     def trace(self) -> float:
         """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
         return float(self.eigenvalues.sum())
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return SMALLEST_RIDGE * (self.trace or 1.0)
 
     def matrix(self, ridge: float) -> Array:
         """``P``, shape (n, n)."""
@@ -216,11 +212,6 @@ class MomentRidge:
         """Trace of ``C``: the natural unit of ``ridge``."""
         return float(self.e.sum())
 
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return SMALLEST_RIDGE * (self.trace or 1.0)
-
     def coefficients(self, ridges: Array) -> tuple[Array, Array]:
         """``w`` (features, ridges) and the intercepts (ridges,)."""
         W = self.V @ (self.c[:, None] / (self.e[:, None] + ridges))
@@ -248,6 +239,8 @@ class FeatureRidge:
     square of these residuals on the first ``judged`` rows.
     """
 
+    smallest = SMALLEST_RIDGE
+
     def __init__(
         self,
         rows: FeatureRows,
@@ -274,11 +267,6 @@ class FeatureRidge:
     def trace(self) -> float:
         """Trace of ``C``: the natural unit of ``ridge``."""
         return self.regression.trace
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return self.regression.smallest_ridge
 
     def coefficients(self, ridge: float) -> tuple[Array, float]:
         """``w`` and the intercept."""
@@ -409,6 +397,7 @@ class LeaveOutRidge:
 class KernelRidge:
     """Ridge regression of one target; other targets share the decomposition."""
 
+    smallest: ClassVar[float] = SMALLEST_RIDGE
     inverse: Ridge
     y: Array
 
@@ -416,11 +405,6 @@ class KernelRidge:
     def trace(self) -> float:
         """The natural unit of ``ridge``."""
         return self.inverse.trace
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return self.inverse.smallest_ridge
 
     def best_ridge(self, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error, at least ``floor`` of the trace."""

@@ -10,8 +10,7 @@ from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status
 from nablasso.solvers.denovas import Denovas, irrelevant
-from nablasso.solvers.dual import DualSolver
-from nablasso.solvers.newton import Newton
+from nablasso.solvers.dual import DualSolver, Newton
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
     "dual": DualSolver,

@@ -155,7 +155,8 @@ class FeatureRows:
 
     def at_rows(self, w: Array) -> Array:
         """``Phi w``."""
-        return np.concatenate([np.empty(0), *(self.phi(rows) @ w for rows in self.chunks())])
+        parts = [self.phi(rows) @ w for rows in self.chunks()]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
     def adjoint(self, u: Array) -> Array:
         """``Phi' u``."""
@@ -187,7 +188,7 @@ class FeatureRows:
             weighted = phi * np.sqrt(weights[rows])[:, None]
             if m:
                 second = dsyrk(1.0, weighted.T, beta=1.0, c=second, lower=1, overwrite_c=1)
-        second = (np.tril(second) + np.tril(second, -1).T) / total
+        second = (second + np.tril(second, -1).T) / total  # above the diagonal there is nothing
         mean /= total
         variance = float(weights @ (y - y_mean) ** 2) / total
         slopes = isinstance(self.features, FourierFeatures)

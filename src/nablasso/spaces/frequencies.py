@@ -71,8 +71,7 @@ from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError, MissingInteractionsWarning
 from nablasso.kernels.anova import Anova
-from nablasso.kernels.base import Kernel, positive
-from nablasso.kernels.composite import Scaled, Sum
+from nablasso.kernels.base import Kernel, Scaled, Sum, positive
 from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
 from nablasso.types import Array, Index
 

@@ -1,0 +1,382 @@
+"""What a model says besides its selection: a sentence, a table, a plot.
+
+``nablasso explain``: how a saved model's prediction depends on one column, or on two together.
+``nablasso density`` and ``nablasso quantiles``: what values are likely, and how likely.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nablasso import MultiQuantileRegressorCV, PSDDensityCV
+from nablasso.cli.models import Saved
+from nablasso.data.encoding import check_known
+from nablasso.data.roles import Data
+from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.inspection import (
+    DensityDisplay,
+    Dependence,
+    DerivativeDisplay,
+    PairDependence,
+    PairDisplay,
+    QuantileDisplay,
+    category_dependence,
+    pair_dependence,
+    partial_dependence,
+)
+from nablasso.persistence import atomic_write
+
+SUFFIXES = (".png", ".svg", ".pdf")
+SHOWN_POINTS, SHOWN_PAIR = 11, 5  # of a grid, in the printed table
+SHAPES = {
+    "rises": "rises with {name}",
+    "falls": "falls as {name} grows",
+    "bends": "rises and falls with {name}",
+    "flat": "does not depend on {name}",
+}
+SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+MANY_ROWS = 1000  # more take minutes: --sample is recommended
+DEFAULT_LEVELS = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, a table, everything for programs, and what to draw."""
+
+    sentence: str
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    content: dict[str, Any]
+    plot: Callable[[], Any]  # gives something with ``figure_``
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return {"sentence": self.sentence, **self.content}
+
+    def draw(self, path: Path) -> None:
+        """Write the plot, whole or not at all; the suffix is its format."""
+        check_plot(path)
+        from matplotlib import pyplot
+
+        figure = self.plot().figure_
+        try:
+            with atomic_write(path) as place:
+                figure.savefig(place, dpi=150, format=path.suffix[1:].lower())
+        finally:
+            pyplot.close(figure)
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a file that could not be drawn, before anything is computed."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidParameterError(
+            f"A plot is written as {', '.join(SUFFIXES)}; got {path.name!r}. Give --out one of "
+            "these endings."
+        )
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "Plots need matplotlib, which is not installed; install it with: pip install "
+            '"nablasso[plot]"'
+        ) from error
+    matplotlib.use("Agg")  # no window
+
+
+def explain(
+    saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None = None
+) -> Finding:
+    """Dependence on one column or a pair.
+
+    Parameters
+    ----------
+    saved : Saved
+        A model with ``predict``.
+    X : DataFrame
+        Rows to average over, encoded.
+    columns : one or two names of the table
+    label : str, optional
+        The class in question.
+    """
+    if not hasattr(saved.model, "predict"):
+        raise InvalidParameterError(
+            "This model is a density; there is no prediction to explain. Use nablasso density."
+        )
+    if np.ndim(getattr(saved.model, "levels", 0)):
+        raise InvalidParameterError(
+            "This model predicts several quantiles; nablasso quantiles draws them."
+        )
+    if len(columns) > 2:
+        raise InvalidParameterError(f"explain takes one column or two; got {len(columns)}.")
+    kinds = {column.name: column for column in saved.encoding.columns}
+    check_known("Column", columns, list(kinds))
+    X = X.dropna()
+    if not len(X):
+        raise InvalidDataError("Every row has a missing cell. Give a table with whole rows.")
+    wide = [name for name in columns if len(kinds[name].encoded) > 1]
+    if len(columns) == 2 and wide:
+        raise InvalidParameterError(
+            f"A pair must be columns of numbers or of two levels; {wide[0]!r} has "
+            f"{len(kinds[wide[0]].levels or ())} levels. Explain it alone."
+        )
+    places = [kinds[name].encoded[0] for name in columns]
+    if len(columns) == 1 and kinds[columns[0]].levels is not None:
+        parts = kinds[columns[0]].encoded
+        return _category(
+            saved, category_dependence(saved.model, X, parts, name=columns[0], target=label)
+        )
+    if len(columns) == 1:
+        return _curve(saved, partial_dependence(saved.model, X, places[0], target=label))
+    pair = pair_dependence(saved.model, X, places, target=label)
+    return _surface(saved, pair, X)
+
+
+def _outcome(saved: Saved, unit: str) -> str:
+    return saved.target if unit == "prediction" else f"the {unit}"
+
+
+def _curve(saved: Saved, curve: Dependence) -> Finding:
+    shape = SHAPES[curve.direction].format(name=curve.name)
+    low, high = float(curve.mean.min()), float(curve.mean.max())
+    sentence = (
+        f"On average {_outcome(saved, curve.unit)} {shape}, between {low:.4g} and {high:.4g}."
+    )
+    slopes = (
+        np.interp(curve.grid, curve.slope_grid, curve.slope_mean)
+        if len(curve.slope_grid)
+        else np.zeros(len(curve.grid))
+    )
+    places = _spread(len(curve.grid), SHOWN_POINTS)
+    rows = [
+        (
+            f"{curve.grid[k]:.4g}",
+            f"{curve.mean[k]:.4g}",
+            _band(curve, k),
+            f"{slopes[k]:.3g}",
+        )
+        for k in places
+    ]
+    headers = (curve.name, curve.unit.capitalize(), _share(curve), "Slope")
+    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+
+
+def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
+    a, b = pair.names
+    share = f"{pair.strength:.0%}"
+    sentence = (
+        f"{share} of how {_outcome(saved, pair.unit)} varies over {a} and {b} is joint: not the "
+        "sum of what each does alone."
+    )
+    places_a = _spread(len(pair.grid_a), SHOWN_PAIR)
+    places_b = _spread(len(pair.grid_b), SHOWN_PAIR)
+    headers = (f"{a} \\ {b}", *(f"{pair.grid_b[k]:.3g}" for k in places_b))
+    rows = [
+        (f"{pair.grid_a[j]:.3g}", *(f"{pair.mean[j, k]:.3g}" for k in places_b)) for j in places_a
+    ]
+    points = X.to_numpy(dtype=float)[:, list(pair.columns)]
+    return Finding(sentence, headers, rows, pair.to_json(), PairDisplay(pair, points).plot)
+
+
+def _category(saved: Saved, curve: Dependence) -> Finding:
+    """Mean prediction if every row had this level."""
+    order = [int(k) for k in np.argsort(-curve.mean, kind="stable")]
+    first, last = order[0], order[-1]
+    sentence = (
+        f"On average {_outcome(saved, curve.unit)} is highest for {curve.name} = "
+        f"{curve.labels[first]} ({curve.mean[first]:.4g}) and lowest for {curve.labels[last]} "
+        f"({curve.mean[last]:.4g})."
+    )
+    rows = [(curve.labels[k], f"{curve.mean[k]:.4g}", _band(curve, k)) for k in order]
+    headers = (curve.name, curve.unit.capitalize(), _share(curve))
+    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+
+
+def _band(curve: Dependence, k: int) -> str:
+    return f"{curve.band_low[k]:.4g} to {curve.band_high[k]:.4g}"
+
+
+def _share(curve: Dependence) -> str:
+    return f"{curve.levels[1] - curve.levels[0]:.0%} of rows"
+
+
+def _spread(size: int, count: int) -> list[int]:
+    """At most ``count`` places, evenly over ``size``."""
+    return [int(k) for k in np.unique(np.linspace(0, size - 1, min(size, count)).round())]
+
+
+def density_model(data: Data, *, n_folds: int | None, seed: int | None, n_jobs: int | None) -> Any:
+    """The estimator of a density, not fitted yet."""
+    if data.encoding.groups or any(c.levels for c in data.encoding.columns):
+        named = next(c.name for c in data.encoding.columns if c.levels)
+        raise InvalidDataError(
+            f"A density is one of numbers; {named!r} is a category. Name other columns."
+        )
+    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
+    if constant:
+        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
+    return PSDDensityCV(cv=n_folds or 5, random_state=seed, n_jobs=n_jobs)
+
+
+def read_density(model: Any, data: Data) -> Finding:
+    """What a fitted density says: how well it predicts left-out rows, and where the values are."""
+    names = data.variables
+    held_out, normal = float(model.best_score_), _normal_score(data.X)
+    gain = held_out - normal
+    than = "better than" if gain > 0.005 else "no better than"
+    of = " and ".join(names)
+    sentence = (
+        f"The density of {of} predicts left-out rows {than} a normal distribution (log-likelihood "
+        f"per row {held_out:.3f} against {normal:.3f})."
+    )
+    content: dict[str, Any] = {
+        "columns": names,
+        "held_out_log_likelihood": held_out,
+        "normal_log_likelihood": normal,
+        "chosen": {key: float(value) for key, value in model.best_params_.items()},
+        **_rows_used(data),
+    }
+
+    def plot() -> Any:
+        return DensityDisplay.from_estimator(model, data.X)
+
+    if len(names) > 1:
+        return Finding(sentence, (), [], content, plot)
+    points = _quantiles(model, data.X)
+    rows = [(f"{share:.0%}", f"{x:.4g}", f"{d:.3g}") for share, x, d in points]
+    content["quantiles"] = {f"{share:g}": x for share, x, _ in points}
+    return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
+
+
+def _rows_used(data: Data) -> dict[str, Any]:
+    return {"rows": list(data.remarks), "n_rows": len(data.X)}
+
+
+def _normal_score(X: pd.DataFrame) -> float:
+    """Leave-one-out log-likelihood per row of the normal distribution with mean and covariance.
+
+    With Mahalanobis distance ``q`` of a row, leaving it out multiplies the covariance by rank one:
+    the update formula gives the new determinant and distance without a second fit.
+    """
+    Z = X.to_numpy(dtype=float)
+    n, d = Z.shape
+    Z = Z - Z.mean(axis=0)
+    cov = Z.T @ Z / n
+    q = np.einsum("ij,ij->i", Z @ np.linalg.pinv(cov), Z)
+    log_det = float(np.linalg.slogdet(cov)[1])
+    # without row i: mean moves by z / (n - 1), scatter loses n / (n - 1) z z'
+    left = np.maximum(1 - q / (n - 1), 1e-12)
+    scaled = log_det + d * math.log(n / (n - 1)) + np.log(left)
+    distance = q * (n / (n - 1)) ** 2 * ((n - 1) / n) / left
+    return float(np.mean(-0.5 * (d * math.log(2 * math.pi) + scaled + distance)))
+
+
+def _quantiles(model: Any, X: pd.DataFrame) -> list[tuple[float, float, float]]:
+    """Share below, point, density; by bisection on the distribution function."""
+    values = X.to_numpy()[:, 0]
+    width = float(np.ptp(values)) or 1.0
+    found = []
+    for share in SHARES:
+        low, high = float(values.min()) - 3 * width, float(values.max()) + 3 * width
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = model.integrate([[-np.inf, middle]])
+            low, high = (middle, high) if below < share else (low, middle)
+        found.append((share, middle))
+    places = pd.DataFrame([middle for _, middle in found], columns=X.columns)
+    heights = model.density(places)
+    return [(share, x, float(height)) for (share, x), height in zip(found, heights, strict=True)]
+
+
+def parse_levels(text: str | None) -> tuple[float, ...]:
+    """Levels of quantiles from ``0.1,0.5,0.9``."""
+    if text is None:
+        return DEFAULT_LEVELS
+    try:
+        levels = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        levels = ()
+    if not levels or not all(0 < level < 1 for level in levels) or sorted(set(levels)) != [*levels]:
+        raise InvalidParameterError(
+            f"--levels are increasing numbers between 0 and 1, such as 0.1,0.5,0.9; got {text!r}."
+        )
+    return levels
+
+
+def quantile_model(
+    data: Data,
+    levels: Sequence[float],
+    *,
+    n_folds: int | None,
+    seed: int | None,
+    n_jobs: int | None,
+) -> Any:
+    """The estimator of several quantiles, not fitted yet."""
+    if data.has_classes:
+        raise InvalidDataError(
+            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
+        )
+    return MultiQuantileRegressorCV(
+        tuple(levels), cv=n_folds or 5, random_state=seed, n_jobs=n_jobs
+    )
+
+
+def read_quantiles(model: Any, data: Data, along: str | None) -> Finding:
+    """What fitted quantiles say: shares of the rows below, and values along a column."""
+    y = data.y.to_numpy(dtype=float)
+    Z = np.asarray(model.predict(data.X))
+    levels = [float(level) for level in model.levels_]
+    loss = -float(model.best_score_)
+    flat = _pinball(y, np.quantile(y, levels), levels)
+    sentence = (
+        f"{len(levels)} quantiles of {data.target}, never crossing: their loss on left-out rows is "
+        f"{loss / flat:.2f} of that of the same quantiles for all rows."
+    )
+    rows = [
+        (
+            f"{level:g}",
+            f"{np.mean(y <= z):.0%}",
+            f"{z.min():.4g}",
+            f"{np.median(z):.4g}",
+            f"{z.max():.4g}",
+        )
+        for level, z in zip(levels, Z.T, strict=True)
+    ]
+    headers = ("Level", "Rows below", "Lowest", "Median", "Highest")
+    content = {
+        "target": data.target,
+        "levels": levels,
+        "rows_below": [float(np.mean(y <= z)) for z in Z.T],
+        "held_out_pinball_loss": loss,
+        "flat_pinball_loss": flat,
+        "chosen": {key: float(value) for key, value in model.best_params_.items()},
+        **_rows_used(data),
+    }
+    feature = along or data.variables[0]
+    places = data.encoding.expand([feature])
+    if not places:
+        raise InvalidParameterError(
+            f"--along {feature!r} is not one of the variables: {', '.join(data.variables[:12])}."
+        )
+
+    def plot() -> Any:
+        return QuantileDisplay.from_estimator(model, data.X, data.y, feature=places[0])
+
+    return Finding(sentence, headers, rows, content, plot)
+
+
+def _pinball(y: Any, quantiles: Any, levels: Sequence[float]) -> float:
+    """Mean loss of constant quantiles."""
+    losses = [
+        float(np.mean(np.maximum(level * (y - q), (level - 1) * (y - q))))
+        for q, level in zip(quantiles, levels, strict=True)
+    ]
+    return float(np.mean(losses)) or 1.0

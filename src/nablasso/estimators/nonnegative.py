@@ -1,0 +1,464 @@
+"""What the estimators of functions that must stay non-negative share.
+
+Validate, make a :class:`~nablasso.nonnegative.Task`, fit it, unpack. A class says what its task is
+and what it predicts; :class:`GivenPenalty` and :class:`TunedPenalty` say where width and weights
+come from. Tuning compares held-out log-likelihoods, or negative losses: in each fold and for each
+width features are made once; the weights are a path from heavy to light, each fit starting from the
+one before.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from nablasso.data.table import Table, prepare
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.cross_validation import Fold, choose, draw_folds, on_folds
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.validation import check_length_scale
+from nablasso.kernels.base import positive, width_by_rule
+from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
+from nablasso.solvers import Status
+from nablasso.types import Array
+
+FOLD_TOL = 1e-3  # nats: a fold's fit need not be more exact than its score
+FOLD_ITER = 300
+TUNING_ROWS = 5000  # rows that candidates are judged on
+
+
+class Penalty(NamedTuple):
+    """Multiplier of the length scale and weights of the penalties."""
+
+    width: float
+    weight: float
+    linear_weight: float
+
+
+@estimator
+class NonnegativeEstimator(BaseEstimator, ABC):
+    """Parameters that densities and regressors share; each declares its own task.
+
+    Attributes
+    ----------
+    objective_ : float
+        Objective reached, in units of the scaled target.
+    dual_gap_ : float
+        Bound on its distance from the optimum (nan for models without one).
+    n_iter_, solver_status_
+        Steps of the solver, and how it ended.
+    length_scale_ : float
+        Width of the kernel on standardised inputs.
+    selection_status_ : str
+        ``"all columns"`` or, with ``metric="adaptive"``, ``"clear"``, ``"too few rows"`` or
+        ``"none found"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _: KW_ONLY
+    model: Any = parameter(
+        "psd",
+        '"psd" or object',
+        """
+        How functions stay non-negative: by a positive semidefinite matrix, or by an object whose
+        ``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.FittedTask`,
+        such as those that the experiments compare it to.
+        """,
+    )
+    length_scale: Any = parameter(
+        "median",
+        'float or {"median", "half_median", "neighbour20", "median20"}',
+        """
+        Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the
+        data.
+        """,
+    )
+    l1_ratio: float = parameter(
+        0.1,
+        "float",
+        "Share of the trace in the penalty: larger gives matrices of lower rank. Less than 1.",
+    )
+    rank: int | None = parameter(
+        200,
+        "int or None",
+        """
+        Largest number of anchor points of a non-negative function, chosen by randomly pivoted
+        Cholesky; functions of any sign have up to twice as many. None for as many as the kernel
+        matrix has rank.
+        """,
+    )
+    solver: str = parameter(
+        "auto",
+        '{"auto", "fista"}',
+        """
+        ``"auto"``: Newton's method on the dual, an interior point method for quantiles.
+        ``"fista"``: the paper's own algorithm, for reference.
+        """,
+    )
+    standardize: bool = parameter(
+        True, "bool", "Centre the columns and divide them by their standard deviation."
+    )
+    tol: float = parameter(1e-5, "float", "Duality gap to reach.")
+    max_iter: int | None = parameter(
+        None,
+        "int",
+        """
+        Steps of the solver for each weight on the way; by default 1000, 20000 of ``"fista"``.
+        """,
+    )
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        """
+        Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
+        without it both are fixed by the data.
+        """,
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+
+    linear_share: ClassVar[float] = 1.0  # linear_weight in units of weight, where it is not given
+
+    @abstractmethod
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Inputs, targets and weights."""
+
+    @abstractmethod
+    def _task(self, table: Table, penalty: Penalty) -> Task:
+        """What is to be fitted on a table."""
+
+    @abstractmethod
+    def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
+        """Remember what predicts."""
+
+    @abstractmethod
+    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
+        """Score of rows not seen in fit: mean log-likelihood, or a negative mean loss."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        gap = f", within {self.dual_gap_:.1e} of the optimum" if self.dual_gap_ >= 0 else ""
+        return " ".join(
+            [
+                f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
+                f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
+                f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}.",
+                *self._words(),
+            ]
+        )
+
+    def _words(self) -> list[str]:
+        """Sentences of the summary that are the estimator's own."""
+        return []
+
+    def _check_parameters(self) -> None:
+        if self.model != "psd" and not hasattr(self.model, "fit"):
+            raise InvalidParameterError(
+                f'model must be "psd" or an object that fits a task; got {self.model!r}.'
+            )
+        allowed = SOLVERS if self.model == "psd" else ("auto",)
+        if self.solver not in allowed:
+            raise InvalidParameterError(
+                f"solver must be {' or '.join(map(repr, allowed))} with model={self.model!r}; got "
+                f"{self.solver!r}."
+            )
+        check_length_scale(self.length_scale)
+        positive(self.tol, "tol")
+        if not isinstance(self.l1_ratio, Real) or not 0 <= self.l1_ratio < 1:
+            raise InvalidParameterError(
+                f"l1_ratio must be at least 0 and less than 1; got {self.l1_ratio!r}."
+            )
+        for name in ("rank", "max_iter"):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, ", or None")
+
+    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+        table = prepare(X, y, weights, standardize=self.standardize, centre_y=False)
+        if np.ptp(table.y) == 0:  # where y is constant a table holds zeros
+            kept = float(y[weights > 0].mean())
+            return replace(table, y=np.full(len(table.y), kept))
+        return table
+
+    def _look_at(self, table: Table) -> None:
+        """What is done once, before the first fit."""
+        self.selection_status_ = "all columns"
+
+    def _fit_at(self, table: Table, penalty: Penalty) -> Self:
+        """Fit on a table and unpack."""
+        task = self._task(table, penalty)
+        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        self._unpack(task, fitted, table)
+        self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
+        self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
+        largest = float(task.scales.max())
+        self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
+        if fitted.status is not Status.CONVERGED:
+            self._warn_of(fitted)
+        return self
+
+    def _path(
+        self, tasks: list[Task], *, tol: float, max_iter: int | None, verbose: int = 0
+    ) -> Iterable[FittedTask]:
+        """Fits of tasks that differ in their weights alone, from heavy to light."""
+        if self.model != "psd":
+            return (self.model.fit(task, tol=tol, max_iter=max_iter) for task in tasks)
+        weights = [(task.l1, task.l2) for task in tasks]
+        return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
+
+    def _penalties(self, nonnegative: tuple[bool, ...], penalty: Penalty) -> dict[str, Any]:
+        """``l1`` and ``l2`` of each block."""
+        signs, weight = np.array(nonnegative), penalty.weight
+        l2 = np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight)
+        return {"l1": np.where(signs, weight * self.l1_ratio, 0.0), "l2": l2}
+
+    def _seed(self) -> int:
+        """One number that fixes every random choice of a fit."""
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _warn_of(self, fitted: FittedTask) -> None:
+        bound = (
+            f" with duality gap {fitted.gap:.1e} (tolerance {self.tol:.1e}). The gap still bounds "
+            "the error."
+            if np.isfinite(fitted.gap)
+            else ". Nothing bounds the error of this model."
+        )
+        warnings.warn(
+            f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
+            f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+@estimator
+class GivenPenalty(NonnegativeEstimator):
+    """Fit at one width and one weight."""
+
+    _: KW_ONLY
+    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.")
+    weight: float = parameter(
+        0.01, "float", "Weight of the penalty of functions that are not negative."
+    )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the functions.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,); of a cone also (n_samples, n_outputs)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = self._prepare(*self._validate(X, y, sample_weight))
+        self._look_at(table)
+        linear = getattr(self, "linear_weight", None)
+        linear = self.linear_share * self.weight if linear is None else linear
+        return self._fit_at(table, Penalty(float(self.width), float(self.weight), float(linear)))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("width", "weight", "linear_weight"):
+            if getattr(self, name, None) is not None:
+                positive(getattr(self, name), name)
+
+
+@estimator
+class TunedPenalty(NonnegativeEstimator):
+    """Choose width and weights by cross-validation, then fit on all rows.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
+    best_params_ : dict
+        ``width``, ``weight`` and, where there is one, ``linear_weight`` of the refit.
+    best_score_, best_index_
+        Score of the refit's parameters and their place in ``cv_results_``.
+    """
+
+    _: KW_ONLY
+    widths: Any = parameter(None, "array-like", "Multipliers of the length scale to try.")
+    weights: Any = parameter(
+        None,
+        "array-like",
+        """
+        Weights to try; pairs (weight, linear_weight) where functions of any sign have their own.
+        """,
+    )
+    cv: Any = parameter(
+        5,
+        "int, splitter or iterable",
+        "Folds. A number draws them in a canonical order of the rows.",
+    )
+    n_jobs: int | None = parameter(
+        None, "int", "Folds fitted in parallel; each uses one thread of linear algebra."
+    )
+
+    default_widths: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0)
+    default_weights: ClassVar[tuple[float, ...]] = (1e-1, 1e-2, 1e-3, 1e-4)
+    has_linear: ClassVar[bool] = True
+    fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose width and weights, then fit on all rows.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        candidates = self._candidates()
+        data = self._validate(X, y, sample_weight)
+        table = self._prepare(*data)
+        self._look_at(table)
+        folds = self._folds(data, table, groups)
+        self._choose(candidates, on_folds(self, score_fold, folds, self, data, candidates))
+        return self._fit_at(table, candidates[self.best_index_])
+
+    def _candidates(self) -> list[Penalty]:
+        """The grid, weights within widths, heaviest first."""
+        widths = _positive_pairs(
+            self.default_widths if self.widths is None else self.widths, "widths"
+        )
+        given = self.default_weights if self.weights is None else self.weights
+        share = self.linear_share
+        pairs = _positive_pairs(given, "weights", pairs=self.has_linear, share=share)
+        ordered = sorted({(float(w), float(v)) for w, v in pairs}, reverse=True)
+        return [
+            Penalty(float(width), *pair)
+            for width in sorted(widths[:, 0], reverse=True)
+            for pair in ordered
+        ]
+
+    def _folds(self, data: tuple[Array, Array, Array], table: Table, groups: Any) -> list[Fold]:
+        """Folds over the rows, or over as many as candidates are judged on."""
+        folds = draw_folds(self.cv, data[0], data[1], groups, table, self.random_state)
+        if len(table.X) <= TUNING_ROWS:
+            return folds
+        judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
+        kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
+        return [fold for fold in kept if all(map(len, fold))]
+
+    def _choose(self, candidates: list[Penalty], done: list[Array]) -> None:
+        """Choose by what the folds said: score and seconds of each candidate."""
+        scores, seconds = np.array(done).transpose(1, 0, 2)
+        name, said = type(self).__name__, None
+        if np.isnan(scores).all():
+            said = (
+                f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
+                "tuned and the widest kernel with the largest weight is used."
+            )
+            scores = seconds = np.zeros_like(scores)
+        elif len(getattr(self, "constraints", ())) and np.isneginf(scores).any():
+            unmet = np.isneginf(scores).any(axis=0)
+            widths = sorted({c.width for c, bad in zip(candidates, unmet, strict=True) if bad})
+            said = (
+                f"In some fold no density of width {', '.join(f'{w:g}' for w in widths)} was found "
+                "that meets the constraints; candidates of that width are out."
+            )
+        elif np.isneginf(scores).any(axis=0).all():
+            said = (
+                f"Every candidate of {name} gives some held-out row probability zero, so nothing "
+                "can be compared. Use another model, or a base_measure."
+            )
+        if said:
+            warnings.warn(said, UserWarning, stacklevel=3)
+        keys = Penalty._fields if self.has_linear else Penalty._fields[:2]
+        params = [{key: getattr(c, key) for key in keys} for c in candidates]
+        choice = choose(params, {"score": scores, "fit_time": seconds})
+        self.cv_results_, self.best_index_ = choice
+        self.best_params_, self.best_score_ = choice.params, choice.score
+
+
+def score_fold(
+    probe: Any, data: tuple[Array, Array, Array], candidates: list[Penalty], fold: Fold
+) -> Array:
+    """Held-out score and seconds of every candidate, shape (2, candidates)."""
+    probe = copy(probe)
+    train, test = ([part[rows] for part in data] for rows in fold)
+    out = np.full((2, len(candidates)), np.nan)
+    solver = getattr(probe.model, "solver", probe.solver)  # another model may have its own
+    limit = FOLD_ITER if probe.max_iter is None and solver == "auto" else probe.max_iter
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            table = probe._prepare(*train)
+        except InvalidDataError:  # a column constant in this fold: no density to judge
+            return out
+        for width in dict.fromkeys(c.width for c in candidates):
+            chosen = [i for i, c in enumerate(candidates) if c.width == width]
+            started = time.perf_counter()
+            out[0, chosen] = -np.inf  # until fitted
+            with suppress(InfeasibleError):  # at this width no density meets the constraints
+                tasks = [probe._task(table, candidates[i]) for i in chosen]
+                path = probe._path(tasks, tol=max(probe.tol, probe.fold_tol), max_iter=limit)
+                for i, task, fitted in zip(chosen, tasks, path, strict=True):
+                    if fitted.status is Status.INTERRUPTED:
+                        raise KeyboardInterrupt
+                    probe._unpack(task, fitted, table)
+                    out[:, i] = probe._held_out(*test), time.perf_counter() - started
+                    started = time.perf_counter()
+    return out
+
+
+def _positive_pairs(values: Any, name: str, *, pairs: bool = True, share: float = 1.0) -> Array:
+    """Positive numbers as (k, 2): pairs as they are, single ones and their share."""
+    try:
+        rows = [
+            np.array([1.0, share]) * float(value)
+            if np.ndim(value) == 0
+            else np.broadcast_to(np.asarray(value, dtype=float), 2)
+            for value in values
+        ]
+        array = np.array(rows)
+    except (TypeError, ValueError):
+        array = np.empty((0, 2))
+    single = pairs or all(np.ndim(value) == 0 for value in values)
+    if not array.size or not (np.isfinite(array) & (array > 0)).all() or not single:
+        allowed = "positive numbers or pairs of such" if pairs else "positive numbers"
+        raise InvalidParameterError(f"{name} must be a list of {allowed}; got {values!r}.")
+    return array
+
+
+def width_of(X: Array, weights: Array, rule: Any) -> float:
+    """Length scale that a rule or a number stands for on these points."""
+    return width_by_rule(X, weights, rule) if isinstance(rule, str) else float(rule)
+
+
+def check_count(value: Any, name: str, also: str = "") -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+        )

@@ -1,0 +1,534 @@
+r"""Losses: ``sum_i p_i l(y_i, z_i)`` with weights ``p`` that add up to one.
+
+A loss has value, gradient, curvature, conjugate, proximal operator and best intercept. Its
+conjugate in the prediction is ``l*(y, s) = sup_z s z - l(y, z)``, infinite outside its domain.
+Every loss is convex and once differentiable in ``z``; where a second derivative does not exist
+``curvature`` is one of its generalised values. Losses are zero where the prediction is perfect.
+
+**Likelihoods.** With a log link of counts, and log-odds of labels -1 and 1:
+
+=========== ============================================ =====================================
+squared     ``(y - z)^2``                                ``s y + s^2 / 4``
+logistic    ``log(1 + exp(-y z))``                       ``a log a + (1 - a) log(1 - a)``,
+                                                         ``a = -s y`` in [0, 1]
+Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y + y``,
+                                                         ``a = s + y >= 0``
+=========== ============================================ =====================================
+
+**Losses of an excess** ``e``: by how much a prediction leaves what is forgiven, and which way it
+should not go, ``d``. A *tube* forgives residuals up to ``epsilon``, ``e = max(0, |y - z| -
+epsilon)`` and ``d = sign(z - y)``; a *margin* forgives labels on the right side,
+``e = max(0, 1 - y z)`` and ``d = -y``. Let ``c(y, s)`` be the conjugate of the plain excess where
+it is finite: ``s y + epsilon |s|`` for ``|s| <= 1``, or ``a = s y`` in [-1, 0].
+
+* *squared*: ``l = e^2``, conjugate ``c + s^2 / 4`` without the bound by one;
+* *rounded* with width ``h``: ``e^2 / 2h`` up to ``e = h``, then ``e - h / 2``; conjugate
+  ``c + h s^2 / 2``. The quadratic in the conjugate is what a ridge added to the kernel would be;
+  the rounded loss is below the plain excess by at most ``h / 2``.
+
+Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
+the squared one with its conjugate bounded: ``s y + s^2 / 4`` for ``|s| <= 2 delta``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, wrightomega, xlog1py, xlogy
+from sklearn.base import BaseEstimator, clone
+
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.kernels.base import positive, weighted_median
+from nablasso.types import Array
+
+__all__ = [
+    "REGRESSION_LOSSES",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "SmoothedEpsilonInsensitive",
+    "SmoothedHinge",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "as_loss",
+]
+
+EPS = float(np.finfo(float).eps)
+ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
+INTERCEPT_STEPS = 200  # of the search for the intercept: it ends at rounding, long before
+PROX_STEPS = 100  # bisection alone would end at rounding after about 60
+GAUSSIAN = 1.4826  # makes the median absolute deviation of a normal distribution its deviation
+
+
+class Loss(BaseEstimator, ABC):
+    """A convex function of a prediction, per sample."""
+
+    translates: ClassVar[bool] = True  # whether l(y + c, z + c) = l(y, z): y may then be centred
+
+    @abstractmethod
+    def value(self, y: Array, z: Array) -> Array:
+        """``l(y, z)`` per sample."""
+
+    @abstractmethod
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``dl/dz`` per sample."""
+
+    @abstractmethod
+    def curvature(self, y: Array, z: Array) -> Array:
+        """``d^2 l/dz^2`` per sample."""
+
+    @abstractmethod
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``l*(y, s)`` per sample; infinite outside its domain."""
+
+    @abstractmethod
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """``argmin_x step l(y, x) + (x - z)^2 / 2`` per sample."""
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """``argmin_b sum_i p_i l(y_i, z_i + b)``: Newton steps inside a shrinking bracket."""
+
+        def slope(b: float) -> float:
+            return float(weights @ self.gradient(y, z + b))
+
+        low, high = _bracket(slope)
+        b = min(max(0.0, low), high)
+        for _ in range(INTERCEPT_STEPS):
+            slopes = self.gradient(y, z + b)
+            here = float(weights @ slopes)
+            if abs(here) <= EPS * float(weights @ np.abs(slopes)):
+                break
+            low, high = (low, b) if here > 0 else (b, high)
+            bend = float(weights @ self.curvature(y, z + b))
+            new = b - here / bend if bend > 0 else np.inf
+            new = new if low < new < high else (low + high) / 2
+            if abs(new - b) <= EPS * max(abs(b), 1e-3):
+                break
+            b = float(new)
+        return b
+
+    def fitted(self, y: Array, weights: Array) -> Self:  # noqa: ARG002
+        """The loss in the units of ``y``; the loss itself where it has no unit."""
+        return self
+
+    def check_target(self, y: Array) -> None:
+        """Refuse targets for which the loss makes no sense."""
+
+    def mean(self, z: Array) -> Array:
+        """Prediction in the units of ``y``."""
+        return z
+
+    def mean_derivative(self, z: Array) -> Array:
+        """Derivative of :meth:`mean`."""
+        return np.ones_like(z)
+
+
+def _bracket(slope: Callable[[float], float]) -> tuple[float, float]:
+    """An interval at whose ends an increasing function has opposite signs."""
+    low, high = -1.0, 1.0
+    for _ in range(60):
+        if slope(low) <= 0:
+            break
+        low *= 2
+    for _ in range(60):
+        if slope(high) >= 0:
+            break
+        high *= 2
+    return low, high
+
+
+class Squared(Loss):
+    """The loss of least squares."""
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``(y - z)^2``."""
+        return np.asarray((y - z) ** 2)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``2 (z - y)``."""
+        return 2 * (z - y)
+
+    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
+        """``2``."""
+        return np.full_like(z, 2.0)
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``s y + s^2 / 4``."""
+        return s * y + s**2 / 4
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """``(z + 2 step y) / (1 + 2 step)``."""
+        return np.asarray((z + 2 * step * y) / (1 + 2 * step))
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """Weighted mean of the residuals."""
+        return float(weights @ (y - z))
+
+
+class Logistic(Loss):
+    """Minus the log-likelihood of a label whose log-odds are the prediction."""
+
+    translates = False
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``log(1 + exp(-y z))``."""
+        return np.logaddexp(0.0, -y * z)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``-y / (1 + exp(y z))``."""
+        return np.asarray(-y * expit(-y * z))
+
+    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
+        """``1 / ((1 + exp(z)) (1 + exp(-z)))``."""
+        return np.asarray(expit(z) * expit(-z))
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """Negative entropy of ``-s y``, infinite unless that lies in [0, 1]."""
+        a = -s * y
+        inside = (a >= 0) & (a <= 1)
+        a = np.where(inside, a, 0.0)
+        return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y.
+
+        Newton's steps as long as they halve, for they may jump to and fro; else bisection.
+        """
+        low, high = np.minimum(z, z + step * y), np.maximum(z, z + step * y)
+        x = (low + high) / 2
+        moved = high - low
+        for _ in range(PROX_STEPS):
+            here = x - z + step * self.gradient(y, x)
+            low, high = np.where(here < 0, x, low), np.where(here < 0, high, x)
+            new = x - here / (1 + step * self.curvature(y, x))
+            good = (new >= low) & (new <= high) & (np.abs(new - x) <= moved / 2)
+            new = np.where(good, new, (low + high) / 2)
+            moved = np.abs(new - x)
+            done = np.abs(new - x) <= 2 * np.finfo(float).eps * np.abs(x)
+            x = new
+            if done.all():
+                break
+        return np.asarray(x)
+
+    def check_target(self, y: Array) -> None:
+        """Labels are -1 and 1, both present."""
+        _check_labels(y, "The logistic loss")
+
+    def mean(self, z: Array) -> Array:
+        """Probability of the label 1."""
+        return np.asarray(expit(z))
+
+    def mean_derivative(self, z: Array) -> Array:
+        """Derivative of the probability."""
+        return np.asarray(expit(z) * expit(-z))
+
+
+class Poisson(Loss):
+    """For counts and other targets that are not negative; the prediction is the log of the mean."""
+
+    translates = False
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``exp(z) - y z + y log y - y``."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(z) - y * z + xlogy(y, y) - y)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``exp(z) - y``."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(z) - y)
+
+    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
+        """``exp(z)``."""
+        with np.errstate(over="ignore"):
+            return np.exp(z)
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``a log a - a - y log y + y`` with ``a = s + y``, infinite for negative ``a``."""
+        a = s + y
+        inside = a >= 0
+        a = np.where(inside, a, 0.0)
+        return np.where(inside, xlogy(a, a) - a - xlogy(y, y) + y, np.inf)
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """``t - omega(t + log step)`` with ``t = z + step y`` and Wright's omega function."""
+        t = z + step * y
+        return np.asarray(t - wrightomega(t + np.log(step)))
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """Log of the ratio of the means of ``y`` and ``exp(z)``."""
+        top = float(z.max())  # exp of large numbers would overflow
+        return float(np.log((weights @ y) / (weights @ np.exp(z - top)))) - top
+
+    def check_target(self, y: Array) -> None:
+        """Targets are not negative, and not all zero."""
+        if (y < 0).any() or not (y > 0).any():
+            raise InvalidDataError(
+                f"The Poisson loss needs targets of at least zero, some of them positive; got "
+                f"values from {y.min():g} to {y.max():g}."
+            )
+
+    def mean(self, z: Array) -> Array:
+        """``exp(z)``."""
+        return np.exp(z)
+
+    def mean_derivative(self, z: Array) -> Array:
+        """``exp(z)``."""
+        return np.exp(z)
+
+
+class Huber(Loss):
+    """Least squares that a few wild targets cannot dominate.
+
+    Parameters
+    ----------
+    delta : float
+        Residuals beyond it count linearly. Estimators take it in units of a robust deviation of
+        ``y`` (1.48 times the median absolute deviation).
+    """
+
+    def __init__(self, delta: float = 0.5) -> None:
+        self.delta = delta
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``r^2``, then ``2 delta |r| - delta^2``."""
+        r = np.abs(y - z)
+        near = np.minimum(r, self.delta)
+        return np.asarray(near * (2 * r - near))
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``2 (z - y)``, clipped at ``2 delta``."""
+        return np.clip(2 * (z - y), -2 * self.delta, 2 * self.delta)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """``2``, then ``0``."""
+        return np.where(np.abs(y - z) <= self.delta, 2.0, 0.0)
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``s y + s^2 / 4``, infinite beyond ``2 delta``."""
+        inside = np.abs(s) <= 2 * self.delta * (1 + ROUNDING)
+        return np.where(inside, s * y + s**2 / 4, np.inf)
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """That of the squared loss, but no more than ``2 step delta`` away."""
+        move = 2 * step * (y - z) / (1 + 2 * step)
+        return np.asarray(z + np.clip(move, -2 * step * self.delta, 2 * step * self.delta))
+
+    def fitted(self, y: Array, weights: Array) -> Self:
+        """``delta`` times a robust deviation of ``y``."""
+        return type(self)(positive(self.delta, "delta") * robust_deviation(y, weights))
+
+
+class _Excess(Loss):
+    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which."""
+
+    @abstractmethod
+    def _excess(self, y: Array, z: Array) -> Array:
+        """``e``."""
+
+    @abstractmethod
+    def _direction(self, y: Array, z: Array) -> Array:
+        """``d``."""
+
+    @abstractmethod
+    def _plain(self, y: Array, s: Array, bound: float) -> Array:
+        """``c(y, s)``, infinite where the size of ``s`` exceeds ``bound`` or its sign is wrong."""
+
+
+class _SquaredExcess(_Excess):
+    """``e^2``."""
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``e^2``."""
+        return np.asarray(self._excess(y, z) ** 2)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``2 d e``."""
+        return np.asarray(2 * self._direction(y, z) * self._excess(y, z))
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """``2`` where there is an excess, else ``0``."""
+        return np.where(self._excess(y, z) > 0, 2.0, 0.0)
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``c + s^2 / 4``."""
+        return self._plain(y, s, np.inf) + s**2 / 4
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """The excess is divided by ``1 + 2 step``."""
+        move = self._excess(y, z) * (2 * step / (1 + 2 * step))
+        return np.asarray(z - self._direction(y, z) * move)
+
+
+class _RoundedExcess(_Excess):
+    """``e^2 / 2h``, then ``e - h / 2``."""
+
+    width: float
+
+    def value(self, y: Array, z: Array) -> Array:
+        """``e^2 / 2h``, then ``e - h / 2``."""
+        excess = self._excess(y, z)
+        near = np.minimum(excess, self.width)
+        return np.asarray(near * (excess - near / 2) / self.width)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``d min(1, e / h)``."""
+        share = np.minimum(self._excess(y, z) / self.width, 1.0)
+        return np.asarray(self._direction(y, z) * share)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """``1 / h`` where the corner is rounded."""
+        excess = self._excess(y, z)
+        return np.where((excess > 0) & (excess < self.width), 1 / self.width, 0.0)
+
+    def conjugate(self, y: Array, s: Array) -> Array:
+        """``c + h s^2 / 2``."""
+        return self._plain(y, s, 1.0) + self.width * s**2 / 2
+
+    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
+        """The excess is divided by ``1 + step / h``, or reduced by ``step`` if that is less."""
+        share = step / self.width
+        move = np.minimum(self._excess(y, z) * share / (1 + share), step)
+        return np.asarray(z - self._direction(y, z) * move)
+
+
+class _Tube(_Excess):
+    """Of numbers: what is beyond ``epsilon``."""
+
+    epsilon: float
+
+    def _excess(self, y: Array, z: Array) -> Array:
+        return np.maximum(np.abs(y - z) - self.epsilon, 0.0)
+
+    def _direction(self, y: Array, z: Array) -> Array:
+        return np.sign(z - y)
+
+    def _plain(self, y: Array, s: Array, bound: float) -> Array:
+        inside = np.abs(s) <= bound + ROUNDING
+        return np.where(inside, s * y + self.epsilon * np.abs(s), np.inf)
+
+
+class _Margin(_Excess):
+    """Of labels -1 and 1: what is missing of a margin of one."""
+
+    translates = False
+
+    def _excess(self, y: Array, z: Array) -> Array:
+        return np.maximum(1 - y * z, 0.0)
+
+    def _direction(self, y: Array, z: Array) -> Array:  # noqa: ARG002 it is always the same
+        return -y
+
+    def _plain(self, y: Array, s: Array, bound: float) -> Array:
+        a = s * y
+        return np.where((a <= ROUNDING) & (a >= -bound - ROUNDING), a, np.inf)
+
+    def check_target(self, y: Array) -> None:
+        """Labels are -1 and 1, both present."""
+        _check_labels(y, "A hinge loss")
+
+
+class SquaredEpsilonInsensitive(_SquaredExcess, _Tube):
+    """Least squares that forgives residuals up to ``epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Estimators take it in units of a robust deviation of ``y`` (1.48 times the median absolute
+        deviation).
+    """
+
+    def __init__(self, epsilon: float = 0.1) -> None:
+        self.epsilon = epsilon
+
+    def fitted(self, y: Array, weights: Array) -> Self:
+        """``epsilon`` times a robust deviation of ``y``."""
+        return type(self)(positive(self.epsilon, "epsilon") * robust_deviation(y, weights))
+
+
+class SmoothedEpsilonInsensitive(_RoundedExcess, _Tube):
+    """Absolute errors beyond ``epsilon``, the corner rounded: support vector regression.
+
+    Parameters
+    ----------
+    epsilon : float
+    width : float
+        ``h``: excesses up to it count quadratically. Estimators take both in units of a robust
+        deviation of ``y`` (1.48 times the median absolute deviation).
+    """
+
+    def __init__(self, epsilon: float = 0.1, width: float = 0.1) -> None:
+        self.epsilon = epsilon
+        self.width = width
+
+    def fitted(self, y: Array, weights: Array) -> Self:
+        """Both thresholds times a robust deviation of ``y``."""
+        unit = robust_deviation(y, weights)
+        return type(self)(
+            positive(self.epsilon, "epsilon") * unit, positive(self.width, "width") * unit
+        )
+
+
+class SquaredHinge(_SquaredExcess, _Margin):
+    """``max(0, 1 - y z)^2``: the 2-norm support vector machine."""
+
+
+class SmoothedHinge(_RoundedExcess, _Margin):
+    """The hinge loss ``max(0, 1 - y z)``, its corner rounded: the 1-norm support vector machine.
+
+    Parameters
+    ----------
+    width : float, default=0.1
+        ``h``: margins up to it count quadratically.
+    """
+
+    def __init__(self, width: float = 0.1) -> None:
+        self.width = width
+
+    def fitted(self, y: Array, weights: Array) -> Self:  # noqa: ARG002
+        """The loss itself; its width is checked."""
+        return type(self)(positive(self.width, "width"))
+
+
+def robust_deviation(y: Array, weights: Array) -> float:
+    """1.48 times the median absolute deviation; the standard deviation where that is zero."""
+    centre = weighted_median(y, weights)
+    deviation = GAUSSIAN * weighted_median(np.abs(y - centre), weights)
+    if deviation == 0.0:
+        total = weights.sum()
+        deviation = float(np.sqrt(weights @ (y - weights @ y / total) ** 2 / total))
+    return deviation if deviation > 0 else 1.0
+
+
+def _check_labels(y: Array, what: str) -> None:
+    if not np.array_equal(np.unique(y), [-1.0, 1.0]):
+        raise InvalidDataError(
+            f"{what} needs labels -1 and 1, both present; got {np.unique(y)[:10].tolist()}. Use a "
+            "classifier, which takes any labels."
+        )
+
+
+REGRESSION_LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "huber": Huber,
+    "epsilon_insensitive_squared": SquaredEpsilonInsensitive,
+    "poisson": Poisson,
+}
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """Return the loss that a name or an object stands for; an object is copied."""
+    if isinstance(loss, Loss):
+        made: Loss = clone(loss)
+        return made
+    if not isinstance(loss, str) or loss not in REGRESSION_LOSSES:
+        raise InvalidParameterError(
+            f"loss must be one of {', '.join(REGRESSION_LOSSES)} or a nablasso.losses.Loss object; "
+            f"got {loss!r}."
+        )
+    return REGRESSION_LOSSES[loss]()

@@ -1,0 +1,225 @@
+r"""Penalties on the derivative norms of groups of variables.
+
+Let ``g`` (n, d) be the weighted partial derivatives ``sqrt(p_i) d_a f(x_i)`` and ``t_g`` the
+Euclidean norm of group ``g`` of its columns, so that ``t_g = ||d_g f||_n``. A penalty is
+
+.. math:: \Omega(g) = \sum_g \omega_g(t_g)
+
+with each :math:`\omega_g` convex and increasing, zero at zero. Its conjugate depends on the group
+norms of its argument too, and Moreau's identity gives the proximal operator of the conjugate of
+``F = alpha * Omega`` from that of ``Omega``:
+
+.. math:: \mathrm{prox}_{\sigma F^*}(x) = x - \sigma\,\mathrm{prox}_{F/\sigma}(x/\sigma).
+
+A group of weight zero is never penalised: its dual variable is zero.
+
+* **Group lasso** ``sum_g w_g t_g``; with groups of one variable, the lasso. ``prox``: soft
+  thresholding of the norms. Conjugate of ``alpha Omega``: zero where every dual norm is at most
+  ``alpha w_g``, infinite elsewhere.
+* **Elastic net** ``sum_g w_g (mu t_g + (1 - mu) t_g^2)``. The conjugate is no longer the indicator
+  of a ball but a quadratic outside it: for ``F = alpha Omega`` and a dual norm ``s_g``
+
+  .. math:: F^*(s) = \sum_g \frac{(s_g - \alpha w_g \mu)_+^2}{4 \alpha w_g (1 - \mu)} .
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nablasso.errors import InvalidParameterError
+from nablasso.types import Array, Index
+
+__all__ = ["ElasticNet", "GroupLasso", "Partition", "Penalty"]
+
+ROUNDING = 1e-9  # a projected norm may exceed its radius by rounding
+
+
+class Partition:
+    """Every variable belongs to exactly one group.
+
+    Parameters
+    ----------
+    labels : array of int, shape (d,)
+        Group of each variable; any integers.
+    """
+
+    def __init__(self, labels: Index) -> None:
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # groups are numbered as they appear among the columns
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        self.labels = rank[inverse]
+        self.first = first[order]  # the first column of each group
+        self.n_groups = len(order)
+        self.sizes = np.bincount(self.labels, minlength=self.n_groups)
+
+    @classmethod
+    def singletons(cls, n_features: int) -> Partition:
+        """Every variable a group of its own."""
+        return cls(np.arange(n_features))
+
+    @classmethod
+    def from_groups(cls, groups: Iterable[Sequence[int]], n_features: int) -> Partition:
+        """Partition from lists of column indices; refuses gaps and overlaps.
+
+        Groups are renumbered by their first column, whatever their order in the list.
+        """
+        return cls(labels_from_groups(groups, n_features))
+
+    def norms(self, g: Array) -> Array:
+        """Euclidean norm of each group of columns of ``g`` (n, d), shape (n_groups,)."""
+        squares = np.einsum("ia,ia->a", g, g)
+        return np.sqrt(np.bincount(self.labels, weights=squares, minlength=self.n_groups))
+
+    def rescale(self, g: Array, old: Array, new: Array) -> Array:
+        """Give each group of columns of ``g``, of norms ``old``, the norms ``new``."""
+        factor = np.divide(new, old, out=np.zeros_like(old), where=old > 0)
+        return np.asarray(g * factor[self.labels])
+
+    def spread(self, per_group: NDArray[Any]) -> NDArray[Any]:
+        """Per-variable array from a per-group one."""
+        return np.asarray(per_group[self.labels])
+
+
+def labels_from_groups(groups: Iterable[Sequence[int]], n_features: int) -> Index:
+    """Group number of each column, in the order of ``groups``; refuses gaps and overlaps."""
+    labels = np.full(n_features, -1, dtype=np.intp)
+    for label, members in enumerate(groups):
+        for column in members:
+            if not 0 <= column < n_features:
+                raise InvalidParameterError(
+                    f"feature_groups names column {column}, but the columns are "
+                    f"0 to {n_features - 1}."
+                )
+            if labels[column] >= 0:
+                raise InvalidParameterError(
+                    "feature_groups must partition the variables; column "
+                    f"{column} is in groups {labels[column]} and {label}. "
+                    "Leave it in one group."
+                )
+            labels[column] = label
+    missing = np.flatnonzero(labels < 0)
+    if missing.size:
+        raise InvalidParameterError(
+            "feature_groups must partition the variables; in no group: columns "
+            f"{missing[:10].tolist()}{' ...' if missing.size > 10 else ''}. "
+            "Give each of them a group of its own, for example [3]."
+        )
+    return labels
+
+
+class Penalty(ABC):
+    """A convex function of the derivative norms of groups.
+
+    Parameters
+    ----------
+    partition : Partition
+        Groups of the d variables.
+    weights : array, shape (n_groups,)
+        Non-negative weight of each group; zero keeps a group unpenalised.
+    """
+
+    def __init__(self, partition: Partition, weights: Array) -> None:
+        self.partition = partition
+        self.weights = np.asarray(weights, dtype=float)
+        if self.weights.shape != (partition.n_groups,) or not (self.weights >= 0).all():
+            raise InvalidParameterError(
+                f"A penalty needs {partition.n_groups} weights of at least zero, one per group; "
+                f"got {weights!r}."
+            )
+
+    @abstractmethod
+    def value(self, norms: Array) -> float:
+        """``Omega`` as a function of the group norms."""
+
+    @abstractmethod
+    def shrink(self, norms: Array, step: float) -> Array:
+        """Group norms of ``prox_{step Omega}``."""
+
+    @abstractmethod
+    def conjugate(self, norms: Array, alpha: float) -> float:
+        """``(alpha Omega)*`` as a function of the group norms of its argument."""
+
+    @abstractmethod
+    def radius(self, alpha: float) -> Array:
+        """Dual norm up to which a group is at rest: ``alpha`` times the slope at zero."""
+
+    def project_dual(self, norms: Array, alpha: float) -> Array:
+        """Group norms of a point where ``(alpha Omega)*`` is finite, near the given ones."""
+        return np.minimum(norms, self.radius(alpha))
+
+    def prox(self, g: Array, step: float) -> Array:
+        """``argmin_x step Omega(x) + |x - g|^2 / 2`` for ``g`` (n, d)."""
+        norms = self.partition.norms(g)
+        return self.partition.rescale(g, norms, self.shrink(norms, step))
+
+    def prox_conjugate(self, s: Array, step: float, alpha: float) -> Array:
+        """``argmin_x step (alpha Omega)*(x) + |x - s|^2 / 2`` for ``s`` (n, d)."""
+        norms = self.partition.norms(s)
+        new = norms - step * self.shrink(norms / step, alpha / step)
+        return self.partition.rescale(s, norms, self.project_dual(np.maximum(new, 0.0), alpha))
+
+
+class GroupLasso(Penalty):
+    """``Omega = sum_g w_g t_g``."""
+
+    def value(self, norms: Array) -> float:
+        """``sum_g w_g t_g``."""
+        return float(self.weights @ norms)
+
+    def shrink(self, norms: Array, step: float) -> Array:
+        """``max(0, t_g - step w_g)``."""
+        return np.maximum(norms - step * self.weights, 0.0)
+
+    def conjugate(self, norms: Array, alpha: float) -> float:
+        """Zero inside the balls, infinite outside."""
+        inside = np.all(norms <= self.radius(alpha) * (1 + ROUNDING))
+        return 0.0 if inside else float("inf")
+
+    def radius(self, alpha: float) -> Array:
+        """``alpha w_g``."""
+        return alpha * self.weights
+
+
+class ElasticNet(Penalty):
+    """``Omega = sum_g w_g (mu t_g + (1 - mu) t_g^2)`` with ``mu = l1_ratio`` in (0, 1)."""
+
+    def __init__(self, partition: Partition, weights: Array, l1_ratio: float) -> None:
+        super().__init__(partition, weights)
+        if not 0 < l1_ratio < 1:
+            raise InvalidParameterError(
+                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r}. "
+                "For 1 use the lasso; with 0 nothing is ever selected out."
+            )
+        self.l1_ratio = float(l1_ratio)
+
+    def value(self, norms: Array) -> float:
+        """``sum_g w_g (mu t_g + (1 - mu) t_g^2)``."""
+        return float(self.weights @ (self.l1_ratio * norms + (1 - self.l1_ratio) * norms**2))
+
+    def shrink(self, norms: Array, step: float) -> Array:
+        """``max(0, t_g - step w_g mu) / (1 + 2 step w_g (1 - mu))``."""
+        scaled = step * self.weights
+        kept = np.maximum(norms - scaled * self.l1_ratio, 0.0)
+        return np.asarray(kept / (1 + 2 * scaled * (1 - self.l1_ratio)))
+
+    def conjugate(self, norms: Array, alpha: float) -> float:
+        """A quadratic outside the balls; infinite only where a group has no penalty."""
+        free = alpha * self.weights == 0
+        if np.any(norms[free] > 0):
+            return float("inf")
+        excess = np.maximum(norms - self.radius(alpha), 0.0)[~free]
+        return float(np.sum(excess**2 / (4 * alpha * self.weights[~free] * (1 - self.l1_ratio))))
+
+    def radius(self, alpha: float) -> Array:
+        """``alpha w_g mu``."""
+        return alpha * self.l1_ratio * self.weights
+
+    def project_dual(self, norms: Array, alpha: float) -> Array:
+        """Every norm is allowed but those of groups without penalty."""
+        return np.where(alpha * self.weights > 0, norms, 0.0)

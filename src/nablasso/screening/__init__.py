@@ -1,1 +1,0 @@
-"""Which columns of a wide table are worth a search: held-out scores, alone and in pairs."""
