@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.data.table import first_rows
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
@@ -29,7 +28,7 @@ from nablasso.types import Array, Mask
 
 def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
     """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
-    table = first_rows(model._table(data), n_rows)
+    table = model._table(data).first(n_rows)
     _check(model)
     space = model.space if isinstance(model.space, FourierSpace) else FourierSpace()
     family = Family(
