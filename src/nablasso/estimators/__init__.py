@@ -11,19 +11,11 @@ from nablasso.estimators.derivative import (
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
-    HierarchicalKernelRegressor,
-)
-from nablasso.estimators.hierarchical_cv import (
     HierarchicalKernelClassifierCV,
+    HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
 )
 from nablasso.estimators.knockoffs import KnockoffSelector
-from nablasso.estimators.multiple_kernel import (
-    MultipleKernelClassifier,
-    MultipleKernelClassifierCV,
-    MultipleKernelRegressor,
-    MultipleKernelRegressorCV,
-)
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.nonnegative_regressors import (
     ConeRegressor,
@@ -38,10 +30,8 @@ from nablasso.estimators.nonnegative_regressors import (
 from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,
-    SparseGradientRegressor,
-)
-from nablasso.estimators.sparse_gradient_cv import (
     SparseGradientClassifierCV,
+    SparseGradientRegressor,
     SparseGradientRegressorCV,
 )
 from nablasso.estimators.stability import StabilitySelection
@@ -63,10 +53,6 @@ __all__ = [
     "KnockoffSelector",
     "MultiQuantileRegressor",
     "MultiQuantileRegressorCV",
-    "MultipleKernelClassifier",
-    "MultipleKernelClassifierCV",
-    "MultipleKernelRegressor",
-    "MultipleKernelRegressorCV",
     "NablassoClassifier",
     "NablassoRegressor",
     "PSDDensity",
