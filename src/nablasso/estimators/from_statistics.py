@@ -25,7 +25,7 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
 from nablasso.paths import Family, Formulation, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
+from nablasso.spaces import FrozenSpace, SpaceChoice, SufficientStatistics
 from nablasso.types import Array, Mask
 
 
@@ -55,12 +55,11 @@ class StatisticsRegressor(DerivativeSelector):
         X, y, weights = self._validate(X, y, sample_weight)
         table = first_rows(self._prepare(X, y, weights), n_rows)
         self._check_statistics()
-        space = self.space if isinstance(self.space, FourierSpace) else FourierSpace()
         family = Family(
             table,
             self._formulation(),
             metric=self._metric(table, table.y[:, None]),
-            choice=SpaceChoice(space, "fourier", "asked for"),
+            choice=SpaceChoice("fourier", "asked for"),
             n_components=self.n_components,
             random_state=self.random_state,
         )
