@@ -23,7 +23,6 @@ LAYERS = (
     "losses",
     "penalties",
     "spaces",
-    "chunks",
     "regression",
     "streaming",
     "search",
@@ -39,12 +38,11 @@ LAYERS = (
     "estimators",
     "datasets",
     "inspection",
-    "distributed",
     "report",
     "cli",
 )
 
-OUTER_LAYERS = ("distributed", "report", "cli")
+OUTER_LAYERS = ("report", "cli")
 OPTIONAL_PACKAGES = ("pandas", "matplotlib", "typer", "rich", "pyarrow", "dask", "skops", "cvxpy")
 
 # Every optional package is made absent, and who asks for one is noted. To look into sys.modules

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
+from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor, screening
 from nablasso.errors import DataTooLargeError
-from nablasso.screening import rounds
 from nablasso.solvers import dual
-from nablasso.spaces import representer
+from nablasso.spaces import exact
 
 N, D = 120, 300
 
@@ -15,9 +14,9 @@ N, D = 120, 300
 @pytest.fixture
 def narrow(monkeypatch):
     """Everything counts as wide."""
-    monkeypatch.setattr(rounds, "WIDE", 1000)
-    monkeypatch.setattr(rounds, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(rounds, "SHORTLISTED_PAIRS", 500)
+    monkeypatch.setattr(screening, "WIDE", 1000)
+    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
+    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 500)
 
 
 @pytest.mark.usefixtures("narrow")
@@ -100,7 +99,7 @@ def test_a_hundred_thousand_columns_in_four_gib():
 def test_one_exact_fit_holds_few_arrays_of_the_size_of_the_table(monkeypatch):
     import tracemalloc
 
-    monkeypatch.setattr(representer, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(dual, "LARGE", 1_000_000)
     X = np.random.default_rng(0).normal(size=(80, 40_000))
     tracemalloc.start()

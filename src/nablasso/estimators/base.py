@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, check_weights, first_rows, prepare
+from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import (
     DegenerateFitWarning,
     InvalidParameterError,
@@ -152,7 +152,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             self._formulation(),
             multiplier,
             points,
-            self._metric(first_rows(table, n), targets[:n]),
+            self._metric(table.first(n), targets[:n]),
             choice=choice,
             n_components=int(self.n_components),
             random_state=self.random_state,

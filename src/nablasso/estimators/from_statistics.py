@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from nablasso.data.table import first_rows
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.base import DerivativeSelector
 from nablasso.estimators.fitting import Fit
@@ -53,7 +52,7 @@ class StatisticsRegressor(DerivativeSelector):
             What :class:`~nablasso.spaces.SufficientStatistics` are collected for.
         """
         X, y, weights = self._validate(X, y, sample_weight)
-        table = first_rows(self._prepare(X, y, weights), n_rows)
+        table = self._prepare(X, y, weights).first(n_rows)
         self._check_statistics()
         family = Family(
             table,

@@ -63,9 +63,12 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
+        X : array-like, shape (n_samples, n_features), or a table in blocks
+            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
+            what :func:`nablasso.streaming.open_table` returns.
+        y : array-like, shape (n_samples,), or str
+            A name stands for a column of files or of a data frame.
+        sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
         groups : array-like, shape (n_samples,), optional
             Groups of rows that are left out together; handed to the splitter.
@@ -180,10 +183,12 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-            Labels.
-        sample_weight : array-like, shape (n_samples,), optional
+        X : array-like, shape (n_samples, n_features), or a table in blocks
+            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
+            what :func:`nablasso.streaming.open_table` returns.
+        y : array-like, shape (n_samples,), or str
+            Labels; a name stands for a column of files or of a data frame.
+        sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
         groups : array-like, shape (n_samples,), optional
             Groups of rows that are left out together; handed to the splitter.

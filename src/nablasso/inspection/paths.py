@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -182,13 +182,4 @@ def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:
         weights = weights * model._class_factors(numbers, weights)[numbers]
     table = prepare(X, numbers.astype(float), weights, standardize=True, centre_y=not is_classes)
     chosen = np.flatnonzero(model.support_[table.columns])
-    first = slice(0, CLASS_ROWS if is_classes else PATH_ROWS)
-    part = table.weights[first]
-    return replace(
-        table,
-        X=np.ascontiguousarray(table.X[first][:, chosen]),
-        y=table.y[first],
-        weights=part / part.sum(),
-        columns=table.columns[chosen],
-        deviations=table.deviations[chosen],
-    )
+    return table.first(CLASS_ROWS if is_classes else PATH_ROWS).on_columns(chosen)

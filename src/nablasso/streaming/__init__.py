@@ -1,6 +1,7 @@
 """Blocks of rows and sums over them: tables from anywhere, columns as codes, passes that add up."""
 
 from nablasso.streaming.sample import fair_sample
+from nablasso.streaming.statistics import collect_statistics
 from nablasso.streaming.tables import open_table
 
-__all__ = ["fair_sample", "open_table"]
+__all__ = ["collect_statistics", "fair_sample", "open_table"]
