@@ -88,7 +88,7 @@ class CrossValidated(DerivativeEstimator):
         stratify = isinstance(self, ClassifierMixin)
         folds = draw_folds(self.cv, X, y, groups, table, self.random_state, stratify=stratify)
         judge = copy(self)
-        judge.name = self._choose_space(table, points).space  # folds have fewer rows
+        judge.space = self._choose_space(table, points).name  # folds have fewer rows
         self._store(cells, self._outcomes(judge, data, cells, folds))
         best = self.best_params_
         return self._fit_table(X, table, best["alpha"], best["ridge"], best["width"], points)
