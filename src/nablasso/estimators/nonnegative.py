@@ -28,8 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.cross_validation import choose, on_folds
-from nablasso.estimators.folds import Fold, draw_folds
+from nablasso.estimators.cross_validation import Fold, choose, draw_folds, on_folds
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_length_scale
 from nablasso.kernels.base import positive, width_by_rule
