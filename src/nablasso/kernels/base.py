@@ -34,8 +34,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -108,6 +109,16 @@ class KernelOperator(ABC):
         return self.pull(u, v, self.push(v)[1])
 
 
+class ScalarKernel(Protocol):
+    """A function ``phi`` of one number, with its derivatives."""
+
+    def profile(self, r: Array, /) -> tuple[Array, Array, Array]:
+        """``phi(r), phi'(r), phi''(r)``."""
+
+    def first_two(self, r: Array, /) -> tuple[Array, Array]:
+        """``phi(r), phi'(r)``."""
+
+
 class ProfileOperator(KernelOperator):
     r"""A kernel of one number: ``phi(|z - x|^2 / 2)`` (radial) or ``phi(z . x)``.
 
@@ -123,12 +134,20 @@ class ProfileOperator(KernelOperator):
     """
 
     def __init__(
-        self, profile: tuple[Array, Array, Array], Z: Array, X: Array, *, radial: bool
+        self, kernel: ScalarKernel, numbers: Array, Z: Array, X: Array, *, radial: bool
     ) -> None:
-        self.K0, self.K1, self.K2 = profile
+        self.kernel, self.numbers = kernel, numbers
+        self.K0, self.K1 = kernel.first_two(numbers)
         self.Z, self.X, self.radial = Z, X, radial
         self.sigma = -1.0 if radial else 1.0
         self.wide = X.shape[1] > len(X)
+
+    @cached_property
+    def K2(self) -> Array:
+        """``phi''``, which values and slopes do not need."""
+        K2 = self.kernel.profile(self.numbers)[2]
+        del self.numbers  # as large as the others
+        return K2
 
     def gram(self) -> Array:
         """``K0``."""

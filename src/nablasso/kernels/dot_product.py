@@ -61,7 +61,7 @@ class DotProductKernel(Kernel):
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return ProfileOperator(self.profile(Z @ X.T), Z, X, radial=False)
+        return ProfileOperator(self, Z @ X.T, Z, X, radial=False)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(|x|^2)``."""
@@ -94,6 +94,30 @@ class Polynomial(DotProductKernel):
 
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
+        p, c = self._checked()
+        base = t + c
+        if p == 1:
+            return base, np.ones_like(t), np.zeros_like(t)
+        low = np.ones_like(t)
+        for _ in range(p - 2):  # products: a power is much slower
+            low *= base
+        first = low * base
+        return first * base, p * first, p * (p - 1) * low
+
+    def first_two(self, t: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        p, c = self._checked()
+        base = t + c
+        if p == 1:
+            return base, np.ones_like(t)
+        slope = base.copy()
+        for _ in range(p - 2):
+            slope *= base
+        base *= slope
+        slope *= p
+        return base, slope
+
+    def _checked(self) -> tuple[int, float]:
         p, c = self.degree, self.offset
         if not isinstance(p, Integral) or p < 1:
             raise InvalidParameterError(f"degree must be an integer of at least 1; got {p!r}.")
@@ -101,24 +125,7 @@ class Polynomial(DotProductKernel):
             raise InvalidParameterError(
                 f"offset must be zero or positive, or the kernel is not positive; got {c!r}."
             )
-        base = t + c
-        if p == 1:
-            return base, np.ones_like(t), np.zeros_like(t)
-        low = base ** (p - 2)  # one power, the others by products
-        first = low * base
-        return first * base, p * first, p * (p - 1) * low
-
-    def first_two(self, t: Array) -> tuple[Array, Array]:
-        """``phi, phi'``."""
-        if self.degree not in (2, 3, 4):
-            return self.profile(t)[:2]
-        base = t + self.offset
-        slope = base.copy()
-        for _ in range(self.degree - 2):
-            slope *= base
-        base *= slope
-        slope *= self.degree
-        return base, slope
+        return int(p), float(c)
 
 
 class AdditivePower(Kernel):
@@ -213,8 +220,8 @@ class _AdditiveOperator(KernelOperator):
         self.shape = (len(Z), X.shape[1], int(kernel.rank))
         Phi_z, self.J_z = kernel.features(Z)
         Phi_x, self.J_x = (Phi_z, self.J_z) if X is Z else kernel.features(X)
-        profile = kernel._outer().profile(Phi_z @ Phi_x.T)
-        self.inner = ProfileOperator(profile, Phi_z, Phi_x, radial=False)
+        dots = Phi_z @ Phi_x.T
+        self.inner = ProfileOperator(kernel._outer(), dots, Phi_z, Phi_x, radial=False)
 
     def gram(self) -> Array:
         return self.inner.gram()
