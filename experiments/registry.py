@@ -131,7 +131,7 @@ _DERIVATIVES = (
         f"{ROSASCO}, figure 9: four functions, next to other methods",
         denovas.figure_9,
         [{}],
-        [{"repeats": 1, "problems": ("2-way",), "only": ("RLS", "lasso on monomials", "paper")}],
+        [{"repeats": 1, "problems": ("radial",), "only": ("RLS", "lasso on monomials", "paper")}],
         denovas.KEY_9,
         tables.denovas_figure_9,
         figures.strip("rmse", "problem", "method"),

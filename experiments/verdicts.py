@@ -521,6 +521,7 @@ def psd_curves(value: str) -> Judge:
     """Whether the curve of PSD is about as near to the truth as the nearest."""
 
     def judge(rows: Rows) -> Verdict:
+        rows = where(rows, kernel="authors") if "kernel" in rows[0] else rows
         errors = {}
         for model in ("psd", "pnm", "glm", "ncm"):
             own = where(rows, model=model)
@@ -533,7 +534,8 @@ def psd_curves(value: str) -> Judge:
             return Verdict(OPEN, "Not all models have been run.")
         words = ", ".join(f"{model.upper()} {error:.3g}" for model, error in errors.items())
         near = errors["psd"] <= (1 + ALIKE) * min(errors.values())
-        why = f"Distance to the truth: {words}; one draw, as in print."
+        sizes = f", n of {' and '.join(distinct(rows, 'n'))}" if "n" in rows[0] else ""
+        why = f"Distance to the truth{sizes}: {words}; one draw, as in print."
         return Verdict(REPRODUCED if near else NOT, why)
 
     return judge
