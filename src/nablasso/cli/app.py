@@ -73,6 +73,14 @@ File = Annotated[
         help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet.",
     ),
 ]
+Files = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet. "
+        "A folder, or a pattern in quotes such as 'folder/*.parquet', is read in blocks.",
+    ),
+]
 Target = Annotated[
     str,
     typer.Option(
@@ -212,6 +220,25 @@ Jobs = Annotated[
     int | None,
     _option("Folds fitted at the same time; -1 uses all cores.", metavar="N", panel=OUTPUT),
 ]
+Dask = Annotated[
+    str | None,
+    _option(
+        "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
+        "--dask",
+        "ADDRESS",
+        panel=ROWS,
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    _option(
+        "Read the files in blocks and keep what was found in this folder: the same command goes on "
+        "from there if it was stopped.",
+        "--checkpoint",
+        "DIR",
+        panel=ROWS,
+    ),
+]
 Json = Annotated[bool, _option("Print one JSON object and nothing else.", "--json", panel=OUTPUT)]
 SaveTo = Annotated[
     Path | None,
@@ -347,7 +374,7 @@ def nablasso(version: Version = False) -> None:
 
 @app.command(epilog=EXIT_CODES)
 def select(
-    file: File,
+    file: Files,
     target: Target,
     classify: Classify = False,
     ignore: Ignore = None,
@@ -356,6 +383,8 @@ def select(
     groups: GroupsFile = None,
     missing: MissingCells = Missing.ERROR,
     sample: SampleSize = None,
+    dask: Dask = None,
+    checkpoint: Checkpoint = None,
     method: MethodName = Method.NABLASSO,
     fdr: FalseDiscoveries = None,
     max_features: MaxFeatures = None,
@@ -373,9 +402,11 @@ def select(
     """Select the columns of a table that the target depends on.
 
     Example: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]
+    Larger than memory: [bold cyan]nablasso select 'folder/*.parquet' --target price[/]
     """
     with exit_codes():
         from nablasso.cli import commands, render
+        from nablasso.cli.blocks import Asked, read_blocks
         from nablasso.cli.models import Settings, choose_kernel
         from nablasso.cli.result import Call
         from nablasso.data.files import read_groups, read_table
@@ -386,10 +417,16 @@ def select(
         settings.check()
         commands.check_places(report, save, reads=(file, groups))
         roles = Roles(target, ignore or (), keep or (), category or (), classify)
-        data = choose_columns(read_table(file), roles, RowChoice(missing, sample, seed))
-        partition = None if groups is None else read_groups(groups, data.variables, data.ignored)
-        call = Call(data, settings, str(file), partition)
-        model, result = commands.fitted(call)
+        rows, asked, table = RowChoice(missing, sample, seed), Asked(file, dask, checkpoint), None
+        with asked.client() as client:
+            if asked.in_blocks:
+                with render.shown_progress():
+                    data, table = read_blocks(asked, roles, rows, method, client)
+            else:
+                data = choose_columns(read_table(file), roles, rows)
+            named = None if groups is None else read_groups(groups, data.variables, data.ignored)
+            call = Call(data, settings, str(file), named, table)
+            model, result = commands.fitted(call)
         written: dict[str, str] = {}
         try:
             commands.keep_result(written, model, result, call, report, save)

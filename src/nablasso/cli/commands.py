@@ -66,7 +66,8 @@ def fitted(call: Call) -> tuple[Any, Result]:
     """The fitted model, and what the command tells of it."""
     model = call.settings.model(call.data, call.groups)
     start = time.monotonic()
-    notes = fit_noted(model, call.data.X, call.data.y)
+    whole = (call.data.X, call.data.y) if call.table is None else (call.table, None)
+    notes = fit_noted(model, *whole)
     seconds = time.monotonic() - start
     return model, read_result(model, call, seconds=seconds, warnings=tuple(notes))
 

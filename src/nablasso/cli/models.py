@@ -16,10 +16,6 @@ import numpy as np
 import pandas as pd
 
 from nablasso import (
-    DerivativeElasticNetClassifierCV,
-    DerivativeElasticNetCV,
-    DerivativeGroupLassoClassifierCV,
-    DerivativeGroupLassoCV,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
     NablassoClassifier,
@@ -37,6 +33,7 @@ from nablasso.persistence import read_stamp
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
 
+ELASTIC = 0.5  # share of the norms in the penalty of the elastic net
 LARGEST_SEED = 2**32 - 1
 
 
@@ -150,22 +147,15 @@ class Settings:
                 max_features=self.max_features,
                 **shared,
             )
-        return self._derivative_kind(data, partition)(
+        kind = DerivativeLassoClassifierCV if data.has_classes else DerivativeLassoCV
+        return kind(
             (self.kernel or KernelChoice("gaussian")).build(),
             alphas=self.n_alphas or N_ALPHAS,
             cv=self.n_folds or N_FOLDS,
+            l1_ratio=ELASTIC if self.method is Method.ELASTIC_NET else 1.0,
             n_jobs=self.n_jobs,
             **shared,
         )
-
-    def _derivative_kind(self, data: EncodedTable, groups: Groups | None) -> type:
-        if self.method is Method.ELASTIC_NET:
-            kinds = DerivativeElasticNetCV, DerivativeElasticNetClassifierCV
-        elif groups is None:
-            kinds = DerivativeLassoCV, DerivativeLassoClassifierCV
-        else:
-            kinds = DerivativeGroupLassoCV, DerivativeGroupLassoClassifierCV
-        return kinds[data.has_classes]
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class Result:
                 for a, b, strength in self.interactions
             ],
             "rows": list(self.data.remarks),
-            "n_rows": len(self.data.y),
+            "n_rows": self.data.n_rows,
             "n_columns": len(self.variables),
             "method": str(self.settings.method),
             "fdr": self.settings.fdr,
@@ -203,6 +203,7 @@ class Call:
     settings: Settings
     source: str  # where the table came from
     groups: Groups | None = None  # selected as a whole
+    table: Any = None  # in blocks, where data are a sample of it
 
 
 def read_result(

@@ -84,11 +84,17 @@ class EncodedTable:
     encoding: Encoding = field(default=Encoding(()))
     missing: Missing = Missing.ERROR
     remarks: tuple[str, ...] = ()  # what was done to the rows
+    n_read: int | None = None  # rows of a table in blocks, of which these are a sample
 
     def __post_init__(self) -> None:
         if not self.encoding.columns:
             plain = Encoding(tuple(TableColumn(str(name)) for name in self.X))
             object.__setattr__(self, "encoding", plain)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were fitted."""
+        return len(self.y) if self.n_read is None else self.n_read
 
     @property
     def target(self) -> str:

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 from nablasso.data.table import Table
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.certificate import certify_selection
+from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.fitting import Fit, all_certified, spread
-from nablasso.estimators.folds import draw_folds
 from nablasso.estimators.outcome import describe, read_outcome
 from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import fold_score

@@ -1,5 +1,6 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
+from nablasso.estimators.alpha_path import Path
 from nablasso.inspection.dependence import (
     Dependence,
     PairDependence,
@@ -14,7 +15,7 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.paths import Path, path_of
+from nablasso.inspection.paths import path_of
 from nablasso.inspection.response import InspectedFunction, interaction_strengths, response_of
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
 

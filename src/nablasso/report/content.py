@@ -12,7 +12,7 @@ from typing import Any
 from nablasso import __version__
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.base import DerivativeEstimator
+from nablasso.estimators.derivative_base import DerivativeEstimator
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 
