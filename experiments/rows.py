@@ -74,9 +74,12 @@ def repeats(rows: Rows) -> int:
     return len({row[over] for row in rows}) if over else min(1, len(rows))
 
 
-def fewest(rows: Rows, *by: str) -> int:
-    """The smallest number of draws or splits of any combination of some columns."""
-    groups: dict[tuple[str, ...], Rows] = {}
+def fewest(rows: Rows, *by: str, among: Iterable[tuple[object, ...]] = ()) -> int:
+    """The smallest number of draws or splits of any combination of some columns.
+
+    Combinations ``among`` those that must be there, and are not, have none.
+    """
+    groups: dict[tuple[str, ...], Rows] = {tuple(map(str, place)): [] for place in among}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in by), []).append(row)
     return min((repeats(part) for part in groups.values()), default=0)

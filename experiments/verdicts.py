@@ -7,10 +7,12 @@ sentence is computed. With fewer than ``FEWEST`` draws of what it rests on it is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from experiments import denovas, hkl
 from experiments.printed import (
     BASELINES,
     GENES,
@@ -74,7 +76,8 @@ def denovas_figure_3(rows: Rows) -> Verdict:
 def denovas_figure_4(rows: Rows) -> Verdict:
     """Poor at nu = 0.5, stable from nu = 1 on, falling with n."""
     part = _papers(rows)
-    if fewest(part, "method", "n") < FEWEST:
+    cells = product([f"nu = {nu:g}" for nu in denovas.NUS], denovas.ROWS_4)
+    if fewest(part, "method", "n", among=cells) < FEWEST:
         return too_few(part)
     errors = means(part, "method", "selection_error")
     small = errors.pop("nu = 0.5")
@@ -87,7 +90,8 @@ def denovas_figure_4(rows: Rows) -> Verdict:
 def denovas_figure_5(rows: Rows) -> Verdict:
     """Errors fall with n and grow with d and the relevant variables, more with the latter."""
     part = where(rows, method="paper")
-    if fewest(part, "d", "relevant", "n") < FEWEST:
+    cells = product(denovas.DIMENSIONS, denovas.RELEVANT, denovas.ROWS_5)
+    if fewest(part, "d", "relevant", "n", among=cells) < FEWEST:
         return too_few(part)
     by_n = means(part, "n", "selection_error")
     first, last = (by_n[str(f(map(int, by_n)))] for f in (min, max))
@@ -104,7 +108,8 @@ def denovas_figure_5(rows: Rows) -> Verdict:
 def denovas_figure_7(rows: Rows) -> Verdict:
     """Degree 1 at chance, higher ones fall with n."""
     part = _papers(rows)
-    if fewest(part, "method", "n") < FEWEST:
+    cells = product([f"p = {p}" for p in denovas.DEGREES], denovas.ROWS_7)
+    if fewest(part, "method", "n", among=cells) < FEWEST:
         return too_few(part)
     most = max(distinct(part, "n"), key=int)
     least = min(distinct(part, "n"), key=int)
@@ -120,7 +125,8 @@ def denovas_figure_7(rows: Rows) -> Verdict:
 def denovas_figure_8(rows: Rows) -> Verdict:
     """The paper's method does not feel the number of monomials, the lasso does."""
     part = _papers(rows)
-    if fewest(part, "method", "terms") < FEWEST:
+    cells = product(("paper", "lasso on monomials"), denovas.TERMS)
+    if fewest(part, "method", "terms", among=cells) < FEWEST:
         return too_few(part)
     growth = {}
     for method in ("paper", "lasso on monomials"):
@@ -139,7 +145,8 @@ def denovas_figure_9(rows: Rows) -> Verdict:
     """The paper's method is the best on 3-way and radial; MKL and the lasso on their own."""
     part = _papers(rows)
     methods = ("paper", "MKL", "lasso on monomials", "RLS")
-    if fewest([r for r in part if r["method"] in methods], "problem", "method") < FEWEST:
+    own = [row for row in part if row["method"] in methods]
+    if fewest(own, "problem", "method", among=product(denovas.PROBLEMS, methods)) < FEWEST:
         return too_few(part)
     found = {
         problem: means(where(part, problem=problem), "method", "rmse")
@@ -180,7 +187,8 @@ def best_of_points(own: Iterable[str], others: Iterable[str]) -> Judge:
 def denovas_figure_10(rows: Rows) -> Verdict:
     """Near RLS on most tables, with fewer columns."""
     part = [row for row in rows if row["method"] in ("paper", "RLS")]
-    if fewest(part, "data", "method") < FEWEST:
+    cells = product(denovas.TABLES, ("paper", "RLS"))
+    if fewest(part, "data", "method", among=cells) < FEWEST:
         return too_few(part)
     near, fewer = 0, 0
     for data in distinct(part, "data"):
@@ -196,7 +204,8 @@ def denovas_figure_10(rows: Rows) -> Verdict:
 def denovas_figure_11(rows: Rows) -> Verdict:
     """The Gaussian kernel is the best on most tables."""
     part = _papers(rows)
-    if fewest(part, "data", "method") < FEWEST:
+    cells = product(denovas.TABLES, denovas.KERNELS_11)
+    if fewest(part, "data", "method", among=cells) < FEWEST:
         return too_few(part)
     errors = [
         medians(where(part, data=data), "method", "rmse_over_sd") for data in distinct(part, "data")
@@ -224,23 +233,30 @@ def denovas_safe_filter(rows: Rows) -> Verdict:
 def nvsd_protocol(rows: Rows) -> Verdict:
     """Errors as printed, structured penalties ahead; the kernel of E3."""
     part = [row for row in rows if row["method"] in OURS and row["problem"] != NARROW]
-    if fewest(part, "problem", "n", "method") < FEWEST:
+    cells = [
+        (problem, n, method)
+        for problem in ("E1", "E2", "E3")
+        for n in ROWS
+        for method in PUBLISHED[problem]
+        if method in OURS
+    ]
+    if fewest(part, "problem", "n", "method", among=cells) < FEWEST:
         return too_few(part)
-    alike = lower = cells = ahead = pairs = 0
+    alike = lower = ahead = pairs = 0
     for problem in distinct(part, "problem"):
         for n in distinct(where(part, problem=problem), "n"):
             errors = means(where(part, problem=problem, n=n), "method", "rmse")
             for method, error in errors.items():
                 printed = PUBLISHED[problem][method][ROWS.index(int(n))][0]
                 assert printed is not None  # of the paper's own methods all are legible
-                cells += 1
                 alike += abs(error / printed - 1) <= ALIKE
                 lower += error < (1 - ALIKE) * printed
                 if method != "NVSD(L)":
                     pairs += 1
                     ahead += error <= errors["NVSD(L)"]
-    kind = REPRODUCED if alike > 0.8 * cells else DIFFERENT if alike + lower > 0.8 * cells else NOT
-    why = f"Of {cells} errors {alike} are within {100 * ALIKE:.0f} % of print, {lower} are lower; "
+    count = len(cells)
+    kind = REPRODUCED if alike > 0.8 * count else DIFFERENT if alike + lower > 0.8 * count else NOT
+    why = f"Of {count} errors {alike} are within {100 * ALIKE:.0f} % of print, {lower} are lower; "
     why += f"the structured penalty is at least level with the lasso in {ahead} of {pairs}. "
     return Verdict(kind, why + kernel_of_e3(rows))
 
@@ -271,7 +287,8 @@ def nvsd_real(printed: dict[str, Table]) -> Judge:
 
     def judge(rows: Rows) -> Verdict:
         part = [row for row in rows if row["method"] in (*OURS, "KRLS")]
-        if fewest(part, "data", "method") < FEWEST:
+        whole = [(d, m) for d, t in printed.items() for m in t.rmse if m in (*OURS, "KRLS")]
+        if fewest(part, "data", "method", among=whole) < FEWEST:
             return too_few(part)
         alike = better = cells = 0
         for data in distinct(part, "data"):
@@ -341,8 +358,9 @@ def hkl_figure_8(rows: Rows) -> Verdict:
         if "HKL hermite" in found and "L2 hermite" in found:
             good = found["HKL hermite"] < found["L2 hermite"] / 2
             (low if good else high).append(f"{found['HKL hermite']:.2f} at p = {p}")
-    if fewest(where(rows, method="HKL hermite"), "p") < FEWEST:
-        return too_few(where(rows, method="HKL hermite"), "plain HKL")
+    own = where(rows, method="HKL hermite")
+    if fewest(own, "p", among=[(p,) for p in hkl.DIMENSIONS]) < FEWEST:
+        return too_few(own, "plain HKL")
     why = "Median error over var(f) of plain HKL, less than half that of L2: " + ", ".join(low)
     if high:
         why += "; not: " + ", ".join(high)
@@ -354,17 +372,17 @@ def hkl_figure_9(rows: Rows) -> Verdict:
     found = {
         data: medians(where(rows, data=data), "method", "error") for data in distinct(rows, "data")
     }
-    hkl = {
+    best = {
         d: min((e for m, e in f.items() if m.startswith("HKL")), default=np.nan)
         for d, f in found.items()
     }
-    if "32nh" not in found or fewest(where(rows, method="HKL hermite"), "data") < FEWEST:
-        own = where(rows, method="HKL hermite")
+    own = where(rows, method="HKL hermite")
+    if fewest(own, "data", among=[(data,) for data in hkl.PUMADYN]) < FEWEST:
         return too_few(own, "plain HKL")
     rivals = {m: e for m, e in found["32nh"].items() if m in ("MARS", "Gaussian process")}
     words = ", ".join(f"{m} {e:.3f}" for m, e in rivals.items())
-    kind = REPRODUCED if hkl["32nh"] > min(rivals.values()) else DIFFERENT
-    return Verdict(kind, f"On 32nh the best form of HKL has {hkl['32nh']:.3f}, {words}.")
+    kind = REPRODUCED if best["32nh"] > min(rivals.values()) else DIFFERENT
+    return Verdict(kind, f"On 32nh the best form of HKL has {best['32nh']:.3f}, {words}.")
 
 
 def own_question(why: Callable[[Rows], str]) -> Judge:

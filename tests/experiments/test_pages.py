@@ -102,3 +102,15 @@ def test_figures_are_judged_by_their_distance_to_the_truth():
     points[1]["value"] = "3.0"
     assert judge(points).kind == verdicts.NOT
     assert judge(points[:2]).kind == verdicts.OPEN
+
+
+def test_what_was_not_run_leaves_a_verdict_open():
+    places = [(p, draw) for p in verdicts.hkl.DIMENSIONS for draw in range(3)]
+    rows = [
+        {"p": str(p), "draw": str(draw), "method": method, "relative_error": error}
+        for p, draw in places
+        for method, error in (("HKL hermite", "0.1"), ("L2 hermite", "0.9"))
+    ]
+    assert verdicts.hkl_figure_8(rows).kind == verdicts.REPRODUCED
+    short = [row for row in rows if row["p"] != "128" or row["method"] != "HKL hermite"]
+    assert verdicts.hkl_figure_8(short).kind == verdicts.OPEN

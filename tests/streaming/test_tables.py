@@ -136,7 +136,9 @@ def test_the_one_call_answers_the_same(make, tmp_path):
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (3, 7), (False, True)])
 @pytest.mark.parametrize(
-    "make", [as_parquet, as_csv, as_dask_frame], ids=["parquet", "csv", "dask frame"]
+    "make",
+    [as_frame, as_parquet, as_csv, as_dask_frame],
+    ids=["pandas", "parquet", "csv", "dask frame"],
 )
 def test_labels_are_read_from_a_column(make, labels, tmp_path):
     table = frame(500, labels=labels)

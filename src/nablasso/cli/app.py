@@ -73,6 +73,14 @@ File = Annotated[
         help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet.",
     ),
 ]
+Files = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet. "
+        "A folder, or a pattern in quotes such as 'folder/*.parquet', is read in blocks.",
+    ),
+]
 Target = Annotated[
     str,
     typer.Option(
@@ -212,6 +220,25 @@ Jobs = Annotated[
     int | None,
     _option("Folds fitted at the same time; -1 uses all cores.", metavar="N", panel=OUTPUT),
 ]
+Dask = Annotated[
+    str | None,
+    _option(
+        "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
+        "--dask",
+        "ADDRESS",
+        panel=ROWS,
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    _option(
+        "Read the files in blocks and keep what was found in this folder: the same command goes on "
+        "from there if it was stopped.",
+        "--checkpoint",
+        "DIR",
+        panel=ROWS,
+    ),
+]
 Json = Annotated[bool, _option("Print one JSON object and nothing else.", "--json", panel=OUTPUT)]
 SaveTo = Annotated[
     Path | None,
@@ -347,7 +374,7 @@ def nablasso(version: Version = False) -> None:
 
 @app.command(epilog=EXIT_CODES)
 def select(
-    file: File,
+    file: Files,
     target: Target,
     classify: Classify = False,
     ignore: Ignore = None,
@@ -356,6 +383,8 @@ def select(
     groups: GroupsFile = None,
     missing: MissingCells = Missing.ERROR,
     sample: SampleSize = None,
+    dask: Dask = None,
+    checkpoint: Checkpoint = None,
     method: MethodName = Method.NABLASSO,
     fdr: FalseDiscoveries = None,
     max_features: MaxFeatures = None,
@@ -373,23 +402,31 @@ def select(
     """Select the columns of a table that the target depends on.
 
     Example: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]
+    Larger than memory: [bold cyan]nablasso select 'folder/*.parquet' --target price[/]
     """
     with exit_codes():
         from nablasso.cli import commands, render
+        from nablasso.cli.blocks import Asked, read_blocks
         from nablasso.cli.models import Settings, choose_kernel
         from nablasso.cli.result import Call
         from nablasso.data.files import read_groups, read_table
-        from nablasso.data.roles import Roles, Rows, choose_columns
+        from nablasso.data.roles import Roles, RowChoice, choose_columns
 
         choice = choose_kernel(kernel, degree, order)
         settings = Settings(method, choice, alphas, cv, fdr, max_features, jobs, seed)
         settings.check()
         commands.check_places(report, save, reads=(file, groups))
         roles = Roles(target, ignore or (), keep or (), category or (), classify)
-        data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
-        partition = None if groups is None else read_groups(groups, data.variables, data.ignored)
-        call = Call(data, settings, str(file), partition)
-        model, result = commands.fitted(call)
+        rows, asked, table = RowChoice(missing, sample, seed), Asked(file, dask, checkpoint), None
+        with asked.client() as client:
+            if asked.in_blocks:
+                with render.shown_progress():
+                    data, table = read_blocks(asked, roles, rows, method, client)
+            else:
+                data = choose_columns(read_table(file), roles, rows)
+            named = None if groups is None else read_groups(groups, data.variables, data.ignored)
+            call = Call(data, settings, str(file), named, table)
+            model, result = commands.fitted(call)
         written: dict[str, str] = {}
         try:
             commands.keep_result(written, model, result, call, report, save)
@@ -493,12 +530,12 @@ def density(
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.data.files import read_table
-        from nablasso.data.roles import Rows, read_variables
+        from nablasso.data.roles import RowChoice, read_variables
 
         findings.check_plot(out)
         commands.check_places(out, save, reads=(file,))
         table = read_table(file, min_columns=1)
-        data = read_variables(table, list(dict.fromkeys(columns)), Rows(missing, sample, seed))
+        data = read_variables(table, list(dict.fromkeys(columns)), RowChoice(missing, sample, seed))
         model = findings.density_model(data, n_folds=cv, seed=seed, n_jobs=jobs)
         notes = [*data.remarks, *commands.fit_noted(model, data.X, None)]
         found = findings.read_density(model, data)
@@ -530,13 +567,13 @@ def quantiles(
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.data.files import read_table
-        from nablasso.data.roles import Roles, Rows, choose_columns
+        from nablasso.data.roles import Roles, RowChoice, choose_columns
 
         chosen = findings.parse_levels(levels)
         findings.check_plot(out)
         commands.check_places(out, save, reads=(file,))
         roles = Roles(target, ignore or (), categories=category or ())
-        data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
+        data = choose_columns(read_table(file), roles, RowChoice(missing, sample, seed))
         model = findings.quantile_model(data, chosen, n_folds=cv, seed=seed, n_jobs=jobs)
         notes = [*data.remarks, *commands.fit_noted(model, data.X, data.y)]
         found = findings.read_quantiles(model, data, along)

@@ -188,7 +188,7 @@ def _detail_rows(result: Result) -> list[tuple[str, str]]:
     rows += [(label, text) for label, text in optional if text]
     rows += [("Assumption", sentence) for sentence in result.assumptions]
     rows += [("Rows", remark) for remark in data.remarks]
-    table = f"{len(data.y)} rows, {_columns(len(result.variables))} and the target"
+    table = f"{data.n_rows} rows, {_columns(len(result.variables))} and the target"
     return [*rows, *_problem_rows(result), ("Table", table), ("Time", f"{result.seconds:.1f} s")]
 
 

@@ -68,6 +68,30 @@ class Table:
         deviation = float(np.sqrt(self.weights @ centred**2))
         return deviation if deviation > 0 else 1.0
 
+    def first(self, n: int) -> Table:
+        """Its first rows as a table: a fair sample, because the order is arbitrary."""
+        if n >= len(self.X):
+            return self
+        weights = self.weights[:n]
+        share = float(weights.sum())
+        return replace(
+            self,
+            X=self.X[:n],
+            y=self.y[:n],
+            weights=weights / share,
+            rows=np.where(self.rows < n, self.rows, -1),
+            total=self.total * share,
+        )
+
+    def on_columns(self, columns: Index | Mask) -> Table:
+        """Some of its columns as a table."""
+        return replace(
+            self,
+            X=np.ascontiguousarray(self.X[:, columns]),
+            columns=self.columns[columns],
+            deviations=self.deviations[columns],
+        )
+
 
 def check_weights(sample_weight: object, n_samples: int) -> Array:
     """Weights as an array; refuses negative, infinite or misshapen ones."""
@@ -88,6 +112,17 @@ def check_weights(sample_weight: object, n_samples: int) -> Array:
     return weights
 
 
+def used_rows(weights: Array) -> Index:
+    """Places of the rows of positive weight; refuses too few of them."""
+    used = np.flatnonzero(weights > 0)
+    if len(used) < MIN_ROWS:
+        raise InvalidDataError(
+            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
+            f"got n_samples={len(used)}."
+        )
+    return used
+
+
 def prepare(
     X: Array,
     y: Array,
@@ -101,12 +136,7 @@ def prepare(
 
     Columns that are not standardised are left as they are, or only centred with ``centre_x``.
     """
-    kept = np.flatnonzero(sample_weight > 0)
-    if len(kept) < MIN_ROWS:
-        raise InvalidDataError(
-            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
-            f"got n_samples={len(kept)}."
-        )
+    kept = used_rows(sample_weight)
     merged, inverse = _distinct(np.column_stack([X[kept], y[kept]]))
     weights = _sums(sample_weight[kept], inverse)
     X_merged, y_merged = merged[:, :-1], merged[:, -1]
@@ -132,22 +162,6 @@ def prepare(
         deviations=deviations[varies],
         y_mean=y_mean,
         total=float(sample_weight.sum()),
-    )
-
-
-def first_rows(table: Table, n: int) -> Table:
-    """The first rows of a table as a table: a fair sample, because the order is arbitrary."""
-    if n >= len(table.X):
-        return table
-    weights = table.weights[:n]
-    share = float(weights.sum())
-    return replace(
-        table,
-        X=table.X[:n],
-        y=table.y[:n],
-        weights=weights / share,
-        rows=np.where(table.rows < n, table.rows, -1),
-        total=table.total * share,
     )
 
 

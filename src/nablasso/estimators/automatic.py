@@ -15,12 +15,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from nablasso.data.table import Table, first_rows
+from nablasso.data.table import Table
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.certificate import certify_selection
+from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.fitting import Fit, all_certified, spread
-from nablasso.estimators.folds import draw_folds
 from nablasso.estimators.outcome import describe, read_outcome
 from nablasso.estimators.reading import feature_kinds
 from nablasso.estimators.scoring import fold_score
@@ -149,7 +149,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
             self.n_rows_searched_ = n
-            searched = first_rows(narrow, n)
+            searched = narrow.first(n)
             self._unpack(X, searched, decision)
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
@@ -232,12 +232,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "HeldOutScreening on half of the rows, and use fdr with these on the other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
-        return inner, replace(
-            table,
-            X=np.ascontiguousarray(table.X[:, columns]),
-            columns=table.columns[columns],
-            deviations=table.deviations[columns],
-        )
+        return inner, table.on_columns(columns)
 
     def _families(self) -> tuple[Family, ...]:
         if isinstance(self.kernel, str) and self.kernel == "auto":
@@ -296,13 +291,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         function = few.function(model)
         columns, space = function.columns, function.space
         assert space is None or isinstance(space, RepresenterSpace)
-        chosen = replace(
-            table,
-            X=few.X[:, columns],
-            weights=_precisions(few),
-            columns=table.columns[columns],
-            deviations=table.deviations[columns],
-        )
+        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
         support = np.zeros(d, dtype=bool)
         support[chosen.columns] = True
         self.support_ = support
@@ -351,12 +340,3 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         targets = few.Y if self._loss().translates else few.targets
         return certify_selection(table, formulation, space.scales, list(targets.T))
-
-
-def _precisions(few: FewRows) -> Array:
-    """Weights of the rows by their noise, adding up to one."""
-    shape = few.shape
-    if shape is None:
-        return few.weights / float(few.weights.sum())
-    precisions = 1 / (shape if shape.ndim == 1 else np.diag(shape))
-    return np.asarray(precisions / precisions.sum())

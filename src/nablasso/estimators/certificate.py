@@ -9,7 +9,6 @@ made out of sample, with room to spare, and shrinks little. It is looked for on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -41,11 +40,10 @@ def certify_selection(
         ridge = max(ridge, SMOOTH_RIDGE * families[0].trace)
     n, d = table.X.shape
     if n > PATH_ROWS:
-        small = slice(0, PATH_ROWS)
-        weights = table.weights[small] / table.weights[small].sum()
-        part = replace(table, X=table.X[small], y=table.y[small], weights=weights)
-        pieces = [target[small] for target in targets]
-        alpha = _largest_alpha(_families(part, formulation, metric, pieces), ridge)
+        pieces = [target[:PATH_ROWS] for target in targets]
+        alpha = _largest_alpha(
+            _families(table.first(PATH_ROWS), formulation, metric, pieces), ridge
+        )
     else:
         alpha = _largest_alpha(families, ridge)
     iterations = int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER))

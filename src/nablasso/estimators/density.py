@@ -3,7 +3,7 @@ r"""Density estimation with a function that is non-negative and integrates to on
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -16,8 +16,8 @@ from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     GivenPenalty,
     NonnegativeEstimator,
-    Penalty,
     TunedPenalty,
+    WidthAndWeights,
     check_count,
     width_of,
 )
@@ -64,16 +64,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
     )
 
     def score_samples(self, X: Any) -> Array:
-        """Log density with respect to Lebesgue measure.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
+        """Log density with respect to Lebesgue measure at the rows of ``X``, shape (n_samples,)."""
         check_is_fitted(self)
         return np.asarray(self.density_.logs(check_new_data(self, X)))
 
@@ -83,7 +74,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
 
     def density(self, X: Any) -> Array:
-        """Density with respect to Lebesgue measure."""
+        """Density with respect to Lebesgue measure at the rows of ``X``, shape (n_samples,)."""
         check_is_fitted(self)
         return np.asarray(self.density_.values(check_new_data(self, X)))
 
@@ -197,7 +188,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             )
         return table
 
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         n, d = table.X.shape
         scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
         base = self._base_of(table)
@@ -299,22 +290,6 @@ class PSDDensity(GivenPenalty, DensityEstimator):
 
     _: KW_ONLY
     width: float = WIDTH
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the density.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
 
 
 @estimator

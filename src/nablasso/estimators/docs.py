@@ -5,14 +5,9 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import TypeVar
 
-from nablasso.estimators.hierarchical_docs import HIERARCHICAL
-from nablasso.estimators.sparse_gradient_docs import GRADIENTS
-
 Class = TypeVar("Class", bound=type)
 
 _SECTIONS = {
-    **HIERARCHICAL,
-    **GRADIENTS,
     "single": """
         kernel : str or Kernel, default="gaussian"
             ``"gaussian"``, ``"matern"``, ``"rational_quadratic"``, ``"linear"``, ``"polynomial"``,

@@ -28,8 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.cross_validation import choose, on_folds
-from nablasso.estimators.folds import Fold, draw_folds
+from nablasso.estimators.cross_validation import Fold, choose, draw_folds, on_folds
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_length_scale
 from nablasso.kernels.base import positive, width_by_rule
@@ -42,7 +41,7 @@ FOLD_ITER = 300
 TUNING_ROWS = 5000  # rows that candidates are judged on
 
 
-class Penalty(NamedTuple):
+class WidthAndWeights(NamedTuple):
     """Multiplier of the length scale and weights of the penalties."""
 
     width: float
@@ -139,7 +138,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         """Inputs, targets and weights."""
 
     @abstractmethod
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         """What is to be fitted on a table."""
 
     @abstractmethod
@@ -199,7 +198,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         """What is done once, before the first fit."""
         self.selection_status_ = "all columns"
 
-    def _fit_at(self, table: Table, penalty: Penalty) -> Self:
+    def _fit_at(self, table: Table, penalty: WidthAndWeights) -> Self:
         """Fit on a table and unpack."""
         task = self._task(table, penalty)
         (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
@@ -221,7 +220,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _penalties(self, nonnegative: tuple[bool, ...], penalty: Penalty) -> dict[str, Any]:
+    def _penalties(self, nonnegative: tuple[bool, ...], penalty: WidthAndWeights) -> dict[str, Any]:
         """``l1`` and ``l2`` of each block."""
         signs, weight = np.array(nonnegative), penalty.weight
         l2 = np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight)
@@ -258,13 +257,13 @@ class GivenPenalty(NonnegativeEstimator):
         0.01, "float", "Weight of the penalty of functions that are not negative."
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the functions.
 
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,); of a cone also (n_samples, n_outputs)
+        y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row.
 
@@ -277,7 +276,9 @@ class GivenPenalty(NonnegativeEstimator):
         self._look_at(table)
         linear = getattr(self, "linear_weight", None)
         linear = self.linear_share * self.weight if linear is None else linear
-        return self._fit_at(table, Penalty(float(self.width), float(self.weight), float(linear)))
+        return self._fit_at(
+            table, WidthAndWeights(float(self.width), float(self.weight), float(linear))
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -329,7 +330,7 @@ class TunedPenalty(NonnegativeEstimator):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
+        y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
         groups : array-like, shape (n_samples,), optional
@@ -348,7 +349,7 @@ class TunedPenalty(NonnegativeEstimator):
         self._choose(candidates, on_folds(self, score_fold, folds, self, data, candidates))
         return self._fit_at(table, candidates[self.best_index_])
 
-    def _candidates(self) -> list[Penalty]:
+    def _candidates(self) -> list[WidthAndWeights]:
         """The grid, weights within widths, heaviest first."""
         widths = _positive_pairs(
             self.default_widths if self.widths is None else self.widths, "widths"
@@ -358,7 +359,7 @@ class TunedPenalty(NonnegativeEstimator):
         pairs = _positive_pairs(given, "weights", pairs=self.has_linear, share=share)
         ordered = sorted({(float(w), float(v)) for w, v in pairs}, reverse=True)
         return [
-            Penalty(float(width), *pair)
+            WidthAndWeights(float(width), *pair)
             for width in sorted(widths[:, 0], reverse=True)
             for pair in ordered
         ]
@@ -372,7 +373,7 @@ class TunedPenalty(NonnegativeEstimator):
         kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
         return [fold for fold in kept if all(map(len, fold))]
 
-    def _choose(self, candidates: list[Penalty], done: list[Array]) -> None:
+    def _choose(self, candidates: list[WidthAndWeights], done: list[Array]) -> None:
         """Choose by what the folds said: score and seconds of each candidate."""
         scores, seconds = np.array(done).transpose(1, 0, 2)
         name, said = type(self).__name__, None
@@ -396,7 +397,7 @@ class TunedPenalty(NonnegativeEstimator):
             )
         if said:
             warnings.warn(said, UserWarning, stacklevel=3)
-        keys = Penalty._fields if self.has_linear else Penalty._fields[:2]
+        keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
         params = [{key: getattr(c, key) for key in keys} for c in candidates]
         choice = choose(params, {"score": scores, "fit_time": seconds})
         self.cv_results_, self.best_index_ = choice
@@ -404,7 +405,7 @@ class TunedPenalty(NonnegativeEstimator):
 
 
 def score_fold(
-    probe: Any, data: tuple[Array, Array, Array], candidates: list[Penalty], fold: Fold
+    probe: Any, data: tuple[Array, Array, Array], candidates: list[WidthAndWeights], fold: Fold
 ) -> Array:
     """Held-out score and seconds of every candidate, shape (2, candidates)."""
     probe = copy(probe)

@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.nonnegative import GivenPenalty, NonnegativeEstimator, Penalty, width_of
+from nablasso.estimators.nonnegative import (
+    GivenPenalty,
+    NonnegativeEstimator,
+    WidthAndWeights,
+    width_of,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.reading import CLEAR_GAIN
 from nablasso.estimators.taught import rows_of
@@ -115,7 +120,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
     def _regression(
         self,
         table: Table,
-        penalty: Penalty,
+        penalty: WidthAndWeights,
         nonnegative: tuple[bool, ...],
         *,
         loss: RowLoss,

@@ -27,8 +27,8 @@ from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     GivenPenalty,
-    Penalty,
     TunedPenalty,
+    WidthAndWeights,
     check_count,
 )
 from nablasso.estimators.nonnegative_regression import (
@@ -91,7 +91,7 @@ class NonnegativeMean(NonnegativeRegressor):
             )
         return X, y, weights
 
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         unit = float(table.weights @ table.y) or 1.0
         y = table.y / unit
         null = np.array([max(float(table.weights @ y), 1e-3)])
@@ -204,7 +204,7 @@ class MeanAndNoise(NonnegativeRegressor):
         super()._check_parameters()
         positive(self.precision_floor, "precision_floor")
 
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         mean = float(table.weights @ table.y)
         unit = float(np.sqrt(table.weights @ (table.y - mean) ** 2))
         if unit <= 1e-12 * abs(mean):
@@ -335,7 +335,7 @@ class Quantiles(NonnegativeRegressor):
         super()._check_parameters()
         self.levels_ = check_levels(self.levels)
 
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         p, middle = len(self.levels_), middle_of(self.levels_)
         centre = float(weighted_quantiles(table.y, table.weights, np.array([0.5]))[0])
         y = (table.y - centre) / table.y_scale
@@ -499,7 +499,7 @@ class ConeValued(NonnegativeRegressor):
     def _targets_of(self, table: Table) -> Array:
         return np.asarray(self._targets[table.y.astype(np.intp)], dtype=float)
 
-    def _task(self, table: Table, penalty: Penalty) -> Task:
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         Y = self._targets_of(table)
         G, N = decompose(cone_matrix(self.cone, Y.shape[1]))
         mean = table.weights @ Y

@@ -165,12 +165,7 @@ class GradientData:
 
     def on_columns(self, columns: Mask, form: str) -> GradientData:
         """The same parameters, in another form, on some of the table's columns."""
-        table = replace(
-            self.table,
-            X=np.ascontiguousarray(self.table.X[:, columns]),
-            columns=self.table.columns[columns],
-            deviations=self.table.deviations[columns],
-        )
+        table = self.table.on_columns(columns)
         points = self.points
         if points is not None:
             points = points._replace(extra=np.ascontiguousarray(points.extra[:, columns]))

@@ -47,29 +47,6 @@ CHUNK = 8192  # rows of a temporary
 FEASIBLE = 1e-7  # of the largest value a functional could have: rounding
 
 
-class LinearTangent:
-    """The derivative ``-Phi Phi' / l2`` of a free function's values in the slopes."""
-
-    def __init__(self, Phi: Array, l2: float) -> None:
-        self.Phi, self.l2 = Phi, l2
-
-    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        """One product with ``Phi`` and one with its transpose."""
-        return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
-
-    def matrix(self) -> Array:
-        """``Phi Phi' / l2``."""
-        return np.asarray(self.Phi @ self.Phi.T) / self.l2
-
-    def diagonal(self) -> Array:
-        """``|phi_i|^2 / l2``."""
-        return np.asarray(np.einsum("ij,ij->i", self.Phi, self.Phi) / self.l2)
-
-    def functional_diagonal(self) -> Array:
-        """None."""
-        return np.zeros(0)
-
-
 class PSDTangent:
     """A map from changes of slopes and multipliers to changes of values and functionals."""
 
@@ -139,9 +116,25 @@ class LinearBlock:
         w = -(slopes @ self.Phi) / self.l2
         return 0.5 * self.l2 * float(w @ w), w, None
 
-    def tangent(self, spectrum: Any) -> LinearTangent:  # noqa: ARG002
-        """Derivative of the values in the slopes."""
-        return LinearTangent(self.Phi, self.l2)
+    def tangent(self, spectrum: Any) -> LinearBlock:  # noqa: ARG002
+        """Derivative of the values in the slopes, the same everywhere: the block itself."""
+        return self
+
+    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """One product with ``Phi`` and one with its transpose."""
+        return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
+
+    def matrix(self) -> Array:
+        """``Phi Phi' / l2``."""
+        return np.asarray(self.Phi @ self.Phi.T) / self.l2
+
+    def diagonal(self) -> Array:
+        """``|phi_i|^2 / l2``."""
+        return np.asarray(np.einsum("ij,ij->i", self.Phi, self.Phi) / self.l2)
+
+    def functional_diagonal(self) -> Array:
+        """None."""
+        return np.zeros(0)
 
     def bend(self, slopes: Array) -> Array:
         """The Hessian of the conjugate times slopes: ``Phi Phi' s / l2``."""
@@ -243,7 +236,7 @@ class PSDBlock:
 
 
 Block = LinearBlock | PSDBlock
-Tangent = LinearTangent | PSDTangent
+Tangent = LinearBlock | PSDTangent
 
 
 def weighted_gram(Phi: Array, s: Array) -> Array:

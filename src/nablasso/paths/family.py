@@ -31,7 +31,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from sklearn.base import clone
 
-from nablasso.data.table import MIN_ROWS, Table, first_rows
+from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel, length_scale
 from nablasso.losses import Loss, Squared
@@ -146,7 +146,7 @@ class Family:
         self.whole, self.formulation, self.multiplier = table, formulation, multiplier
         if isinstance(self.kind, NystromSpace):
             n = min(max(n_components, MIN_ROWS), len(table.X))
-            table, points = first_rows(table, n), _thinned(points, table, n)
+            table, points = table.first(n), _thinned(points, table, n)
         self.table, self.points = table, points
         self.metric = np.ones(table.X.shape[1]) if metric is None else metric
         self.loss = formulation.loss.fitted(table.y, table.weights)
@@ -359,7 +359,7 @@ class Family:
             return float("nan")
         n = min(PROBED, len(self.table.X))
         ours = copy(self)
-        ours.table, ours.points = first_rows(self.table, n), None
+        ours.table, ours.points = self.table.first(n), None
         ours._build()
         exact = copy(ours)
         exact.features = None
@@ -378,7 +378,7 @@ class Family:
         """At one ridge, on twice as many rows as there are landmarks, at most 1024."""
         whole, intercept = self.whole, self.formulation.fit_intercept
         n = min(len(whole.X), 2 * self.n_components, PROBED_LANDMARKS)
-        table = first_rows(whole, n)
+        table = whole.first(n)
         X, y, weights, scales = (
             table.X[:, support],
             table.y,

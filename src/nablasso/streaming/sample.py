@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
@@ -84,26 +83,28 @@ def fair_sample(source: Source, size: int) -> Sample:
     known = source.sample
     if known is None or (known.size < size and len(known.rows.y) == known.size):
         rows = source.remembered(("sample", size), partial(_drawn, source, size))
-        known = Drawn(size, Sample(**rows))
+        n_rows = int(rows.pop("n_rows"))
+        known = Drawn(size, Sample(**rows), n_rows)
         source.sample = known
     return known.rows.first(size)
 
 
 class Drawn(NamedTuple):
-    """A sample, and how many rows were asked for."""
+    """A sample, how many rows were asked for, and how many the table has."""
 
     size: int
     rows: Sample
+    n_rows: int
 
 
-def _drawn(source: Source, size: int) -> dict[str, NDArray[np.generic]]:
+def _drawn(source: Source, size: int) -> dict[str, Any]:
     pile, sample = _pass(source, size, False)
     families = len(sample.y) - len(np.unique(sample.hashes))
     if len(sample.y) == size and families > FAMILIES * size:
         pile, sample = _pass(source, size, True)
     ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
-    return sample._replace(place=ends[part] + row)._asdict()
+    return {**sample._replace(place=ends[part] + row)._asdict(), "n_rows": ends[-1]}
 
 
 def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:

@@ -18,6 +18,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -312,7 +313,7 @@ class Source:
     named: bool = True
     reading: Reading = field(init=False)
     sample: Drawn | None = field(init=False, default=None)
-    tables: dict[Any, Any] = field(init=False, default_factory=dict)  # in codes, by categories
+    tables: dict[Any, Any] = field(init=False, default_factory=dict)  # made of it: in codes, ...
 
     def __post_init__(self) -> None:
         self.reading = Reading(self.names, self.missing)
@@ -324,9 +325,14 @@ class Source:
 
     def with_classes(self, classes: NDArray[Any], factors: Array) -> Source:
         """The table with the numbers of labels as targets, weights times those of the classes."""
-        made = replace(self)
-        made.reading = replace(self.reading, classes=classes, factors=factors)
-        return made
+        key = digest((classes, factors))
+        if key not in self.tables:
+            made = copy(self)
+            made.reading = replace(self.reading, classes=classes, factors=factors)
+            made.sample, made.tables = None, {}
+            self.tables[key] = made
+        found: Source = self.tables[key]
+        return found
 
     def fold(
         self, task: Callable[[Rows], Result], merge: Merge[Result], label: str = "Rows"
@@ -337,10 +343,13 @@ class Source:
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
-        items = [(part.targets(),) for part in self.parts]
-        work = partial(self.runner.fold, _labels, _more_labels, items, "Labels")
-        found = self.remembered(("labels",), lambda: _as_arrays(work() or {}))
-        return found["labels"], found["weights"]
+        if "labels" not in self.tables:
+            items = [(part.targets(),) for part in self.parts]
+            work = partial(self.runner.fold, _labels, _more_labels, items, "Labels")
+            made = self.remembered(("labels",), lambda: _as_arrays(work() or {}))
+            self.tables["labels"] = made["labels"], made["weights"]
+        found: tuple[NDArray[Any], Array] = self.tables["labels"]
+        return found
 
     def coded(self, columns: Sequence[Column]) -> Coded:
         """The table in codes."""
