@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import nablasso
 from experiments.denovas import Method, judged_table, split_table
 from experiments.printed import NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
 from experiments.rivals import default, hsic_lasso, sparse_additive
@@ -64,7 +65,7 @@ from nablasso.datasets import (
     make_cubic_groups,
     make_noisy_copies,
 )
-from nablasso.estimators import DerivativeElasticNet, DerivativeLasso, derivative_path
+from nablasso.estimators import DerivativeLasso
 from nablasso.kernels import Gaussian, Kernel, Polynomial
 from nablasso.paths import support_of
 from nablasso.problems import SquaredProblem
@@ -233,15 +234,15 @@ def twins(repeats: int = 20, seed: int = 0) -> list[Row]:
     """
     estimators = {
         "lasso": DerivativeLasso(**TWINS),
-        "elastic net": DerivativeElasticNet(l1_ratio=0.3, **TWINS),
+        "elastic net": DerivativeLasso(l1_ratio=0.3, **TWINS),
     }
     rows: list[Row] = []
     for draw in track(range(seed, seed + repeats), repeats, "twins"):
         X, y = _twin_table(draw)
         for name, estimator in estimators.items():
-            top = derivative_path(X, y, estimator=estimator, n_alphas=1).alpha_max
+            top = nablasso.path(estimator, X, y, n_alphas=1).alpha_max
             alphas = top * np.array(FRACTIONS)
-            path = derivative_path(X, y, estimator=estimator, alphas=alphas)
+            path = nablasso.path(estimator, X, y, alphas=alphas)
             for fraction, support in zip(FRACTIONS, path.support, strict=True):
                 rows.append(
                     {

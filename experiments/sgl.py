@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import lars_path
 
+import nablasso
 from experiments.running import Row, record_of
 from nablasso.data.table import prepare
 from nablasso.datasets import KnownSupport, make_rings, make_turlach
 from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
-    sparse_gradient_path,
 )
 from nablasso.gradients import (
     ActiveSet,
@@ -70,11 +70,8 @@ def figure_1(seed: int = 0) -> list[Row]:
     and the share of the full sum of absolute coefficients for the lasso.
     """
     data = make_turlach(random_state=seed)
-    path = sparse_gradient_path(
-        data.X,
-        data.y,
-        estimator=SparseGradientRegressor(standardize=False, **TURLACH),
-        n_alphas=POINTS,
+    path = nablasso.path(
+        SparseGradientRegressor(standardize=False, **TURLACH), data.X, data.y, n_alphas=POINTS
     )
     _, coefficients = _lars(data)
     sizes = np.abs(coefficients).sum(axis=0)
@@ -174,10 +171,10 @@ def at_size(X: Array, y: Array, size: int, model: Any) -> tuple[Mask, float, Row
 
     Where several enter together (or a ``size`` is jumped over) those with the largest norms count.
     """
-    top = sparse_gradient_path(X, y, estimator=model, n_alphas=1).alpha_max
+    top = nablasso.path(model, X, y, n_alphas=1).alpha_max
     alphas = top * np.geomspace(1, STRIDE, STEPS + 1)
     for _ in range(ROUNDS):
-        path = sparse_gradient_path(X, y, estimator=model, alphas=alphas)
+        path = nablasso.path(model, X, y, alphas=alphas)
         counts = path.support.sum(axis=1)
         exact = np.flatnonzero(counts == size)
         if len(exact):
@@ -242,7 +239,7 @@ def _first_two(X: Array, signs: Array) -> Found:
 def _top(X: Array, y: Array) -> float:
     """``alpha_max`` on rings with the kernel x.y."""
     model = SparseGradientClassifier(**RADIAL)
-    return sparse_gradient_path(X, y, estimator=model, n_alphas=1).alpha_max
+    return nablasso.path(model, X, y, n_alphas=1).alpha_max
 
 
 def _narrowed(X: Array, y: Array, size: int) -> NDArray[np.intp]:

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from sklearn.linear_model import lasso_path
 from sklearn.svm import SVC
 
+import nablasso
 from experiments.running import CAPPED, CONVERGED, Row, record_of
 from nablasso.datasets import RealTable, load_leukemia
 from nablasso.errors import InvalidDataError
 from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
-    sparse_gradient_path,
 )
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
@@ -320,10 +320,10 @@ def _supports(form: str, Z: Array, y: Array, fractions: Array) -> tuple[Masks, f
     """Supports along the fractions of ``alpha_max``, and ``alpha_max``."""
     kind, own = FORMS[form]
     model = kind(**SETTINGS, **own)
-    top = sparse_gradient_path(Z, y, estimator=model, n_alphas=1).alpha_max
+    top = nablasso.path(model, Z, y, n_alphas=1).alpha_max
     if len(fractions) == 1 and fractions[0] == 1:
         return np.zeros((1, Z.shape[1]), dtype=bool), top
-    return sparse_gradient_path(Z, y, estimator=model, alphas=top * fractions).support, top
+    return nablasso.path(model, Z, y, alphas=top * fractions).support, top
 
 
 def _model(form: str, alpha: float) -> Any:

@@ -60,7 +60,7 @@ class Ours(Contestant):
         return {}
 
 
-NO_ROLE = ("DerivativeLasso", "DerivativeElasticNet")  # regressors by their name alone
+NO_ROLE = ("DerivativeLasso",)  # regressors by their name alone
 
 
 def answer_of(model: Any, question: Question) -> Answer:
@@ -112,8 +112,10 @@ class RefitOracle(Contestant):
         return chosen_refit(question, everything(question))
 
 
-def _paper(name: str, kind: str) -> Ours:
-    return Ours(name, kind, f"{kind} with its own cross-validation, default grids", suffix="CV")
+def _paper(name: str, kind: str, **parameters: Any) -> Ours:
+    shown = "".join(f", {key}={value}" for key, value in parameters.items())
+    tuning = f"{kind} with its own cross-validation, default grids{shown}"
+    return Ours(name, kind, tuning, suffix="CV", **parameters)
 
 
 CONTESTANTS = (
@@ -122,8 +124,8 @@ CONTESTANTS = (
     Oracle("oracle", "Nablasso", "as nablasso"),
     RefitOracle(),
     _paper("derivative_lasso", "DerivativeLasso"),
-    _paper("derivative_elastic_net", "DerivativeElasticNet"),
+    _paper("derivative_elastic_net", "DerivativeLasso", l1_ratio=0.5),
     _paper("hierarchical_kernels", "HierarchicalKernel"),
-    _paper("multiple_kernels", "MultipleKernel"),
+    _paper("multiple_kernels", "HierarchicalKernel", interactions=False),
     _paper("sparse_gradients", "SparseGradient"),
 )

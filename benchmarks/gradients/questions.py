@@ -7,12 +7,13 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+import nablasso
 from benchmarks.gradients.reference import Algorithm1
 from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import SIZE, timed
 from experiments.sgl_leukemia import divided
-from nablasso import SparseGradientRegressor, sparse_gradient_path
+from nablasso import SparseGradientRegressor
 from nablasso.datasets import load_leukemia
 from nablasso.errors import NablassoError
 from nablasso.types import Array
@@ -58,8 +59,8 @@ def fit(X: Array, y: Array, kernel: str, k: int | None) -> tuple[int, float, int
 def solve(X: Array, y: Array, kernel: str, k: int | None) -> tuple[int, float, int]:
     """The gradients alone, without the predictor and its left-out scores: alpha as in a fit."""
     model = SparseGradientRegressor(kernel=kernel, n_neighbors=k)
-    top = sparse_gradient_path(X, y, estimator=model, n_alphas=1).alpha_max
-    path = sparse_gradient_path(X, y, estimator=model, alphas=[0.1 * top])
+    top = nablasso.path(model, X, y, n_alphas=1).alpha_max
+    path = nablasso.path(model, X, y, alphas=[0.1 * top])
     return int(path.n_iter[0]), float(path.relative_gaps[0]), int(path.support[0].sum())
 
 
@@ -77,14 +78,14 @@ def path_ratio(
     model = SparseGradientRegressor(kernel="linear", tol=tol)
     with threadpool_limits(1):
         start = time.perf_counter()
-        ours = sparse_gradient_path(X, y, estimator=model, n_alphas=points)
+        ours = nablasso.path(model, X, y, n_alphas=points)
         whole = time.perf_counter() - start
         Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         paper = Algorithm1(Z, y)
         theirs = paper.path(ours.alphas, tol, MOST, seconds)
         done = len(theirs.seconds)
         start = time.perf_counter()
-        sparse_gradient_path(X, y, estimator=model, alphas=ours.alphas[:done])
+        nablasso.path(model, X, y, alphas=ours.alphas[:done])
         part = time.perf_counter() - start
     spent = sum(theirs.seconds) + paper.set_up_seconds
     same = np.abs(np.array(theirs.objectives) - ours.objectives[:done]).max() / paper.reference

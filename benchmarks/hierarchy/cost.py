@@ -13,9 +13,10 @@ from typing import NamedTuple
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._testing import ignore_warnings
 
+import nablasso
 from benchmarks.hierarchy.problem import problem
 from benchmarks.store import Row
-from nablasso import HierarchicalKernelRegressor, hierarchical_path
+from nablasso import HierarchicalKernelRegressor
 
 BETA = 3.0
 SHARE = 0.03  # of alpha_max, where p and n vary
@@ -47,7 +48,7 @@ def measured(setting: Setting) -> Row:
     _, p, n, share, seed = setting
     posed = problem(n, p, seed)
     estimator = HierarchicalKernelRegressor(beta=BETA, debias=False)
-    top = hierarchical_path(posed.X, posed.y, estimator=estimator, n_alphas=1).alpha_max
+    top = nablasso.path(estimator, posed.X, posed.y, n_alphas=1).alpha_max
     model = HierarchicalKernelRegressor(alpha=share * top, beta=BETA, debias=False)
     start = time.perf_counter()
     model.fit(posed.X, posed.y)

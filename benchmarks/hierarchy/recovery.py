@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+import nablasso
 from benchmarks.hierarchy.problem import Node, Problem, problem
 from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
-from nablasso import HierarchicalKernelRegressor, HierarchicalPath, hierarchical_path
+from nablasso import HierarchicalKernelRegressor, Path
 from nablasso.hierarchy import Grid, Hermite, LossSample, Pruner
 from nablasso.losses import Squared
 
@@ -69,11 +70,11 @@ def settings(p: int, n: int, seeds: range) -> list[Setting]:
     ]
 
 
-def walked(setting: Setting) -> HierarchicalPath:
+def walked(setting: Setting) -> Path:
     """The path of one setting."""
     posed = problem(setting.n, setting.p, setting.seed, setting.design, product=setting.product)
     estimator = HierarchicalKernelRegressor(beta=setting.beta, degree=3, max_kernels=64)
-    return hierarchical_path(posed.X, posed.y, estimator=estimator, n_alphas=ALPHAS, eps=SMALLEST)
+    return nablasso.path(estimator, posed.X, posed.y, n_alphas=ALPHAS, eps=SMALLEST)
 
 
 def best_pruned(posed: Problem, hulls: Iterable[list[Node]]) -> frozenset[Node]:
@@ -90,7 +91,7 @@ def best_pruned(posed: Problem, hulls: Iterable[list[Node]]) -> frozenset[Node]:
 def rows(setting: Setting, size: int) -> Iterator[Row]:
     """One row per alpha."""
     posed = problem(setting.n, setting.p, setting.seed, setting.design, product=setting.product)
-    paths: list[HierarchicalPath] = []
+    paths: list[Path] = []
     seconds, unit = timed(lambda: paths.append(walked(setting)), size)
     (path,) = paths
     null = float(np.var(posed.y))
@@ -104,7 +105,7 @@ def rows(setting: Setting, size: int) -> Iterator[Row]:
             "too_many": len(hull - posed.hull),
             "too_few": len(posed.hull - hull),
             "variables_exact": set(np.flatnonzero(path.support[k]).tolist()) == set(posed.columns),
-            "relative_gap": f"{path.gaps[k] / null:.3g}",
+            "relative_gap": f"{path.dual_gaps[k] / null:.3g}",
             "certified": bool(path.certified[k]),
             "rule": path.rules[k],
             "path_seconds": f"{seconds:.3g}",

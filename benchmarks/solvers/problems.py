@@ -17,8 +17,8 @@ def family(n_samples: int, n_features: int, seed: int = 0) -> Family:
     """Two-way interactions among 4 of the variables, as in figure 9 of Rosasco et al. (2013)."""
     data = make_two_way(n_samples, n_features, random_state=seed)
     selector = DerivativeLasso(kernel="gaussian", length_scale="median")
-    X, y, weights = selector._validate(data.X, data.y, None)
-    return Family(selector._prepare(X, y, weights), selector._formulation())
+    table = selector._table(selector._read(data.X, data.y, None))
+    return Family(table, selector._formulation())
 
 
 def problem(n_samples: int, n_features: int, seed: int = 0) -> Problem:

@@ -8,7 +8,8 @@ with the table per iteration is all that depends on their number.
 
 import numpy as np
 
-from nablasso import SparseGradientClassifier, sparse_gradient_path
+import nablasso
+from nablasso import SparseGradientClassifier
 from nablasso.datasets import make_rings
 from nablasso.inspection import EdrDisplay, PathDisplay
 
@@ -19,7 +20,7 @@ model = SparseGradientClassifier(kernel="linear", standardize=False, tol=1e-3)
 
 # %%
 # The path says how many columns stand out.
-path = sparse_gradient_path(data.X, data.y, estimator=model, n_alphas=10, eps=0.2)
+path = nablasso.path(model, data.X, data.y, n_alphas=10, eps=0.2)
 _ = PathDisplay.from_path(path, names=data.feature_names)
 
 # %%

@@ -10,7 +10,8 @@ over *all* of them.
 
 import numpy as np
 
-from nablasso import HierarchicalKernelRegressor, hierarchical_path
+import nablasso
+from nablasso import HierarchicalKernelRegressor
 from nablasso.inspection import DagDisplay, PathDisplay
 
 rng = np.random.default_rng(0)
@@ -29,5 +30,5 @@ _ = DagDisplay.from_estimator(model)
 
 # %%
 # Which variables are in along the path.
-path = hierarchical_path(X, y, n_alphas=12, eps=1e-3)
+path = nablasso.path(HierarchicalKernelRegressor(), X, y, n_alphas=12, eps=1e-3)
 _ = PathDisplay.from_path(path)

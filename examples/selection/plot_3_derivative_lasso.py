@@ -13,7 +13,8 @@ Partial derivatives of weak variables become exactly zero, as coefficients do in
 import numpy as np
 import pandas as pd
 
-from nablasso import DerivativeLasso, DerivativeLassoCV, derivative_path
+import nablasso
+from nablasso import DerivativeLasso, DerivativeLassoCV
 from nablasso.datasets import make_two_way
 from nablasso.inspection import PathDisplay
 
@@ -35,7 +36,7 @@ for a in np.flatnonzero(model.support_):
 
 # %%
 # The whole path from ``alpha_max``, where all derivatives vanish, downwards.
-path = derivative_path(X, data.y, estimator=DerivativeLasso("polynomial"), n_alphas=20, eps=1e-2)
+path = nablasso.path(DerivativeLasso("polynomial"), X, data.y, n_alphas=20, eps=1e-2)
 _ = PathDisplay.from_path(path, names=data.feature_names)
 
 # %%

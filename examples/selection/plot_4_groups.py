@@ -2,14 +2,14 @@
 Columns that belong together
 ============================
 
-:class:`~nablasso.DerivativeGroupLasso` selects whole groups of columns: the levels of one category,
-the powers of one quantity, the channels of one sensor.
+With ``feature_groups`` :class:`~nablasso.DerivativeLasso` is a group lasso and selects whole groups
+of columns: the levels of one category, the powers of one quantity, the channels of one sensor.
 """
 
 import numpy as np
 from matplotlib import pyplot as plt
 
-from nablasso import DerivativeGroupLasso, DerivativeLasso
+from nablasso import DerivativeLasso
 from nablasso.datasets import make_cubic_groups
 from nablasso.kernels import Polynomial
 
@@ -21,7 +21,7 @@ print(data.groups)
 # %%
 # Both at three times their default alpha, with a kernel that holds all cubic polynomials.
 lasso = DerivativeLasso(Polynomial(3), tol=1e-3)
-group = DerivativeGroupLasso(Polynomial(3), feature_groups=data.groups, tol=1e-3)
+group = DerivativeLasso(Polynomial(3), feature_groups=data.groups, tol=1e-3)
 for model in (lasso, group):
     default = model.fit(data.X, data.y).alpha_
     model.set_params(alpha=3 * default).fit(data.X, data.y)

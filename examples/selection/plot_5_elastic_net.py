@@ -3,13 +3,13 @@ Correlated twins
 ================
 
 Where two columns say nearly the same, a lasso takes one of them by chance.
-:class:`~nablasso.DerivativeElasticNet` takes both.
+With ``l1_ratio`` below one :class:`~nablasso.DerivativeLasso` is an elastic net, which takes both.
 """
 
 import numpy as np
 from matplotlib import pyplot as plt
 
-from nablasso import DerivativeElasticNet, DerivativeLasso
+from nablasso import DerivativeLasso
 
 # %%
 # Three pairs of columns with correlation 0.95. The target depends on the first two pairs: for
@@ -23,14 +23,12 @@ y = first * second + first + 0.1 * rng.normal(size=60)
 # %%
 # Both at five times their default alpha, which is a tenth of the largest sensible one.
 fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
-for model, shift in (
-    (DerivativeLasso("polynomial", ridge=0.01), -0.2),
-    (DerivativeElasticNet("polynomial", ridge=0.01, l1_ratio=0.3), 0.2),
-):
+for name, l1_ratio, shift in (("lasso", 1.0, -0.2), ("elastic net", 0.3, 0.2)):
+    model = DerivativeLasso("polynomial", ridge=0.01, l1_ratio=l1_ratio)
     top = model.set_params(tol=1e-4).fit(X, y).alpha_
     model.set_params(alpha=5 * top).fit(X, y)
     shares = model.feature_importances_ / model.feature_importances_.max()
-    ax.bar(np.arange(6) + shift, shares, width=0.38, label=type(model).__name__)
+    ax.bar(np.arange(6) + shift, shares, width=0.38, label=name)
 ax.set_xticks(range(6), ["first a", "first b", "second a", "second b", "third a", "third b"])
 ax.set_ylabel("strength / largest")
 _ = ax.legend()

@@ -53,7 +53,7 @@ def columns_of(text):
 
 def test_the_file_holds_the_estimator_and_the_encoding(saved, mixed):
     model = load(saved)
-    assert type(model).__name__ == "DerivativeGroupLassoCV"
+    assert type(model).__name__ == "DerivativeLassoCV"
     names = ["city=Oslo", "city=Paris", "city=Rome", "sex=m"]
     assert list(model.feature_names_in_)[4:] == names
     notes = persistence.read_stamp(saved)["notes"]

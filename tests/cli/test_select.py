@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import DerivativeGroupLassoCV, DerivativeLassoCV, NablassoRegressor
+from nablasso import DerivativeLassoCV, NablassoRegressor
 from nablasso.estimators import cross_validation
 from nablasso.kernels import Polynomial
 
@@ -240,8 +240,8 @@ def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
     lasso, net = ["--method", "lasso"], ["--method", "elastic-net"]
     for options in (net, [*lasso, *groups], [*net, *groups]):
         run("select", csv, "--target", "y", *options)
-    kinds = [call.kind for call in calls]
-    assert kinds == ["DerivativeElasticNetCV", "DerivativeGroupLassoCV", "DerivativeElasticNetCV"]
+    assert {call.kind for call in calls} == {"DerivativeLassoCV"}
+    assert [call.params["l1_ratio"] for call in calls] == [0.5, 1.0, 0.5]
     partition = {"pair": ["idle", "other"], "curved": ["curved"], "straight": ["straight"]}
     assert [call.params["feature_groups"] for call in calls] == [None, partition, partition]
 
@@ -360,7 +360,7 @@ def test_a_category_is_one_column_of_the_answer(run, csv, table, tmp_path):
     found = {v["name"]: v for v in content["selected"]}
     assert found["<b>city</b>"]["levels"] == ["Oslo", "Paris", "Rome"]
     assert content["n_columns"] == 5
-    model = DerivativeGroupLassoCV(Polynomial(degree=2), alphas=5, cv=3)
+    model = DerivativeLassoCV(Polynomial(degree=2), alphas=5, cv=3)
     dummies = pd.get_dummies(table[["<b>city</b>"]], prefix_sep="=", dtype=float)
     X = pd.concat([table[["curved", "straight", "idle", "other"]], dummies], axis=1)
     groups = {name: [name] for name in list(X)[:4]} | {"city": list(X)[4:]}

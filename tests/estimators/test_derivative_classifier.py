@@ -1,28 +1,23 @@
 """The derivative classifiers: two classes, several, weights, cross-validation."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 import nablasso
 from nablasso import (
-    DerivativeElasticNetClassifier,
-    DerivativeGroupLassoClassifier,
     DerivativeLassoClassifier,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
-    derivative_path,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import Polynomial
 from nablasso.losses import Logistic
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
-CLASSIFIERS = (
-    DerivativeLassoClassifier,
-    DerivativeGroupLassoClassifier,
-    DerivativeElasticNetClassifier,
-)
+CLASSIFIERS = (DerivativeLassoClassifier, partial(DerivativeLassoClassifier, l1_ratio=0.5))
 FIT = {"kernel": "polynomial", "alpha": 0.08, "ridge": 0.05}
 
 
@@ -138,11 +133,11 @@ def test_cross_validation_scores_by_log_loss_with_all_classes_in_every_fold():
 
 def test_paths_of_two_classes():
     X, y = two(40)
-    path = derivative_path(X, y, estimator=DerivativeLassoClassifier(ridge=0.1), n_alphas=4)
+    path = nablasso.path(DerivativeLassoClassifier(ridge=0.1), X, y, n_alphas=4)
     assert not path.support[0].any()
     assert path.support[-1].any()
     with pytest.raises(InvalidParameterError, match="one class against the rest"):
-        derivative_path(*three(), estimator=DerivativeLassoClassifier())
+        nablasso.path(DerivativeLassoClassifier(), *three())
 
 
 def test_what_cannot_be_classified_is_refused():
@@ -159,5 +154,5 @@ def test_what_cannot_be_classified_is_refused():
 
 
 def test_no_estimator_derives_from_another_concrete_one():
-    for classifier in (*CLASSIFIERS, DerivativeLassoClassifierCV, DerivativeLassoCV):
+    for classifier in (DerivativeLassoClassifier, DerivativeLassoClassifierCV, DerivativeLassoCV):
         assert not {base.__name__ for base in classifier.__mro__[1:]} & set(nablasso.__all__)

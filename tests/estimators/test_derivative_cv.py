@@ -10,25 +10,22 @@ from sklearn.metrics import make_scorer, mean_absolute_error, mean_squared_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 
 from nablasso import (
-    DerivativeElasticNet,
-    DerivativeElasticNetCV,
-    DerivativeGroupLasso,
-    DerivativeGroupLassoCV,
     DerivativeLasso,
     DerivativeLassoCV,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators import derivative_cv
+from nablasso.estimators import derivative
+from nablasso.estimators.cross_validation import Cell
 from nablasso.progress import reporting
 
 PAIRS = [
     (DerivativeLassoCV, DerivativeLasso, {}),
     (
-        DerivativeGroupLassoCV,
-        DerivativeGroupLasso,
+        DerivativeLassoCV,
+        DerivativeLasso,
         {"feature_groups": [[0, 3], [1], [2]], "group_weights": "sqrt"},
     ),
-    (DerivativeElasticNetCV, DerivativeElasticNet, {"l1_ratio": 0.3}),
+    (DerivativeLassoCV, DerivativeLasso, {"l1_ratio": 0.3}),
 ]
 each_pair = pytest.mark.parametrize(
     ("with_cv", "single", "options"), PAIRS, ids=["lasso", "group lasso", "elastic net"]
@@ -87,7 +84,7 @@ def test_the_grid_is_all_of_what_was_asked_for():
 @pytest.mark.parametrize("debias", [True, False])
 def test_scores_are_those_of_single_fits(with_cv, single, options, debias, monkeypatch):
     """An independent loop over the folds and the grid."""
-    monkeypatch.setattr(derivative_cv, "FOLD_TOL", 0.0)  # or supports could differ by chance
+    monkeypatch.setattr(derivative, "FOLD_TOL", 0.0)  # or supports could differ by chance
     X, y = draw()
     folds = list(KFold(3, shuffle=True, random_state=1).split(X))
     model = make(with_cv, cv=folds, tol=1e-8, debias=debias, **options).fit(X, y)
@@ -146,7 +143,7 @@ def choose(rule, scores, sizes, steepness=None):
     if steepness is not None:
         outcomes["steepness"] = np.asarray(steepness, dtype=float)
     alphas = np.arange(scores.shape[1], 0, -1.0)
-    model._store([derivative_cv.Cell(1.0, 0.1, alphas, False)], outcomes)
+    model._best([Cell(alphas, {"ridge": 0.1, "width": 1.0})], outcomes)
     return model.best_index_
 
 

@@ -7,8 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_poisson_deviance
 
+import nablasso
 import nablasso.problems
-from nablasso import DerivativeElasticNet, DerivativeLasso, DerivativeLassoCV, derivative_path
+from nablasso import DerivativeLasso, DerivativeLassoCV
 from nablasso.errors import DegenerateFitWarning, InvalidDataError, InvalidParameterError
 from nablasso.losses import Huber, Poisson, SquaredEpsilonInsensitive
 from nablasso.progress import reporting
@@ -86,7 +87,7 @@ def test_thresholds_scale_with_the_target():
 def test_a_huge_threshold_is_the_squared_loss():
     X, y = data("huber")
     fits = [
-        DerivativeElasticNet(alpha=0.1, ridge=0.05, debias=debias, loss=loss).fit(X, y)
+        DerivativeLasso(l1_ratio=0.5, alpha=0.1, ridge=0.05, debias=debias, loss=loss).fit(X, y)
         for debias in (False, True)
         for loss in ("squared", Huber(1e3))
     ]
@@ -116,7 +117,7 @@ def test_defaults_and_cross_validation_with_a_loss():
     default = DerivativeLasso("polynomial", loss="poisson").fit(X, y)
     assert default.alpha_ > 0
     assert default.ridge_ > 0
-    path = derivative_path(X, y, estimator=DerivativeLasso(loss="poisson", ridge=0.1), n_alphas=4)
+    path = nablasso.path(DerivativeLasso(loss="poisson", ridge=0.1), X, y, n_alphas=4)
     assert not path.support[0].any()
     assert path.support[-1].any()
 
@@ -198,7 +199,7 @@ def test_unlabelled_rows_and_jitter_in_cross_validation_and_paths():
     Z = np.random.default_rng(5).normal(size=(5, 4))
     model = DerivativeLassoCV(alphas=3, ridges=(0.1,), cv=2, n_jitter=1).fit(X, y, X_unlabeled=Z)
     assert model.relative_gap_ <= 1e-6
-    path = derivative_path(X, y, X_unlabeled=Z, n_alphas=3, estimator=DerivativeLasso(ridge=0.1))
+    path = nablasso.path(DerivativeLasso(ridge=0.1), X, y, X_unlabeled=Z, n_alphas=3)
     assert not path.support[0].any()
     with pytest.raises(InvalidParameterError, match="n_jitter must be a whole number"):
         DerivativeLasso(n_jitter=-1).fit(X, y)

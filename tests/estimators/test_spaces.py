@@ -7,13 +7,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
+import nablasso
 from nablasso import (
-    DerivativeElasticNet,
-    DerivativeGroupLasso,
     DerivativeLasso,
     DerivativeLassoClassifier,
     DerivativeLassoCV,
-    derivative_path,
 )
 from nablasso.errors import (
     InvalidParameterError,
@@ -21,7 +19,7 @@ from nablasso.errors import (
     NoSelectionWarning,
 )
 from nablasso.kernels import Anova
-from nablasso.spaces import NystromSpace, SufficientStatistics, choice
+from nablasso.spaces import SufficientStatistics, choice
 
 
 def draw(n=150, d=5, seed=3):
@@ -97,15 +95,15 @@ def test_weights_are_copies():
 def test_other_penalties_groups_points_and_paths():
     X, y = draw()
     shared = {"space": "fourier", "n_components": 80, "ridge": 0.01}
-    grouped = DerivativeGroupLasso(
+    grouped = DerivativeLasso(
         Anova(1), alpha=0.3, feature_groups=[[0, 2], [1], [3, 4]], always_keep=[4], **shared
     ).fit(X, y)
     assert grouped.support_[4]
     assert grouped.support_[0] == grouped.support_[2]
-    assert DerivativeElasticNet(Anova(1), alpha=0.5, **shared).fit(X, y).support_[:2].all()
+    assert DerivativeLasso(Anova(1), alpha=0.5, l1_ratio=0.5, **shared).fit(X, y).support_[:2].all()
     jittered = additive(n_jitter=1, random_state=0).fit(X, y, X_unlabeled=X[:20] + 0.1)
     assert jittered.support_[:2].all()
-    path = derivative_path(X, y, estimator=DerivativeLasso(Anova(1), **shared), n_alphas=4)
+    path = nablasso.path(DerivativeLasso(Anova(1), **shared), X, y, n_alphas=4)
     assert not path.support[0].any()
     assert path.support[-1][:2].all()
 
@@ -184,7 +182,7 @@ def test_a_space_too_small_for_all_pairs_says_so():
 def test_landmarks_solve_a_sample_and_refit_all_rows():
     X, y = draw(200)
     model = DerivativeLasso(
-        "polynomial", space=NystromSpace("kmeans++"), n_components=60, alpha=0.3, ridge=0.01
+        "polynomial", space="nystrom", n_components=60, alpha=0.3, ridge=0.01
     ).fit(X, y)
     assert model.space_ == "nystrom"
     exact = DerivativeLasso("polynomial", space="exact", alpha=0.3, ridge=0.01).fit(X, y)
@@ -248,7 +246,7 @@ def test_the_refit_of_statistics_uses_the_features_of_the_support():
     np.testing.assert_array_equal(np.flatnonzero(model.support_), [0, 1])
     assert np.all(model.predict_gradient(X)[:, 2:] == 0)
     phi = collected.space.features.features(collected.space.standardise(X))
-    used = np.flatnonzero(model._function.u)
+    used = np.flatnonzero(model._functions[0].u)
     best = LinearRegression().fit(phi[:, used], y).score(phi[:, used], y)
     assert best - 0.05 < model.score(X, y) <= best
     assert model.loo_r2_ == pytest.approx(model.score(X, y), abs=0.05)

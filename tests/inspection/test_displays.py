@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+import nablasso
 from nablasso import (
     DerivativeLasso,
     HeteroscedasticRegressor,
@@ -52,7 +53,7 @@ def texts(ax):
 def test_a_path_has_a_line_and_a_name_per_strong_variable(pyplot):
     alphas, strength = np.array([1.0, 0.1, 0.01]), np.zeros((3, 12))
     strength[1:, :10] = np.arange(10, 0, -1)
-    path = Path(alphas, strength > 0, strength, [f"v${a}" for a in range(12)], 0.1)
+    path = Path(alphas, strength > 0, strength, [f"v${a}" for a in range(12)], 1.0, 0.1)
     display = PathDisplay(path).plot()
     named = [line for line in display.ax_.lines if not line.get_label().startswith("_")]
     np.testing.assert_array_equal(named[0].get_ydata(), strength[:, 0])
@@ -71,9 +72,8 @@ def test_a_path_without_importances_is_drawn_as_bars(pyplot, hull):
 
 
 def test_a_computed_path_can_be_drawn_on_given_axes(pyplot):
-    from nablasso import sparse_gradient_path
 
-    path = sparse_gradient_path(X[:40], y[:40], n_alphas=3)
+    path = nablasso.path(SparseGradientRegressor(), X[:40], y[:40], n_alphas=3)
     ax = pyplot.figure().add_subplot()
     display = PathDisplay.from_path(path, names=list("abcdef"), ax=ax)
     assert display.ax_ is ax

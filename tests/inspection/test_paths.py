@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import nablasso
 from nablasso import (
     DerivativeLasso,
     DerivativeLassoCV,
@@ -11,7 +12,6 @@ from nablasso import (
     NablassoRegressor,
     PSDRegressor,
     SparseGradientRegressorCV,
-    derivative_path,
 )
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import path_of, paths
@@ -63,7 +63,7 @@ def test_a_cross_validated_model_lies_on_its_path():
     refitted = single.fit(X, y)
     np.testing.assert_allclose(refitted.feature_importances_, model.feature_importances_, rtol=1e-2)
     path = path_of(model, X, y, n_alphas=3)
-    direct = derivative_path(X, y, estimator=single, n_alphas=3)
+    direct = nablasso.path(single, X, y, n_alphas=3)
     np.testing.assert_allclose(path.importances, direct.importances, atol=1e-8)
     assert path.chosen == model.alpha_
     assert path.names == ["x0", "x1", "x2", "x3"]

@@ -8,7 +8,6 @@ import pytest
 from sklearn.model_selection import KFold
 
 from nablasso import (
-    DerivativeGroupLassoCV,
     DerivativeLassoCV,
     HierarchicalKernelRegressor,
     NablassoClassifier,
@@ -190,9 +189,7 @@ def test_groups_and_kept_columns_by_name_are_understood(table):
     target = frame["a"] + frame["c"]
     groups = [["a", "like_a"], ["big"], ["c"], ["d"]]
     shared = {"feature_groups": groups, "always_keep": ["d"]}
-    derivative = DerivativeGroupLassoCV(
-        "linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2, **shared
-    )
+    derivative = DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2, **shared)
     for fitted in (derivative, NablassoRegressor("linear", cv=3, **shared)):
         report = build_report(fitted.fit(frame, target), frame, target)
         assert report.held_out.r2 > 0.5

@@ -132,27 +132,27 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
             n.DerivativeLasso(**FIT, space="fourier", n_components=60, random_state=0),
             numbers,
         ),
-        "DerivativeGroupLasso": (n.DerivativeGroupLasso(feature_groups=GROUPS, **FIT), numbers),
+        "DerivativeGroupLasso": (n.DerivativeLasso(feature_groups=GROUPS, **FIT), numbers),
         "DerivativeGroupLassoCV": (
-            n.DerivativeGroupLassoCV(feature_groups=GROUPS, **FOLDS),
+            n.DerivativeLassoCV(feature_groups=GROUPS, **FOLDS),
             numbers,
         ),
         "DerivativeGroupLassoClassifier": (
-            n.DerivativeGroupLassoClassifier(feature_groups=GROUPS, **FIT),
+            n.DerivativeLassoClassifier(feature_groups=GROUPS, **FIT),
             classes,
         ),
         "DerivativeGroupLassoClassifierCV": (
-            n.DerivativeGroupLassoClassifierCV(feature_groups=GROUPS, **FOLDS),
+            n.DerivativeLassoClassifierCV(feature_groups=GROUPS, **FOLDS),
             classes,
         ),
-        "DerivativeElasticNet": (n.DerivativeElasticNet(l1_ratio=0.5, **FIT), numbers),
-        "DerivativeElasticNetCV": (n.DerivativeElasticNetCV(l1_ratio=0.5, **FOLDS), numbers),
+        "DerivativeElasticNet": (n.DerivativeLasso(l1_ratio=0.5, **FIT), numbers),
+        "DerivativeElasticNetCV": (n.DerivativeLassoCV(l1_ratio=0.5, **FOLDS), numbers),
         "DerivativeElasticNetClassifier": (
-            n.DerivativeElasticNetClassifier(l1_ratio=0.5, **FIT),
+            n.DerivativeLassoClassifier(l1_ratio=0.5, **FIT),
             classes,
         ),
         "DerivativeElasticNetClassifierCV": (
-            n.DerivativeElasticNetClassifierCV(l1_ratio=0.5, **FOLDS),
+            n.DerivativeLassoClassifierCV(l1_ratio=0.5, **FOLDS),
             classes,
         ),
         "HierarchicalKernelRegressor": (n.HierarchicalKernelRegressor(**HULL), numbers),
@@ -162,10 +162,22 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
             n.HierarchicalKernelClassifierCV(**HULL_FOLDS),
             classes,
         ),
-        "MultipleKernelRegressor": (n.MultipleKernelRegressor(**HULL), numbers),
-        "MultipleKernelRegressorCV": (n.MultipleKernelRegressorCV(**HULL_FOLDS), numbers),
-        "MultipleKernelClassifier": (n.MultipleKernelClassifier(**HULL), classes),
-        "MultipleKernelClassifierCV": (n.MultipleKernelClassifierCV(**HULL_FOLDS), classes),
+        "MultipleKernelRegressor": (
+            n.HierarchicalKernelRegressor(interactions=False, **HULL),
+            numbers,
+        ),
+        "MultipleKernelRegressorCV": (
+            n.HierarchicalKernelRegressorCV(interactions=False, **HULL_FOLDS),
+            numbers,
+        ),
+        "MultipleKernelClassifier": (
+            n.HierarchicalKernelClassifier(interactions=False, **HULL),
+            classes,
+        ),
+        "MultipleKernelClassifierCV": (
+            n.HierarchicalKernelClassifierCV(interactions=False, **HULL_FOLDS),
+            classes,
+        ),
         "SparseGradientRegressor": (n.SparseGradientRegressor(), numbers),
         "SparseGradientRegressorCV": (n.SparseGradientRegressorCV(**GRADIENT_FOLDS), numbers),
         "SparseGradientClassifier": (n.SparseGradientClassifier(), classes),
@@ -246,9 +258,13 @@ def paths() -> dict[str, Callable[[], Any]]:
     """The three families of warm-started fits."""
     data = numbers()
     return {
-        "derivative": lambda: nablasso.derivative_path(data.X, data.y, n_alphas=5),
-        "hierarchical": lambda: nablasso.hierarchical_path(data.X, data.y, n_alphas=5),
-        "sparse gradient": lambda: nablasso.sparse_gradient_path(data.X, data.y, n_alphas=5),
+        "derivative": lambda: nablasso.path(nablasso.DerivativeLasso(), data.X, data.y, n_alphas=5),
+        "hierarchical": lambda: nablasso.path(
+            nablasso.HierarchicalKernelRegressor(), data.X, data.y, n_alphas=5
+        ),
+        "sparse gradient": lambda: nablasso.path(
+            nablasso.SparseGradientRegressor(), data.X, data.y, n_alphas=5
+        ),
     }
 
 
@@ -256,7 +272,7 @@ def of_path(name: str) -> dict[str, Any]:
     """Alphas, importances and objective along a path."""
     path = paths()[name]()
     names = ("alphas", "supports", "support", "importances", "objectives", "objective")
-    return {n: plain(getattr(path, n)) for n in names if hasattr(path, n)}
+    return {n: plain(getattr(path, n)) for n in names if getattr(path, n, None) is not None}
 
 
 # ------------------------------------------------------------------------------------ the commands

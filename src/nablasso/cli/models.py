@@ -16,10 +16,6 @@ import numpy as np
 import pandas as pd
 
 from nablasso import (
-    DerivativeElasticNetClassifierCV,
-    DerivativeElasticNetCV,
-    DerivativeGroupLassoClassifierCV,
-    DerivativeGroupLassoCV,
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
     NablassoClassifier,
@@ -29,14 +25,15 @@ from nablasso import (
 )
 from nablasso.cli import Method
 from nablasso.data import Missing
-from nablasso.data.encoding import LARGEST, Column, Encoding, Groups
-from nablasso.data.roles import Data
+from nablasso.data.encoding import LARGEST, Encoding, Groups, TableColumn
+from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
 
+ELASTIC = 0.5  # share of the norms in the penalty of the elastic net
 LARGEST_SEED = 2**32 - 1
 
 
@@ -133,7 +130,7 @@ class Settings:
                 f"{self.method}. Leave {option} out or change the method."
             )
 
-    def model(self, data: Data, groups: Groups | None = None) -> Any:
+    def model(self, data: EncodedTable, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet; ``groups`` are of the table's columns."""
         partition = data.partition(groups)
         shared: dict[str, Any] = {
@@ -150,22 +147,15 @@ class Settings:
                 max_features=self.max_features,
                 **shared,
             )
-        return self._derivative_kind(data, partition)(
+        kind = DerivativeLassoClassifierCV if data.has_classes else DerivativeLassoCV
+        return kind(
             (self.kernel or KernelChoice("gaussian")).build(),
             alphas=self.n_alphas or N_ALPHAS,
             cv=self.n_folds or N_FOLDS,
+            l1_ratio=ELASTIC if self.method is Method.ELASTIC_NET else 1.0,
             n_jobs=self.n_jobs,
             **shared,
         )
-
-    def _derivative_kind(self, data: Data, groups: Groups | None) -> type:
-        if self.method is Method.ELASTIC_NET:
-            kinds = DerivativeElasticNetCV, DerivativeElasticNetClassifierCV
-        elif groups is None:
-            kinds = DerivativeLassoCV, DerivativeLassoClassifierCV
-        else:
-            kinds = DerivativeGroupLassoCV, DerivativeGroupLassoClassifierCV
-        return kinds[data.has_classes]
 
 
 @dataclass(frozen=True)
@@ -207,7 +197,7 @@ class Saved:
                 f"{path} holds a model without column names. Fit it on a data frame, or save it "
                 "with nablasso select --save."
             )
-        return cls(model, Encoding(tuple(Column(str(name)) for name in names)), "y")
+        return cls(model, Encoding(tuple(TableColumn(str(name)) for name in names)), "y")
 
     def rows(self, table: pd.DataFrame, missing: Missing | None = None) -> pd.DataFrame:
         """The inputs of a table; NaN in rows with missing cells, if they may be there.
@@ -255,7 +245,7 @@ class Saved:
                 )
 
 
-def save_model(model: Any, data: Data, path: Path, **more: Any) -> None:
+def save_model(model: Any, data: EncodedTable, path: Path, **more: Any) -> None:
     """Write a fitted model with the encoding of its table."""
     notes = {
         "target": data.target,

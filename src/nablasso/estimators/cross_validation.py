@@ -1,29 +1,81 @@
 """Candidates judged on folds: what all ``...CV`` estimators share.
 
-Folds run in parallel and report progress; an interrupt keeps those that are done. Then one
-candidate is chosen: the best mean score, or ("1se") among those within one standard error of it the
-one with the fewest variables. Folds that gave no number for any candidate are not counted.
+An estimator says what is to be tried, and for the training rows of a fold it walks along its path
+and yields what would predict (``_candidates``). Here folds are drawn, in the canonical order of
+the rows; every candidate is scored on the rows left out; and one is chosen: the best mean score, or
+("1se") among those within one standard error of it the one with the fewest variables. Folds run in
+parallel and report progress; an interrupt keeps those that are done. Folds that gave no number for
+any candidate are not counted.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
-from nablasso.errors import InvalidParameterError
-from nablasso.estimators.folds import Fold
+from nablasso.data.table import MIN_ROWS, Table
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data
 from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
+Fold = tuple[Index, Index]
 Result = TypeVar("Result")
 
 RULES = ("1se", "min")
+MANY_ROWS = 400  # from here on five folds do as well as ten
+COUNTED = ("score", "size", "fit_time", "score_time")  # what is known of every candidate
+
+
+class Cell(NamedTuple):
+    """One path of a grid: alphas from the largest down, at fixed other parameters.
+
+    With ``null_first`` the first alpha is ``alpha_max`` on all rows and selects nothing there. A
+    fold has another ``alpha_max``, so the null model stands for this candidate in every fold.
+    """
+
+    alphas: Array
+    fixed: Mapping[str, float] = {}
+    null_first: bool = False
+
+
+def grid_points(cells: Iterable[Cell]) -> list[dict[str, float]]:
+    """The parameters of every candidate, path by path."""
+    return [{"alpha": float(alpha), **cell.fixed} for cell in cells for alpha in cell.alphas]
+
+
+class Candidate(NamedTuple):
+    """What would predict at one point of a grid, fitted on the training rows of a fold.
+
+    ``model`` is the estimator as it would be (:func:`as_fitted`), ``size`` the number of variables,
+    ``seconds`` the time that it took where that is not the time since the candidate before, and
+    ``more`` are further columns of ``cv_results_``. Without a model ``score`` stands.
+    """
+
+    model: Any
+    size: float = np.nan
+    seconds: float | None = None
+    more: Mapping[str, float] = {}
+    score: float = np.nan
 
 
 class Choice(NamedTuple):
@@ -42,6 +94,101 @@ class Choice(NamedTuple):
     def score(self) -> float:
         """Its mean score."""
         return float(self.results["mean_test_score"][self.best])
+
+
+@estimator
+class CrossValidated(BaseEstimator):
+    """An estimator that chooses by cross-validation, then fits on all rows.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
+    best_params_ : dict
+        The parameters of the refit.
+    best_score_, best_index_
+        Score of the refit's parameters and their place in ``cv_results_``.
+    """
+
+    _: KW_ONLY
+    cv: Any = parameter(
+        5,
+        "int, splitter or iterable",
+        "Folds. A number draws them in a canonical order of the rows; a splitter of scikit-learn's "
+        "or an iterable of (train, test) is used as it is.",
+    )
+    scoring: Any = parameter(
+        None,
+        "str or callable",
+        "A scorer of scikit-learn's; by default the negative mean loss, for classifiers the "
+        "negative log loss (accuracy where there are no probabilities).",
+    )
+    selection_rule: str = parameter(
+        "1se",
+        '{"1se", "min"}',
+        "Take the candidate that selects the fewest variables among those whose score is within "
+        "one standard error of the best, or the best itself.",
+    )
+    n_jobs: int | None = parameter(
+        None, "int", "Folds fitted in parallel; each uses one thread of linear algebra."
+    )
+
+    def _candidates(self, train: Data, held_out: Data, grid: Any) -> Iterable[Candidate]:
+        """What the points of the grid give on the rows of ``train``, in their order."""
+        raise NotImplementedError
+
+    def _default_score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
+        """What a model is judged by without ``scoring``."""
+        return float(self._target.score(model, X, y, sample_weight))
+
+    def _judged(self, data: Data, table: Table, groups: Any, grid: Any) -> dict[str, Array]:
+        """What the folds say of every candidate, each (n_folds, n_candidates)."""
+        stratify = self._target.classes is not None
+        folds = draw_folds(
+            self.cv, data.X, data.y, groups, table, self.random_state, stratify=stratify
+        )
+        return by_key(on_folds(self, judge_fold, folds, self, data, grid))
+
+    def _keep_choice(self, choice: Choice) -> dict[str, float]:
+        """Set what scikit-learn's searches set; the parameters of the refit."""
+        self.cv_results_, self.best_index_ = choice
+        self.best_params_, self.best_score_ = choice.params, choice.score
+        return self.best_params_
+
+
+def as_fitted(model: Any, *fitted: Any) -> Any:
+    """The estimator as it would be after ``_keep(*fitted)`` on the training rows of a fold."""
+    model = copy(model)
+    vars(model).pop("feature_names_in_", None)  # folds are arrays without names
+    model._keep(*fitted)
+    return model
+
+
+def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, float]]:
+    """Score, size and times of every candidate on one fold."""
+    train, test = fold
+    test = test[data.weights[test] > 0]
+    held_out = data.at(test)
+    outcomes: list[dict[str, float]] = []
+    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
+        start = perf_counter()
+        for candidate in model._candidates(data.at(train), held_out, grid):
+            fitted = perf_counter()
+            score = candidate.score
+            if candidate.model is not None:
+                scorer = held_out_scorer(model, data.weights, test)
+                score = scorer(candidate.model, held_out.X, model._target.labels(held_out.y))
+            scored = perf_counter()
+            seconds = fitted - start if candidate.seconds is None else candidate.seconds
+            known = score, candidate.size, seconds, scored - fitted
+            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+            start = scored
+    return outcomes
+
+
+def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
+    """What the folds gave, by its name, each (n_folds, n_candidates)."""
+    return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
 
 
 def check_rule(rule: Any) -> None:
@@ -86,13 +233,12 @@ def choose(
     scoring: Any = None,
     allowed: Mask | None = None,
     ties: Array | None = None,
-    **means: Array,
 ) -> Choice:
     """Choose among candidates.
 
-    ``outcomes`` has ``score``, and ``size`` where variables are counted; times are kept. Only
-    ``allowed`` candidates are chosen, unless there are none. Among equals the one of smallest
-    ``ties`` is taken. ``means`` are more columns of ``cv_results_``.
+    ``outcomes`` has ``score``, and ``size`` where variables are counted; times and whatever else
+    it has are kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
+    one of smallest ``ties`` is taken.
     """
     scores = outcomes["score"]
     usable = ~np.isnan(scores).all(axis=1)
@@ -113,7 +259,8 @@ def choose(
         best = int(np.lexsort((last, -mean, fewest))[0])
     rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
     times = [key for key in ("fit_time", "score_time") if key in outcomes]
-    sizes = {"n_selected": outcomes["size"].mean(axis=0)} if "size" in outcomes else {}
+    more = {"n_selected": outcomes["size"]} if "size" in outcomes else {}
+    more |= {key: values for key, values in outcomes.items() if key not in COUNTED}
     return Choice(
         {
             "params": params,
@@ -124,7 +271,7 @@ def choose(
             "rank_test_score": rank.astype(np.int32),
             **{f"mean_{key}": outcomes[key].mean(axis=0) for key in times},
             **{f"std_{key}": outcomes[key].std(axis=0) for key in times},
-            **{f"mean_{key}": values for key, values in {**sizes, **means}.items()},
+            **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
         },
         best,
     )
@@ -161,3 +308,89 @@ def positive_list(values: Any, name: str) -> Array:
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
     return array
+
+
+def draw_folds(
+    cv: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    table: Table,
+    random_state: Any,
+    *,
+    stratify: bool = False,
+) -> list[Fold]:
+    """(train, test) row indices of the input; ``stratify`` spreads classes evenly.
+
+    A number draws that many folds over the table's rows, so that copies of a row stay together and
+    the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
+    number means :class:`~sklearn.model_selection.GroupKFold` or its stratified form.
+    """
+    if isinstance(cv, int | np.integer) or cv is None:
+        n_folds = 5 if cv is None else int(cv)
+        folds = (
+            _canonical_folds(n_folds, table, random_state, stratify)
+            if groups is None
+            else list(
+                (StratifiedGroupKFold if stratify else GroupKFold)(n_folds).split(X, y, groups)
+            )
+        )
+    else:
+        folds = list(check_cv(cv).split(X, y, groups))
+    for train, test in folds:
+        n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
+        if n_train < MIN_ROWS or n_test == 0:
+            raise InvalidDataError(
+                f"Every fold needs at least {MIN_ROWS} training rows and one test row of non-zero "
+                f"weight; one has {n_train} and {n_test} (n_samples={len(X)}). Add rows, or raise "
+                "cv so that more of them train."
+            )
+        missing = np.setdiff1d(table.y, y[train][table.rows[train] >= 0]) if stratify else ()
+        if len(missing):
+            raise InvalidDataError(
+                f"Every training fold needs rows of every class; one has none of {len(missing)} "
+                "classes. Add rows of the rare classes, or lower cv."
+            )
+    return folds
+
+
+def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bool) -> list[Fold]:
+    n = len(table.y)
+    if not 2 <= n_folds <= n:
+        raise InvalidParameterError(
+            f"cv must be between 2 and the number of distinct rows, {n}; got {n_folds}."
+        )
+    shuffle = random_state is not None
+    seed = check_random_state(random_state) if shuffle else None
+    kind = StratifiedKFold if stratify else KFold
+    splitter = kind(n_folds, shuffle=shuffle, random_state=seed)
+    fold_of_row = np.empty(n, dtype=np.intp)
+    for number, (_, test) in enumerate(splitter.split(np.empty((n, 1)), table.y)):
+        fold_of_row[test] = number
+    fold = np.where(table.rows >= 0, fold_of_row[table.rows], -1)
+    return [
+        (np.flatnonzero((fold >= 0) & (fold != number)), np.flatnonzero(fold == number))
+        for number in range(n_folds)
+    ]
+
+
+def stratified_folds(Y: Array, n_folds: int | None, random_state: Any) -> list[Fold]:
+    """(train, test) rows for targets ``Y`` (n, q), rows in canonical order.
+
+    Rows are sorted by the targets and dealt out in rounds of ``n_folds``, each round in random
+    order. Without ``random_state`` the draw is fixed.
+    """
+    n = len(Y)
+    if n_folds is None:
+        n_folds = min(5 if n >= MANY_ROWS else 10, n)
+    if not 2 <= n_folds <= n:
+        raise InvalidParameterError(
+            f"cv must be between 2 and the number of distinct rows, {n}; got {n_folds}."
+        )
+    rng = check_random_state(0 if random_state is None else random_state)
+    order = np.lexsort((np.arange(n), *Y.T))
+    fold = np.empty(n, dtype=np.intp)
+    for start in range(0, n, n_folds):
+        round_ = order[start : start + n_folds]
+        fold[round_] = rng.permutation(n_folds)[: len(round_)]
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]

@@ -1,34 +1,167 @@
-r"""Lasso, group lasso and elastic net on partial derivatives.
+"""The derivative lasso for numbers and for classes, its weights given or cross-validated.
 
-All three solve, on standardised ``X`` and, where the loss allows it, centred ``y``,
-
-.. math::
-    \min_{f, b} \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha\,\Omega(\|\partial_1 f\|_n, \dots,
-    \|\partial_d f\|_n) + \lambda \|f\|^2
-
-exactly, in the representer space of the kernel (:mod:`nablasso.problems`).
+Scores are those of what ``predict`` returns: debiased inside each training fold. The grid, the
+folds and the canonical order are fixed before any fold is fitted. A candidate is what ``predict``
+would use at one width, ridge and alpha: the refits on its supports, or the penalised functions; one
+per problem that the estimator solves. Candidates of one support share their refit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from copy import copy
+from time import perf_counter
+from typing import Any, NamedTuple, Self
 
-from nablasso.estimators.base import DerivativeEstimator
-from nablasso.estimators.docs import document
-from nablasso.estimators.forms import ElasticNetForm, GroupLassoForm, LassoForm
-from nablasso.estimators.from_statistics import StatisticsRegressor
-from nablasso.estimators.validation import check_non_negative
-from nablasso.paths import StatisticsFamily
-from nablasso.spaces import SufficientStatistics
+import numpy as np
+
+from nablasso.data.table import Table
+from nablasso.errors import InvalidParameterError
+from nablasso.estimators import from_statistics
+from nablasso.estimators.alpha_path import Path, descending
+from nablasso.estimators.cross_validation import (
+    Candidate,
+    Cell,
+    CrossValidated,
+    as_fitted,
+    by_key,
+    check_rule,
+    choose,
+    grid_points,
+    positive_list,
+)
+from nablasso.estimators.derivative_base import DerivativeEstimator, Weights
+from nablasso.estimators.fitting import Fit, spread
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Target,
+    read_classes,
+    read_numbers,
+)
+from nablasso.estimators.validation import check_new_data, feature_names
+from nablasso.losses import Logistic, Loss, as_loss
+from nablasso.paths import Family, StatisticsFamily, alpha_grid, support_of, walk_path
+from nablasso.problems import ABOVE, Problem
+from nablasso.progress import track
+from nablasso.solvers import Solver, as_solver
+from nablasso.spaces import FrozenSpace, Function, PenaltyPoints, SufficientStatistics
+from nablasso.types import Array, Mask
+
+DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
+RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
+SMALLEST_FRACTION = 1e-3  # of alpha_max
+STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
+HOPELESS = 5.0  # steepness from which larger alphas are not tried
+FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
+
+Refits = dict[bytes, Function]  # by support
 
 
-@dataclass(eq=False, repr=False)
-class SingleFit(DerivativeEstimator):
+@estimator
+class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
+    """Shared by the regressors; they also fit from sums over rows."""
+
+    _: KW_ONLY
+    loss: Any = parameter(
+        "squared",
+        "str or Loss",
+        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"`` (counts; '
+        "predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds are "
+        "in units of a robust deviation of ``y``.",
+    )
+
+    def freeze(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_rows: int = 2000
+    ) -> FrozenSpace:
+        """Fix scaling, metric and Fourier features on a sample of the rows.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            A fair sample: a few thousand rows.
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+        n_rows : int, default=2000
+            At most so many of the rows are used.
+
+        Returns
+        -------
+        FrozenSpace
+            What :class:`~nablasso.spaces.SufficientStatistics` are collected for.
+        """
+        return from_statistics.freeze(self, self._read(X, y, sample_weight), n_rows)
+
+    def fit_statistics(self, statistics: SufficientStatistics) -> Self:
+        """Select variables and fit the function from sums over rows.
+
+        Parameters
+        ----------
+        statistics : SufficientStatistics
+            Of a space that :meth:`freeze` made. What is not given is chosen by their folds, by mean
+            squared errors; the width is that of the space.
+
+        Returns
+        -------
+        self
+        """
+        family = from_statistics.family_of(self, statistics)
+        self._target = Target(self._loss(), centred=self.fit_intercept)
+        alpha, ridge, _ = self._statistics_weights(family)
+        (fit,) = self._solved([family], alpha, ridge)
+        from_statistics.unpack(self, family, fit)
+        return self
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_numbers(
+            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
+        )
+        return data
+
+
+@estimator
+class DerivativeClasses(PredictsClasses, DerivativeEstimator):
+    """Shared by the classifiers.
+
+    Attributes
+    ----------
+    class_importances_ : array, shape (n_classes, n_features)
+        ``feature_importances_`` of each class against the rest; one row, that of the second class,
+        where there are two.
+    """
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_classes(
+            self, X, y, sample_weight, self._loss(), self.class_weight
+        )
+        return data
+
+
+@estimator
+class GivenWeights(DerivativeEstimator):
     """Fit at one ``alpha`` and ``ridge``."""
 
-    alpha: float | None = None
-    ridge: float | None = None
+    alpha: float | None = parameter(
+        None,
+        "float",
+        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
+        "nothing (of ``Problem.alpha_scale`` where that is blown up).",
+    )
+    ridge: float | None = parameter(
+        None,
+        "float",
+        "Weight of ``||f||^2``; by default chosen by leave-one-out (closed form for the squared "
+        "loss, to second order for others). Zero means the limit, 1e-7 of the kernel's trace: "
+        "without any, f may be flat at the data and free between them.",
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_unlabeled: Any = None) -> Self:
         """Select variables and fit the function.
@@ -46,49 +179,280 @@ class SingleFit(DerivativeEstimator):
         -------
         self
         """
-        X, y, weights = self._validate(X, y, sample_weight)
-        table = self._prepare(X, y, weights)
-        points = self._points(table, weights, self._check_unlabeled(X_unlabeled))
-        return self._fit_table(X, table, self.alpha, self.ridge, 1.0, points)
+        return self._fit(X, y, sample_weight, X_unlabeled)
+
+    def _weights(
+        self, data: Data, table: Table, points: PenaltyPoints | None, groups: Any
+    ) -> Weights:
+        return Weights(self.alpha, self.ridge)
+
+    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
+        return Weights(self.alpha, self.ridge)
+
+    def _path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        X_unlabeled: Any = None,
+        n_alphas: int = 50,
+        eps: float = 1e-3,
+        alphas: Any = None,
+    ) -> Path:
+        data = self._read(X, y, sample_weight)
+        if X_unlabeled is not None:
+            data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
+        table = self._table(data)
+        family, *others = self._families(table, 1.0, self._points(table, data))
+        if others:
+            raise InvalidParameterError(
+                f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
+                "classes. Give the labels of one class against the rest."
+            )
+        ridge = family.best_ridge() if self.ridge is None else float(self.ridge)
+        problem = family.problem(ridge)
+        flat = problem.flat_dual()
+        top = ABOVE * problem.gauge(flat)
+        grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
+        solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
+        steps = walk_path(problem, grid[::-1], solver, flat)
+        tracked = track(steps, len(grid), "path", verbose=self.verbose)
+        fits = [Fit(family, *solved) for solved in tracked][::-1]
+        d = data.X.shape[1]
+        return Path(
+            grid,
+            np.array([spread(fit.support, table, d, fill=False) for fit in fits]),
+            np.array([spread(fit.importances, table, d) for fit in fits]),
+            feature_names(self),
+            top,
+            ridge=ridge,
+            dual_gaps=np.array([fit.solution.gap for fit in fits]),
+            n_iter=np.array([fit.solution.n_iter for fit in fits], dtype=np.intp),
+        )
 
 
-@dataclass(eq=False, repr=False)
-class _SingleRegressor(SingleFit, StatisticsRegressor):
-    """A regressor at one ``alpha`` and ``ridge``."""
+@estimator
+class ChosenWeights(CrossValidated, DerivativeEstimator):
+    """Choose ``alpha``, ``ridge`` and width by cross-validation, then fit on all rows.
 
-    def fit_statistics(self, statistics: SufficientStatistics) -> Self:
-        """Select variables and fit the function from sums over rows.
+    Attributes
+    ----------
+    best_params_ : dict
+        ``alpha``, ``ridge`` and ``width`` of the refit.
+    """
+
+    _: KW_ONLY
+    alphas: Any = parameter(
+        30,
+        "int or array-like",
+        "Sparsity weights to try; a number asks for that many from ``Problem.alpha_scale`` of each "
+        "ridge and width down to a thousandth of it.",
+    )
+    ridges: Any = parameter(
+        None,
+        "array-like",
+        "Weights of ``||f||^2`` to try; by default the leave-one-out choice of each width (at "
+        "least 1e-4 of the kernel's trace) times 1, 10 and 100.",
+    )
+    widths: Any = parameter(
+        None, "array-like", "Multipliers of the length scale to try; by default 1."
+    )
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Choose the parameters, select variables and fit the function.
 
         Parameters
         ----------
-        statistics : SufficientStatistics
-            Of a space that :meth:`freeze` made. ``ridge=None`` chooses by their folds.
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
+        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+            Rows without a target at which derivatives are penalised too.
 
         Returns
         -------
         self
         """
-        family = StatisticsFamily(statistics, self._from(statistics))
-        check_non_negative(self.alpha, "alpha")
-        return self._fit_family(family, self.alpha, self.ridge)
+        check_rule(self.selection_rule)
+        return self._fit(X, y, sample_weight, X_unlabeled, groups)
+
+    def _weights(
+        self, data: Data, table: Table, points: PenaltyPoints | None, groups: Any
+    ) -> Weights:
+        cells: list[Cell] = []
+        for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
+            families = self._families(table, width, points)
+            cells += self._cells(families, float(width))
+        judge = copy(self)
+        judge.space = self._choose_space(table, points).name  # folds have fewer rows
+        judge._target = self._target.fitted(families[0].loss)
+        return self._best(cells, judge._judged(data, table, groups, cells))
+
+    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
+        check_rule(self.selection_rule)
+        if self.widths is not None or self.scoring is not None:
+            raise InvalidParameterError(
+                "Statistics have one width and one score, the mean squared error; got "
+                f"widths={self.widths!r}, scoring={self.scoring!r}. Leave both at None."
+            )
+        cells = self._cells([family], 1.0)
+        judged = from_statistics.judge_folds(family, cells, self._fold_solver(), debias=self.debias)
+        return self._best(cells, by_key(judged))
+
+    def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
+        """The weights of the candidate that the rule takes."""
+        params = grid_points(cells)
+        chosen = self._keep_choice(
+            choose(
+                params,
+                outcomes,
+                rule=self.selection_rule,
+                scoring=self.scoring,
+                allowed=outcomes["steepness"].mean(axis=0) <= STEEPNESS_LIMIT,
+                ties=np.array([p["alpha"] for p in params]),  # the least shrunk among equals
+            )
+        )
+        return Weights(**chosen)
+
+    def _cells(self, families: list[Family] | list[StatisticsFamily], width: float) -> list[Cell]:
+        """The cells of one width."""
+        ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
+        unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
+        null_first = self.debias and isinstance(self.alphas, int | np.integer)
+        return [
+            Cell(
+                self._alphas(families, unit * ridge),
+                {"ridge": float(unit * ridge), "width": width},
+                null_first,
+            )
+            for ridge in ridges
+        ]
+
+    def _alphas(self, families: Iterable[Family], ridge: float) -> Array:
+        if not isinstance(self.alphas, int | np.integer):
+            return np.sort(positive_list(self.alphas, "alphas"))[::-1]
+        if self.alphas < 1:
+            raise InvalidParameterError(
+                f"alphas must be a positive number or a list; got {self.alphas!r}."
+            )
+        tops = [family.problem(ridge).alpha_max_and_scale() for family in families]
+        grid = alpha_grid(max(scale for _, scale in tops), int(self.alphas), SMALLEST_FRACTION)
+        grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
+        return grid
+
+    def _fold_solver(self) -> Solver[Any]:
+        return as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
+
+    def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
+        table, solver = self._table(train), self._fold_solver()
+        points = self._points(table, train)
+        rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
+        families: dict[float, list[tuple[Family, Refits]]] = {}
+        for cell in grid:
+            width = cell.fixed["width"]
+            if width not in families:
+                families[width] = [(made, {}) for made in self._families(table, width, points)]
+            per_problem = [
+                _steps(self.debias, family, refits, solver, cell, rows)
+                for family, refits in families[width]
+            ]
+            for parts in zip(*per_problem, strict=True):
+                yield Candidate(
+                    as_fitted(self, [part.function for part in parts], table),
+                    size=float(np.any([part.support for part in parts], axis=0).sum()),
+                    seconds=sum(part.seconds for part in parts),
+                    more={"steepness": max(part.steepness for part in parts)},
+                )
 
 
-@document
-@dataclass(eq=False, repr=False)
-class DerivativeLasso(LassoForm, _SingleRegressor):
-    r"""Lasso on partial derivatives: :math:`\Omega = \sum_a \|\partial_a f\|_n`.
+def _smallest_ridge(family: Family) -> float:
+    """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
+    return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
 
-    With ``feature_groups`` whole groups are selected, each weighted by its size.
 
-    Parameters
-    ----------
-    {single}
-    {loss}
-    {common}
+class Step(NamedTuple):
+    """A fitted function, its support, its steepness at held-out rows, its time."""
 
-    Attributes
-    ----------
-    {attributes}
+    function: Function
+    support: Mask
+    steepness: float
+    seconds: float
+
+
+def _steps(
+    debias: bool,
+    family: Family,
+    refits: Refits,
+    solver: Solver[Any],
+    cell: Cell,
+    held_out: tuple[Array, Array],
+) -> list[Step]:
+    """The function that ``predict`` would use at each alpha of a cell."""
+    free = family.problem(cell.fixed["ridge"])
+    always = _penalty_weights(free) == 0
+    alphas = cell.alphas[1:] if cell.null_first else cell.alphas
+    found = list(_walk(debias, family, refits, free, solver, alphas, held_out))
+    if found:
+        last = found[-1]._replace(seconds=0.0)
+        if (last.support & ~always).any():
+            last = last._replace(steepness=np.inf)
+        found += [last] * (len(alphas) - len(found))
+    if cell.null_first:
+        found.append(Step(family.refit(always).function, always, 1.0, 0.0))
+    return found[::-1]
+
+
+def _walk(
+    debias: bool,
+    family: Family,
+    refits: Refits,
+    free: Problem,
+    solver: Solver[Any],
+    alphas: Array,
+    held_out: tuple[Array, Array],
+) -> Iterator[Step]:
+    """Steps from the smallest alpha up, until nothing new can come."""
+    always = _penalty_weights(free) == 0
+    start = perf_counter()
+    for problem, solution in walk_path(free, alphas[::-1], solver):
+        support = support_of(problem, solution)
+        key = support.tobytes()
+        if debias and key not in refits:
+            refits[key] = family.refit(support).function
+        function = refits[key] if debias else family.function(solution)
+        steepness = family.steepness(solution, *held_out)
+        now = perf_counter()
+        yield Step(function, support, steepness, now - start)
+        start = now
+        if not (support & ~always).any() or steepness > HOPELESS:
+            return  # larger alphas select nothing, or nothing that means anything
+
+
+def _penalty_weights(problem: Problem) -> Array:
+    """Weight of each variable's group; zero where it is always kept."""
+    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))
+
+
+@estimator
+class DerivativeLasso(DerivativeNumbers, GivenWeights):
+    r"""Lasso on partial derivatives: the penalty is :math:`\alpha \sum_a \|\partial_a f\|_n`.
+
+    ``feature_groups`` make it the group lasso, :math:`\sum_g w_g \|\partial_g f\|_n` with
+    :math:`\|\partial_g f\|_n^2` the sum over the variables of the group; ``l1_ratio`` below one
+    makes it the elastic net, :math:`\mu \sum_a \|\partial_a f\|_n + (1 - \mu) \sum_a
+    \|\partial_a f\|_n^2`.
 
     Examples
     --------
@@ -101,48 +465,27 @@ class DerivativeLasso(LassoForm, _SingleRegressor):
     """
 
 
-@document
-@dataclass(eq=False, repr=False)
-class DerivativeGroupLasso(GroupLassoForm, _SingleRegressor):
-    r"""Group lasso on partial derivatives: :math:`\Omega = \sum_g w_g \|\partial_g f\|_n`.
+@estimator
+class DerivativeLassoClassifier(DerivativeClasses, GivenWeights):
+    """Lasso on the partial derivatives of the log-odds; group lasso and elastic net too.
 
-    :math:`\|\partial_g f\|_n^2` is the sum over the variables of the group. Without
-    ``feature_groups`` every variable is a group of its own.
-
-    Parameters
-    ----------
-    {single}
-    {loss}
-    group_weights : {"size", "sqrt"} or array-like, default="size"
-        ``w_g``: the group's size, its square root, or one number per group in the order of
-        ``feature_groups``.
-    {common}
-
-    Attributes
-    ----------
-    {attributes}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import DerivativeLassoClassifier
+    >>> X = np.random.default_rng(0).normal(size=(80, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = DerivativeLassoClassifier(kernel="polynomial", alpha=0.1).fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['x0', 'x1']
     """
 
 
-@document
-@dataclass(eq=False, repr=False)
-class DerivativeElasticNet(ElasticNetForm, _SingleRegressor):
-    r"""Elastic net on partial derivatives.
+@estimator
+class DerivativeLassoCV(DerivativeNumbers, ChosenWeights):
+    """:class:`DerivativeLasso` with ``alpha``, ``ridge`` and width by cross-validation."""
 
-    .. math:: \Omega = \mu \sum_a \|\partial_a f\|_n + (1 - \mu) \sum_a \|\partial_a f\|_n^2
 
-    with :math:`\mu` = ``l1_ratio``. It keeps correlated variables together more often than the
-    lasso.
-
-    Parameters
-    ----------
-    {single}
-    {loss}
-    l1_ratio : float, default=0.5
-        Strictly between 0 and 1.
-    {common}
-
-    Attributes
-    ----------
-    {attributes}
-    """
+@estimator
+class DerivativeLassoClassifierCV(DerivativeClasses, ChosenWeights):
+    """:class:`DerivativeLassoClassifier` with its parameters by cross-validation."""

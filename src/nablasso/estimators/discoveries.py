@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from nablasso.estimators.stratified import stratified_folds
+from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.inference import (
     HeldOut,
     LinearConditional,

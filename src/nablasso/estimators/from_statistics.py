@@ -8,125 +8,94 @@ by leave-one-out or cross-validation, so that no row is read twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.base import DerivativeSelector
+from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
-from nablasso.estimators.fold_scores import Cell, Outcome
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
-from nablasso.kernels import as_kernel
+from nablasso.estimators.target import Data
 from nablasso.losses import Squared
-from nablasso.paths import Family, Formulation, StatisticsFamily, support_of, walk_path
+from nablasso.paths import Family, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
+from nablasso.spaces import FrozenSpace, SpaceChoice, SufficientStatistics
 from nablasso.types import Array, Mask
 
 
-@dataclass(eq=False, repr=False)
-class StatisticsRegressor(DerivativeSelector):
-    """What regressors share that fit from statistics."""
+def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
+    """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
+    table = model._table(data).first(n_rows)
+    _check(model)
+    family = Family(
+        table,
+        model._formulation(),
+        metric=model._metric(table, table.y[:, None]),
+        choice=SpaceChoice("fourier", "asked for"),
+        n_components=model.n_components,
+        random_state=model.random_state,
+    )
+    assert family.features is not None
+    names = getattr(model, "feature_names_in_", None)
+    return FrozenSpace.from_table(
+        table,
+        family.features,
+        feature_names=None if names is None else tuple(str(name) for name in names),
+        kernel=family.formulation.kernel,
+        length_scale=family.width,
+        scales=family.scales,
+        kinds=tuple(str(kind) for kind in feature_kinds(data.X[table.rows >= 0])),
+    )
 
-    def freeze(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_rows: int = 2000
-    ) -> FrozenSpace:
-        """Fix scaling, metric and Fourier features on a sample of the rows.
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            A fair sample: a few thousand rows.
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-        n_rows : int, default=2000
-            At most so many of the rows are used.
+def family_of(model: Any, statistics: SufficientStatistics) -> StatisticsFamily:
+    """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
+    _check(model)
+    statistics.warn_of_drift()
+    space = statistics.space
+    model.n_features_in_ = space.n_columns
+    if space.feature_names is not None:
+        model.feature_names_in_ = np.array(space.feature_names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    formulation = model._formulation()
+    if space.kernel is not None:
+        formulation = replace(formulation, kernel=space.kernel)
+    return StatisticsFamily(statistics, formulation)
 
-        Returns
-        -------
-        FrozenSpace
-            What :class:`~nablasso.spaces.SufficientStatistics` are collected for.
-        """
-        X, y, weights = self._validate(X, y, sample_weight)
-        table = self._prepare(X, y, weights).first(n_rows)
-        self._check_statistics()
-        space = self.space if isinstance(self.space, FourierSpace) else FourierSpace()
-        family = Family(
-            table,
-            self._formulation(),
-            metric=self._metric(table, table.y[:, None]),
-            choice=SpaceChoice(space, "fourier", "asked for"),
-            n_components=self.n_components,
-            random_state=self.random_state,
+
+def unpack(model: Any, family: StatisticsFamily, fit: Fit) -> None:
+    """What the solution says, into the attributes of the model."""
+    space = family.statistics.space
+    model._unpack_problems([fit], space.n_columns)
+    model.approximation_error_ = float("nan")
+    model.space_, model.space_reason_ = "fourier", "the space of the statistics"
+    kinds = ("unknown",) * space.n_columns if space.kinds is None else space.kinds
+    model.feature_kinds_ = np.array(kinds)
+    usable = len(family.usable(fit.support)) > 0 or not fit.support.any()
+    model.loo_r2_, model._loo_gain = _fold_gain(family, fit) if usable else (np.nan, np.inf)
+    model._keep([fit.function(model.debias and usable)], family.table)
+    few = model._loo_gain < CLEAR_GAIN
+    model.selection_status_ = (
+        "none found" if not fit.support.any() else "too few rows" if few else "clear"
+    )
+    model.twins_ = []  # correlations of columns are not kept
+
+
+def _check(model: Any) -> None:
+    """Refuse what sums over rows cannot give."""
+    if not isinstance(model._loss(), Squared):
+        raise InvalidParameterError(
+            f"Statistics serve the squared loss alone; got loss={model.loss!r}. Other losses "
+            "need all rows at every step: use fit."
         )
-        names = getattr(self, "feature_names_in_", None)
-        assert family.features is not None
-        return FrozenSpace.from_table(
-            table,
-            family.features,
-            feature_names=None if names is None else tuple(str(name) for name in names),
-            kernel=family.formulation.kernel,
-            length_scale=family.width,
-            scales=family.scales,
-            kinds=tuple(str(kind) for kind in feature_kinds(X[table.rows >= 0])),
+    if model.n_jitter:
+        raise InvalidParameterError(
+            f"Statistics hold slopes at the rows; got n_jitter={model.n_jitter!r}. Set it to 0."
         )
-
-    def _check_statistics(self) -> None:
-        """Refuse what sums over rows cannot give."""
-        if not isinstance(self._loss(), Squared):
-            raise InvalidParameterError(
-                f"Statistics serve the squared loss alone; got loss={self.loss!r}. Other losses "
-                "need all rows at every step: use fit."
-            )
-        if self.n_jitter:
-            raise InvalidParameterError(
-                f"Statistics hold slopes at the rows; got n_jitter={self.n_jitter!r}. Set it to 0."
-            )
-
-    def _from(self, statistics: SufficientStatistics) -> Formulation:
-        """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
-        self._check_statistics()
-        statistics.warn_of_drift()
-        space = statistics.space
-        self.n_features_in_ = space.n_columns
-        if space.feature_names is not None:
-            self.feature_names_in_ = np.array(space.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        asked = self._formulation()
-        kernel = clone(as_kernel(self.kernel)) if space.kernel is None else space.kernel
-        return Formulation(
-            kernel=kernel,
-            length_scale=asked.length_scale,
-            penalty=asked.penalty,
-            fit_intercept=asked.fit_intercept,
-            loss=asked.loss,
-        )
-
-    def _fit_family(
-        self, family: StatisticsFamily, alpha: float | None, ridge: float | None
-    ) -> Self:
-        """Solve (P) and unpack the solution."""
-        (fit,) = self._solved([family], alpha, ridge)
-        space = family.statistics.space
-        self._unpack_problems([fit], space.n_columns)
-        self.approximation_error_ = float("nan")
-        self.space_, self.space_reason_ = "fourier", "the space of the statistics"
-        kinds = ("unknown",) * space.n_columns if space.kinds is None else space.kinds
-        self.feature_kinds_ = np.array(kinds)
-        usable = len(family.usable(fit.support)) > 0 or not fit.support.any()
-        self.loo_r2_, self._loo_gain = _fold_gain(family, fit) if usable else (np.nan, np.inf)
-        self._keep([fit.function(self.debias and usable)], family.table)
-        few = self._loo_gain < CLEAR_GAIN
-        self.selection_status_ = (
-            "none found" if not fit.support.any() else "too few rows" if few else "clear"
-        )
-        self.twins_: list[tuple[int, int]] = []  # correlations of columns are not kept
-        return self
 
 
 def _fold_gain(family: StatisticsFamily, fit: Fit) -> tuple[float, float]:
@@ -147,15 +116,10 @@ def _fold_gain(family: StatisticsFamily, fit: Fit) -> tuple[float, float]:
 
 
 def judge_folds(
-    statistics: SufficientStatistics,
-    formulation: Formulation,
-    cells: list[Cell],
-    solver: Solver[Any],
-    *,
-    debias: bool,
-) -> list[list[Outcome]]:
+    whole: StatisticsFamily, cells: list[Cell], solver: Solver[Any], *, debias: bool
+) -> list[list[dict[str, float]]]:
     """Every candidate on every fold of the statistics."""
-    whole = StatisticsFamily(statistics, formulation)
+    statistics, formulation = whole.statistics, whole.formulation
     known: dict[bytes, Array] = {}
 
     def errors(support: Mask) -> Array:
@@ -168,16 +132,15 @@ def judge_folds(
 
     results = []
     for k in range(statistics.n_folds):
-        family, test, outcomes = (
-            StatisticsFamily(statistics, formulation, k),
-            statistics.fold(k),
-            [],
-        )
+        family, test = StatisticsFamily(statistics, formulation, k), statistics.fold(k)
+        outcomes: list[dict[str, float]] = []
         for cell in cells:
             found = []
             alphas = cell.alphas[1:] if cell.null_first else cell.alphas
             start = perf_counter()
-            for problem, solution in walk_path(family.problem(cell.ridge), alphas[::-1], solver):
+            for problem, solution in walk_path(
+                family.problem(cell.fixed["ridge"]), alphas[::-1], solver
+            ):
                 support = support_of(problem, solution)
                 function = family.function(solution)
                 assert function.u is not None
@@ -187,15 +150,20 @@ def judge_folds(
                     else test.mean_squared_error(function.u, function.intercept)
                 )
                 now = perf_counter()
-                found.append(Outcome(-float(error), float(support.sum()), 1.0, now - start, 0.0))
+                found.append(_outcome(-float(error), support, now - start))
                 start = now
             if cell.null_first:
                 always = problem.penalty.partition.spread(problem.penalty.weights) == 0
                 error = float(errors(np.asarray(always))[k])
-                found.append(Outcome(-error, float(np.sum(always)), 1.0, 0.0, 0.0))
+                found.append(_outcome(-error, always, 0.0))
             outcomes += found[::-1]
         results.append(outcomes)
     return results
+
+
+def _outcome(score: float, support: Mask, seconds: float) -> dict[str, float]:
+    known = score, float(np.sum(support)), seconds, 0.0
+    return {**dict(zip(COUNTED, known, strict=True)), "steepness": 1.0}
 
 
 def _null(family: StatisticsFamily) -> Array:

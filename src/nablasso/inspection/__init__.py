@@ -1,5 +1,6 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
+from nablasso.estimators.alpha_path import Path
 from nablasso.inspection.dependence import (
     Dependence,
     PairDependence,
@@ -14,8 +15,8 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.paths import Path, path_of
-from nablasso.inspection.response import Response, interaction_strengths, response_of
+from nablasso.inspection.paths import path_of
+from nablasso.inspection.response import InspectedFunction, interaction_strengths, response_of
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
 
 __all__ = [
@@ -24,13 +25,13 @@ __all__ = [
     "Dependence",
     "DerivativeDisplay",
     "EdrDisplay",
+    "InspectedFunction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
     "Path",
     "PathDisplay",
     "QuantileDisplay",
-    "Response",
     "category_dependence",
     "interaction_strengths",
     "pair_dependence",

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 import nablasso.estimators as families
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.alpha_path import Path, path
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.base import DerivativeEstimator
 from nablasso.estimators.certificate import MAX_ITER, PATH_ROWS, PATH_TOL, TOL
+from nablasso.estimators.derivative_base import DerivativeEstimator
 from nablasso.estimators.fitting import Fit, spread
-from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.log_odds import LogOddsClassifier
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.taught import rows_of
@@ -36,39 +36,11 @@ from nablasso.paths import Family, Formulation, alpha_grid, walk_path
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.progress import track
 from nablasso.solvers import as_solver
-from nablasso.types import Array, Mask
+from nablasso.types import Array
 
 SMALLEST = 1e-3  # last alpha, as a fraction of the first
 CLASS_ROWS = 150  # rows of a classifier's certificate: Newton steps at every alpha, for each class
 FURTHER = 2.0  # the path of a certificate goes this far beyond the alpha that was chosen
-
-
-@dataclass(frozen=True)
-class Path:
-    """A path, from the largest alpha to the smallest.
-
-    Parameters
-    ----------
-    alphas : array, shape (m,)
-    support : array of bool, shape (m, n_features)
-    importances : array, shape (m, n_features), or None
-        As ``feature_importances_``; None where a path has only the support.
-    names : list of str
-        The columns.
-    chosen : float or None
-        The alpha of the fitted model.
-    """
-
-    alphas: Array
-    support: Mask
-    importances: Array | None
-    names: list[str]
-    chosen: float | None = None
-
-    @property
-    def entered(self) -> Array:
-        """Largest alpha at which each column is selected; zero where never."""
-        return np.asarray(np.max(self.alphas[:, None] * self.support, axis=0))
 
 
 def single_fit(model: Any) -> Any:
@@ -89,7 +61,7 @@ def single_fit(model: Any) -> Any:
         fitted["feature_groups"] = group_labels(model, known["feature_groups"]).tolist()
     if known.get("always_keep") is not None:
         fitted["always_keep"] = column_indices(model, known["always_keep"], "always_keep").tolist()
-    if "beta" in names and hasattr(model, "best_params_"):
+    if "beta" in getattr(model, "best_params_", {}):
         fitted["beta"] = model.best_params_["beta"]
     return kind(**{name: known[name] for name in names if name in known} | fitted)
 
@@ -114,18 +86,8 @@ def path_of(model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_alphas: 
         return _metric_path(model, X, y, sample_weight, n_alphas)
     single = single_fit(model)
     chosen = float(model.alpha_)
-    walk: Any
-    if isinstance(model, DerivativeEstimator):
-        walk, eps = families.derivative_path, SMALLEST
-    elif isinstance(model, SparseGradientEstimator):
-        walk, eps = families.sparse_gradient_path, 1e-2
-    elif isinstance(model, KernelSelector):
-        walk, eps = families.hierarchical_path, 1e-3
-    else:
-        raise InvalidParameterError(f"There is no path of {type(model).__name__}.")
-    found = walk(X, y, sample_weight, estimator=single, n_alphas=n_alphas, eps=eps)
-    importances = getattr(found, "importances", None)
-    return Path(found.alphas, found.support, importances, feature_names(model), chosen)
+    eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
+    return replace(path(single, X, y, sample_weight, n_alphas=n_alphas, eps=eps), chosen=chosen)
 
 
 def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) -> Path:
@@ -170,7 +132,7 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
         support[row] = spread(np.any([f.support for f in fits], axis=0), table, d, fill=False)
         norms = np.max([f.importances for f in fits], axis=0)
         importances[row] = spread(norms, table, d)
-    return Path(grid, support, importances, feature_names(model), float(model.alpha_))
+    return Path(grid, support, importances, feature_names(model), top, float(model.alpha_))
 
 
 def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:

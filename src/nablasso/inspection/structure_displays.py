@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.validation import feature_names
 from nablasso.inspection.canvas import (
@@ -23,7 +24,7 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.inspection.paths import Path, path_of
+from nablasso.inspection.paths import path_of
 from nablasso.types import Array
 
 LINES = 8  # variables of a path with a colour and a name
@@ -49,12 +50,12 @@ class PathDisplay(Display):
 
     Examples
     --------
-    >>> from nablasso import derivative_path
+    >>> from nablasso import DerivativeLasso, path
     >>> from nablasso.datasets import make_product
     >>> from nablasso.inspection import PathDisplay
     >>> data = make_product(40, 3, random_state=0)
-    >>> path = derivative_path(data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay.from_path(path)  # doctest: +SKIP
+    >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
+    >>> display = PathDisplay.from_path(along)  # doctest: +SKIP
     """
 
     path: Path
@@ -92,7 +93,7 @@ class PathDisplay(Display):
     @classmethod
     def from_path(
         cls,
-        path: Any,
+        path: Path,
         *,
         names: Sequence[str] | None = None,
         chosen: float | None = None,
@@ -102,9 +103,9 @@ class PathDisplay(Display):
 
         Parameters
         ----------
-        path : DerivativePath, SparseGradientPath or HierarchicalPath
+        path : Path
         names : list of str, optional
-            Of the columns; x0, x1, ... by default.
+            Of the columns; by default those of the path.
         chosen : float, optional
             An alpha to mark.
         ax : matplotlib Axes, optional
@@ -113,10 +114,8 @@ class PathDisplay(Display):
         -------
         PathDisplay
         """
-        d = path.support.shape[1]
-        listed = [f"x{a}" for a in range(d)] if names is None else [str(name) for name in names]
-        importances = getattr(path, "importances", None)
-        return cls(Path(path.alphas, path.support, importances, listed, chosen)).plot(ax)
+        listed = path.names if names is None else [str(name) for name in names]
+        return cls(replace(path, names=listed, chosen=chosen)).plot(ax)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import nablasso
 from benchmarks.gradients import reference, run
 from benchmarks.gradients.questions import exponent, path_ratio, wide_table
 from benchmarks.gradients.reference import Algorithm1
 from benchmarks.memory import peak_gib
-from nablasso import SparseGradientRegressor, sparse_gradient_path
+from nablasso import SparseGradientRegressor
 
 
 @pytest.fixture
@@ -52,9 +53,7 @@ def test_the_paper_s_curvature_bounds_its_gradient(paper):
 
 def test_both_walk_the_same_path(paper):
     X, y = wide_table(8, 12, 0)
-    ours = sparse_gradient_path(
-        X, y, estimator=SparseGradientRegressor(kernel="linear", tol=1e-7), n_alphas=4
-    )
+    ours = nablasso.path(SparseGradientRegressor(kernel="linear", tol=1e-7), X, y, n_alphas=4)
     assert paper.alpha_max() == pytest.approx(ours.alpha_max)
     theirs = paper.path(ours.alphas[:3], 1e-6, 20_000)
     assert max(theirs.gaps) <= 1e-6

@@ -74,9 +74,7 @@ def test_every_method_and_plot_has_an_example():
     methods = {
         name
         for name in nablasso.__all__
-        if hasattr(getattr(nablasso, name), "fit")
-        and not name.endswith("CV")
-        and name not in {"DerivativeGroupLassoClassifier", "DerivativeElasticNetClassifier"}
+        if hasattr(getattr(nablasso, name), "fit") and not name.endswith("CV")
     }
     plots = {name for name in inspection.__all__ if name.endswith("Display")}
     covered_by_regressor = {

@@ -12,12 +12,9 @@ from numpy.testing import assert_array_equal
 from sklearn.feature_selection import SelectFromModel
 
 from nablasso import (
-    DerivativeElasticNet,
-    DerivativeGroupLasso,
     DerivativeLasso,
     DerivativeLassoClassifier,
     HierarchicalKernelRegressor,
-    MultipleKernelRegressor,
     NablassoClassifier,
     NablassoRegressor,
     SparseGradientRegressor,
@@ -28,11 +25,13 @@ SMALLEST = np.finfo(float).tiny
 CHEAP = {"alpha": 0.2, "ridge": 1e-2, "tol": 1e-5}
 SELECTORS = [
     DerivativeLasso("polynomial", **CHEAP),
-    DerivativeGroupLasso("polynomial", feature_groups=[[0, 2], [1], [3], [4, 5]], **CHEAP),
-    DerivativeElasticNet("polynomial", **CHEAP),
+    DerivativeLasso("polynomial", feature_groups=[[0, 2], [1], [3], [4, 5]], **CHEAP),
+    DerivativeLasso("polynomial", l1_ratio=0.5, **CHEAP),
     DerivativeLassoClassifier("polynomial", **CHEAP),
     HierarchicalKernelRegressor(alpha=0.05, decomposition="polynomial", degree=1),
-    MultipleKernelRegressor(alpha=0.05, decomposition="polynomial", degree=1),
+    HierarchicalKernelRegressor(
+        alpha=0.05, interactions=False, decomposition="polynomial", degree=1
+    ),
     NablassoRegressor("polynomial", cv=3),
     NablassoClassifier("polynomial", cv=3),
     SparseGradientRegressor(kernel=Polynomial(1), max_iter=50),
