@@ -8,6 +8,11 @@ from nablasso.estimators.derivative import (
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
 )
+from nablasso.estimators.error_control import (
+    KnockoffSelector,
+    RandomizationTest,
+    StabilitySelection,
+)
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
@@ -17,7 +22,6 @@ from nablasso.estimators.hierarchical_cv import (
     HierarchicalKernelClassifierCV,
     HierarchicalKernelRegressorCV,
 )
-from nablasso.estimators.knockoffs import KnockoffSelector
 from nablasso.estimators.multiple_kernel import (
     MultipleKernelClassifier,
     MultipleKernelClassifierCV,
@@ -35,7 +39,6 @@ from nablasso.estimators.nonnegative_regressors import (
     PSDRegressor,
     PSDRegressorCV,
 )
-from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,
     SparseGradientRegressor,
@@ -44,7 +47,6 @@ from nablasso.estimators.sparse_gradient_cv import (
     SparseGradientClassifierCV,
     SparseGradientRegressorCV,
 )
-from nablasso.estimators.stability import StabilitySelection
 
 __all__ = [
     "ConeRegressor",
