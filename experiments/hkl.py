@@ -41,7 +41,6 @@ from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, record_of
 from nablasso.datasets import load_pumadyn, make_pairwise
 from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
-    MultipleKernelRegressorCV,
     NablassoRegressor,
 )
 from nablasso.hierarchy import as_decomposition
@@ -101,7 +100,11 @@ def hierarchical(decomposition: str, setting: Mapping[str, Any]) -> Fit:
 def multiple(decomposition: str) -> Fit:
     """MKL: nodes of depth one, a sparse additive model."""
     return lambda Z, y, seed: _fitted(
-        MultipleKernelRegressorCV(decomposition=decomposition, random_state=seed, **FLAT), Z, y
+        HierarchicalKernelRegressorCV(
+            interactions=False, decomposition=decomposition, random_state=seed, **FLAT
+        ),
+        Z,
+        y,
     )
 
 

@@ -42,9 +42,8 @@ from benchmarks.contestants.sparse_additive import Splines
 from experiments.running import CAPPED, CONVERGED, record_of
 from experiments.two_steps import TOL, Chosen, Rows, validated
 from nablasso.estimators import (
+    HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
-    MultipleKernelRegressor,
-    MultipleKernelRegressorCV,
     NablassoRegressor,
 )
 from nablasso.kernels import Kernel, Linear
@@ -97,7 +96,9 @@ def lasso_on_monomials(rows: Rows, degree: int) -> Chosen:
 
 def multiple_kernels(rows: Rows, degree: int) -> Chosen:
     """MKL, one polynomial kernel per variable; then ridge regression on the selected powers."""
-    model = MultipleKernelRegressor(decomposition="polynomial", degree=degree)
+    model = HierarchicalKernelRegressor(
+        interactions=False, decomposition="polynomial", degree=degree
+    )
     path = nablasso.path(model, rows.X, rows.y, n_alphas=MKL_ALPHAS, eps=1e-3)
     powers = range(1, degree + 1)
     features = Features(rows, lambda X: np.hstack([X**j for j in powers]))
@@ -129,8 +130,8 @@ def cosso(rows: Rows) -> Chosen:
     That penalty on an ANOVA of splines is multiple kernel learning with spline kernels, and this is
     what is run; alpha by the validation rows, the fit on both sets.
     """
-    model = MultipleKernelRegressorCV(
-        decomposition="spline",
+    model = HierarchicalKernelRegressorCV(
+        interactions=False,
         alphas=HKL_ALPHAS,
         selection_rule="min",
         prune=False,

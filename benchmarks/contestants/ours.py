@@ -126,6 +126,6 @@ CONTESTANTS = (
     _paper("derivative_lasso", "DerivativeLasso"),
     _paper("derivative_elastic_net", "DerivativeLasso", l1_ratio=0.5),
     _paper("hierarchical_kernels", "HierarchicalKernel"),
-    _paper("multiple_kernels", "MultipleKernel"),
+    _paper("multiple_kernels", "HierarchicalKernel", interactions=False),
     _paper("sparse_gradients", "SparseGradient"),
 )

@@ -3,19 +3,20 @@ Sparse additive models
 ======================
 
 Without interactions the search is multiple kernel learning: a sum of functions of single variables,
-most of them zero. :class:`~nablasso.MultipleKernelRegressor` is the flat case of the hierarchy.
+most of them zero. That is :class:`~nablasso.HierarchicalKernelRegressor` with
+``interactions=False``.
 """
 
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from nablasso import MultipleKernelRegressor
+from nablasso import HierarchicalKernelRegressor
 from nablasso.datasets import make_additive
 
 data = make_additive(150, 12, random_state=0)
 X = pd.DataFrame(data.X, columns=data.feature_names)
-model = MultipleKernelRegressor(alpha=0.03).fit(X, data.y)
+model = HierarchicalKernelRegressor(alpha=0.03, interactions=False).fit(X, data.y)
 print(model.summary())
 
 # %%

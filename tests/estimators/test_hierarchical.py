@@ -14,9 +14,6 @@ from nablasso import (
     HierarchicalKernelClassifierCV,
     HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
-    MultipleKernelClassifier,
-    MultipleKernelRegressor,
-    MultipleKernelRegressorCV,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
@@ -98,7 +95,7 @@ def test_losses_of_classification_and_text_labels(loss):
 
 def test_several_classes_one_against_the_rest():
     codes = np.digitize(SIGNAL, [-1, 1])
-    fitted = MultipleKernelClassifier(alpha=0.05).fit(X, codes)
+    fitted = HierarchicalKernelClassifier(alpha=0.05, interactions=False).fit(X, codes)
     assert fitted.class_importances_.shape == (3, 6)
     np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
     assert fitted.partial(X, ((0, 1),)).shape == (90, 3)
@@ -211,16 +208,29 @@ def test_cross_validation_scores_what_predict_returns():
 
 def test_the_sparse_additive_model_and_its_elastic_net():
     additive = np.sin(2 * X[:, 1]) + X[:, 2] ** 2
-    fitted = MultipleKernelRegressorCV(alphas=5, cv=3).fit(X, additive)
+    fitted = HierarchicalKernelRegressorCV(interactions=False, alphas=5, cv=3).fit(X, additive)
     assert {1, 2} <= set(np.flatnonzero(fitted.support_))
     assert fitted.certified_
-    levels = MultipleKernelRegressor(alpha=0.02, per_variable="levels", l1_ratio=0.8)
-    levels.fit(X, additive)
-    assert ((2, 2),) in levels.active_set_
-    assert () in levels.active_set_
-    for wrong in ({"l1_ratio": 0}, {"per_variable": "two"}):
-        with pytest.raises(InvalidParameterError):
-            MultipleKernelRegressor(**wrong).fit(X, y)
+    assert fitted.best_params_ == {"alpha": fitted.alpha_}
+    assert fitted.interactions_ == []
+    mixed = HierarchicalKernelRegressor(alpha=0.02, interactions=False, l1_ratio=0.8)
+    mixed.fit(X, additive)
+    assert {(), ((1, 1),), ((2, 1),)} <= set(mixed.active_set_)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"interactions": False, "l1_ratio": 0}, "l1_ratio must lie"),
+        ({"l1_ratio": 0.5}, "l1_ratio belongs to interactions=False"),
+        ({"interactions": False, "whiten": True}, "no graph to whiten"),
+        ({"interactions": False, "dag": ExplicitDag({0: []}, None)}, "no graph to whiten"),
+    ],
+    ids=str,
+)
+def test_options_of_products_and_of_sums_are_told_apart(wrong, match):
+    with pytest.raises(InvalidParameterError, match=match):
+        HierarchicalKernelRegressor(alpha=0.1, **wrong).fit(X, y)
 
 
 def test_a_path_has_a_gap_over_all_kernels_at_every_alpha():
@@ -271,9 +281,11 @@ def test_a_refit_respects_the_range_of_a_spline(outside):
         np.testing.assert_allclose(fitted.predict(X + 100), fitted.predict(X + 200))
 
 
-@pytest.mark.parametrize("kind", [HierarchicalKernelRegressor, MultipleKernelRegressor])
-def test_a_column_always_kept_is_in_the_function(kind):
-    fitted = kind(alpha=0.5, decomposition=Spline("clip"), always_keep=[1]).fit(X, y)
+@pytest.mark.parametrize("interactions", [True, False])
+def test_a_column_always_kept_is_in_the_function(interactions):
+    fitted = HierarchicalKernelRegressor(
+        alpha=0.5, interactions=interactions, decomposition=Spline("clip"), always_keep=[1]
+    ).fit(X, y)
     assert fitted.support_[1]
     assert fitted.refit_kind_ == "hull"
     assert ((1, 1),) not in fitted.hull_
@@ -328,12 +340,12 @@ def test_alphas_beyond_the_budget_are_no_candidates(limit, rule):
 
 def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
     model = HierarchicalKernelRegressorCV(max_kernels=6)
-    X_, y_, weights = model._validate(X, y, None)
-    table = model._prepare(X_, y_, weights)
+    data = model._read(X, y, None)
+    table = model._table(data)
     way = np.geomspace(1.0, 1e-4, 8)
     with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
-        model._fit_table(X_, table, way[-1], 1.5, way)
-    (search,) = model._searches(table, 1.5, certify=False)
+        model._fit_table(data, table, way[-1], 1.5, way)
+    (search,) = model._learner(table, 1.5, certify=False).searches
     solved = [not found.is_cut for found in walk(search, way)]
     assert 0 < sum(solved) < 8
     assert solved == sorted(solved, reverse=True)
@@ -355,14 +367,16 @@ def test_what_is_not_a_node_or_a_number_of_alphas_is_refused(model):
         with pytest.raises(InvalidParameterError, match="pairs of whole numbers"):
             model.partial(X, wrong)
     with pytest.raises(InvalidParameterError, match="alphas must be"):
-        MultipleKernelRegressorCV(alphas=True).fit(X, y)
+        HierarchicalKernelRegressorCV(interactions=False, alphas=True).fit(X, y)
 
 
 def test_a_root_without_a_kernel_does_not_count():
-    fitted = MultipleKernelRegressor(alpha=1.0, l1_ratio=0.5).fit(X, X[:, 2])
+    fitted = HierarchicalKernelRegressor(alpha=1.0, interactions=False, l1_ratio=0.5).fit(
+        X, X[:, 2]
+    )
     assert () in fitted.hull_
     assert fitted.n_kernels_ == len(fitted.hull_) - 1
-    alone = MultipleKernelRegressor(alpha=1.0).fit(X, X[:, 2])
+    alone = HierarchicalKernelRegressor(alpha=1.0, interactions=False).fit(X, X[:, 2])
     assert alone.n_kernels_ == 1
     assert "1 kernel," in alone.summary()
 

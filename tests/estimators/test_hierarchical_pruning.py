@@ -8,10 +8,9 @@ from nablasso import (
     HierarchicalKernelClassifierCV,
     HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
-    MultipleKernelRegressorCV,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import hierarchical_cv
+from nablasso.hierarchy import HullLearner
 
 RNG = np.random.default_rng(31)
 X = RNG.normal(size=(80, 5))
@@ -95,8 +94,11 @@ def test_groups_and_columns_always_kept():
 
 @pytest.mark.parametrize(
     "selector",
-    [HierarchicalKernelRegressorCV(**ONE), MultipleKernelRegressorCV(alphas=3, cv=3)],
-    ids=lambda each: type(each).__name__,
+    [
+        HierarchicalKernelRegressorCV(**ONE),
+        HierarchicalKernelRegressorCV(interactions=False, alphas=3, cv=3),
+    ],
+    ids=["products", "sums"],
 )
 def test_noise_gives_nothing(selector):
     fitted = selector.fit(X, np.random.default_rng(7).normal(size=80))
@@ -137,7 +139,7 @@ def test_losses_without_a_likelihood_and_unknown_rules_are_refused():
 
 
 def test_an_interrupt_keeps_the_paths_that_are_done(monkeypatch):
-    whole, calls = hierarchical_cv._path_criteria, []
+    whole, calls = HullLearner.walk, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -145,7 +147,7 @@ def test_an_interrupt_keeps_the_paths_that_are_done(monkeypatch):
             raise KeyboardInterrupt
         return whole(*arguments)
 
-    monkeypatch.setattr(hierarchical_cv, "_path_criteria", interrupted)
+    monkeypatch.setattr(HullLearner, "walk", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted after 4 candidates"):
         fitted = HierarchicalKernelRegressorCV(**SMALL).fit(X, y)
     assert fitted.best_params_["beta"] == 2.0

@@ -10,7 +10,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import nablasso
-from nablasso import SparseGradientClassifier, SparseGradientRegressor
+from nablasso import (
+    SparseGradientClassifier,
+    SparseGradientClassifierCV,
+    SparseGradientRegressor,
+    SparseGradientRegressorCV,
+)
 from nablasso.datasets import make_rings, make_turlach
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.gradients import ActiveSet
@@ -74,12 +79,11 @@ def test_attributes_agree_with_each_other():
     assert model.selection_status_ == "clear"
 
 
-def test_prediction_by_directions_selected_variables_or_any_estimator():
+def test_prediction_by_directions_and_any_estimator():
     X, y = TURLACH.X, TURLACH.y
     new = make_turlach(200, 10, random_state=1)
-    for settings in ({}, {"predict_from": "selected"}):
-        model = SparseGradientRegressor(0.001, **AFFINE, **settings).fit(X, y)
-        assert model.score(new.X, new.y) > 0.6
+    model = SparseGradientRegressor(0.001, **AFFINE).fit(X, y)
+    assert model.score(new.X, new.y) > 0.6
     model = SparseGradientRegressor(0.001, predictor=LinearRegression(), **AFFINE).fit(X, y)
     features = model.transform(X)
     expected = LinearRegression().fit(features, y).predict(features)
@@ -308,7 +312,6 @@ def test_rows_without_weights_are_named():
         ({"smoothness": -1}, "smoothness must be zero or positive"),
         ({"ridge": 0}, "ridge must be a positive number; got 0"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
-        ({"predict_from": "all"}, "predict_from must be"),
     ],
 )
 def test_bad_parameters_are_named(settings, message):
@@ -366,3 +369,64 @@ def test_a_path_warns_where_it_was_cut_short():
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         path = nablasso.path(model, TURLACH.X, TURLACH.y, n_alphas=3)
     assert path.relative_gaps.max() > 1e-12
+
+
+# --- cross-validation
+
+SMALL = make_turlach(80, 7, random_state=0)
+
+
+def test_alpha_is_one_of_the_grid_and_the_fit_that_of_all_rows():
+    settings = {"kernel": Polynomial(1), "n_neighbors": 10, "tol": 1e-5}
+    model = SparseGradientRegressorCV(alphas=6, cv=3, selection_rule="min", **settings)
+    model.fit(SMALL.X, SMALL.y)
+    results = model.cv_results_
+    assert results["param_alpha"].shape == (6,)
+    assert results["param_alpha"][0] == pytest.approx(model.alpha_max_)
+    assert model.best_index_ == int(np.argmax(results["mean_test_score"]))
+    assert model.best_params_ == {"alpha": model.alpha_}
+    assert model.best_score_ == results["mean_test_score"].max()
+    assert {"split2_test_score", "rank_test_score", "mean_fit_time"} <= results.keys()
+    single = SparseGradientRegressor(model.alpha_, **settings).fit(SMALL.X, SMALL.y)
+    np.testing.assert_allclose(model.predict(SMALL.X), single.predict(SMALL.X))
+    assert model.support_[:5].all()
+
+
+def test_one_standard_error_selects_no_more_than_the_best():
+    rules = [
+        SparseGradientRegressorCV(
+            alphas=6, cv=3, selection_rule=rule, kernel=Polynomial(1), tol=1e-3
+        ).fit(SMALL.X, SMALL.y)
+        for rule in ("1se", "min")
+    ]
+    assert rules[0].support_.sum() <= rules[1].support_.sum()
+    assert rules[0].alpha_ >= rules[1].alpha_
+
+
+def test_a_score_is_what_the_fold_model_predicts():
+    alpha, rows = 0.002, np.arange(80)
+    folds = [(rows[rows % 2 == 0], rows[rows % 2 == 1])]
+    settings = {"kernel": Polynomial(1), "tol": 1e-4, "two_step": True, "adaptive_weights": True}
+    model = SparseGradientRegressorCV(alphas=[alpha], cv=folds, **settings).fit(SMALL.X, SMALL.y)
+    train, test = folds[0]
+    by_hand = SparseGradientRegressor(alpha, **settings).fit(SMALL.X[train], SMALL.y[train])
+    error = np.mean((SMALL.y[test] - by_hand.predict(SMALL.X[test])) ** 2)
+    assert model.best_score_ == pytest.approx(-error, rel=1e-6)
+
+
+def test_classes_are_scored_by_log_loss_and_any_scorer():
+    y = np.where(SMALL.y > np.median(SMALL.y), "high", "low")
+    settings = {"kernel": Polynomial(1), "n_neighbors": 10, "alphas": 3, "cv": 3, "tol": 1e-3}
+    model = SparseGradientClassifierCV(**settings).fit(SMALL.X, y)
+    assert -np.log(2) < model.best_score_ < 0
+    accurate = SparseGradientClassifierCV(scoring="accuracy", **settings).fit(SMALL.X, y)
+    assert 0.6 < accurate.best_score_ <= 1
+
+
+def test_bad_grids_and_rules_are_named():
+    with pytest.raises(InvalidParameterError, match="selection_rule"):
+        SparseGradientRegressorCV(selection_rule="2se").fit(SMALL.X, SMALL.y)
+    with pytest.raises(InvalidParameterError, match="alphas must be a list of positive numbers"):
+        SparseGradientRegressorCV(alphas=[0.1, -1]).fit(SMALL.X, SMALL.y)
+    with pytest.raises(InvalidParameterError, match="alphas must be a positive number"):
+        nablasso.path(SparseGradientRegressor(), SMALL.X, SMALL.y, n_alphas=0)

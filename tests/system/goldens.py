@@ -162,10 +162,22 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
             n.HierarchicalKernelClassifierCV(**HULL_FOLDS),
             classes,
         ),
-        "MultipleKernelRegressor": (n.MultipleKernelRegressor(**HULL), numbers),
-        "MultipleKernelRegressorCV": (n.MultipleKernelRegressorCV(**HULL_FOLDS), numbers),
-        "MultipleKernelClassifier": (n.MultipleKernelClassifier(**HULL), classes),
-        "MultipleKernelClassifierCV": (n.MultipleKernelClassifierCV(**HULL_FOLDS), classes),
+        "MultipleKernelRegressor": (
+            n.HierarchicalKernelRegressor(interactions=False, **HULL),
+            numbers,
+        ),
+        "MultipleKernelRegressorCV": (
+            n.HierarchicalKernelRegressorCV(interactions=False, **HULL_FOLDS),
+            numbers,
+        ),
+        "MultipleKernelClassifier": (
+            n.HierarchicalKernelClassifier(interactions=False, **HULL),
+            classes,
+        ),
+        "MultipleKernelClassifierCV": (
+            n.HierarchicalKernelClassifierCV(interactions=False, **HULL_FOLDS),
+            classes,
+        ),
         "SparseGradientRegressor": (n.SparseGradientRegressor(), numbers),
         "SparseGradientRegressorCV": (n.SparseGradientRegressorCV(**GRADIENT_FOLDS), numbers),
         "SparseGradientClassifier": (n.SparseGradientClassifier(), classes),

@@ -16,17 +16,9 @@ from nablasso.estimators.error_control import (
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
-    HierarchicalKernelRegressor,
-)
-from nablasso.estimators.hierarchical_cv import (
     HierarchicalKernelClassifierCV,
+    HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
-)
-from nablasso.estimators.multiple_kernel import (
-    MultipleKernelClassifier,
-    MultipleKernelClassifierCV,
-    MultipleKernelRegressor,
-    MultipleKernelRegressorCV,
 )
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.nonnegative_regressors import (
@@ -41,10 +33,8 @@ from nablasso.estimators.nonnegative_regressors import (
 )
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,
-    SparseGradientRegressor,
-)
-from nablasso.estimators.sparse_gradient_cv import (
     SparseGradientClassifierCV,
+    SparseGradientRegressor,
     SparseGradientRegressorCV,
 )
 
@@ -65,10 +55,6 @@ __all__ = [
     "KnockoffSelector",
     "MultiQuantileRegressor",
     "MultiQuantileRegressorCV",
-    "MultipleKernelClassifier",
-    "MultipleKernelClassifierCV",
-    "MultipleKernelRegressor",
-    "MultipleKernelRegressorCV",
     "NablassoClassifier",
     "NablassoRegressor",
     "PSDDensity",

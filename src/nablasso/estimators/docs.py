@@ -5,26 +5,9 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import TypeVar
 
-from nablasso.estimators.hierarchical_docs import HIERARCHICAL
-from nablasso.estimators.sparse_gradient_docs import GRADIENTS
-
 Class = TypeVar("Class", bound=type)
 
 _SECTIONS = {
-    **HIERARCHICAL,
-    **GRADIENTS,
-    "class_weight": """
-        class_weight : dict or "balanced", optional
-            Factors of the sample weights by class; ``"balanced"`` gives every class the same
-            total weight.
-        """,
-    "classes": """
-        classes_ : array, shape (n_classes,)
-            The labels.
-        class_importances_ : array, shape (n_classes, n_features)
-            ``feature_importances_`` of each class against the rest; one row, that of the second
-            class, where there are two.
-        """,
     "automatic": """
         kernel : "auto", str or Kernel, default="auto"
             ``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a kernel
@@ -108,14 +91,6 @@ _SECTIONS = {
             ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
         n_features_in_, feature_names_in_
             As in scikit-learn.
-        """,
-    "cv_attributes": """
-        cv_results_ : dict
-            Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
-        best_params_ : dict
-            ``alpha``, ``ridge`` and ``width`` of the refit.
-        best_score_, best_index_
-            Score of the refit's parameters and their place in ``cv_results_``.
         """,
 }
 

@@ -1,32 +1,52 @@
-r"""Hierarchical kernel learning: select variables and interactions among all products of kernels.
+"""Hierarchical kernel learning for numbers and classes, ``alpha`` given or cross-validated.
 
-See :mod:`nablasso.hierarchy` and the section "Hierarchical kernels" of the mathematics.
+Along each fold's path of alphas, with warm starts, what is scored is what ``predict`` would return:
+the refit on what was selected inside the fold. Candidates with the same hull share their refit. The
+folds need no certificate; the final fit on all rows has one. Where the budget ends a path, smaller
+alphas are no candidates: what it was cut to is the solution at none of them.
+
+The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes the one
+of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 """
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC
-from dataclasses import KW_ONLY, dataclass
-from numbers import Real
+from collections.abc import Iterable, Iterator
+from copy import copy
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.metrics import log_loss
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, check_weights, prepare
+from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.docs import document
+from nablasso.estimators.cross_validation import (
+    RULES,
+    Candidate,
+    Cell,
+    CrossValidated,
+    as_fitted,
+    choose,
+    grid_points,
+    positive_list,
+)
 from nablasso.estimators.hierarchical_base import KernelSelector
-from nablasso.estimators.hierarchical_path import walk_down
-from nablasso.estimators.log_odds import LogOddsClassifier
-from nablasso.estimators.validation import check_new_data, check_training_data
-from nablasso.hierarchy import DagHierarchy, Grid, Hierarchy, KernelDag, as_decomposition
+from nablasso.estimators.hierarchical_reading import renamed, variables
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    read_classes,
+    read_numbers,
+)
+from nablasso.estimators.validation import feature_names
+from nablasso.hierarchy import Found, Pruner, has_likelihood, largest_alpha, walk
 from nablasso.losses import (
     Logistic,
     Loss,
@@ -35,8 +55,13 @@ from nablasso.losses import (
     SquaredHinge,
     as_loss,
 )
-from nablasso.types import Array, Index
+from nablasso.paths import alpha_grid
+from nablasso.progress import track
+from nablasso.types import Array
 
+SMALLEST_FRACTION = 1e-5  # of alpha_max
+EQUAL = 1e-9  # criteria of the same hull, found on different paths
+DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
     "squared_hinge": SquaredHinge,
@@ -44,11 +69,93 @@ CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {
 }
 
 
-@dataclass(eq=False, repr=False)
-class SingleAlpha(KernelSelector):
+@estimator
+class KernelNumbers(PredictsNumbers, KernelSelector):
+    """Shared by the regressors over a hierarchy of kernels."""
+
+    _: KW_ONLY
+    loss: Any = parameter(
+        "squared",
+        "str or Loss",
+        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, '
+        '``"epsilon_insensitive"`` (smoothed), ``"poisson"``, or an object of '
+        ":mod:`nablasso.losses`, whose thresholds are in units of a robust deviation of ``y``.",
+    )
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str) and self.loss == "epsilon_insensitive":
+            return SmoothedEpsilonInsensitive()
+        return as_loss(self.loss)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_numbers(
+            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
+        )
+        return data
+
+
+def _has_probabilities(model: Any) -> bool:
+    return isinstance(model._loss(), Logistic)
+
+
+@estimator
+class KernelClasses(PredictsClasses, KernelSelector):
+    """Shared by the classifiers over a hierarchy of kernels.
+
+    Attributes
+    ----------
+    class_importances_ : array, shape (n_classes, n_features)
+        ``feature_importances_`` of each class against the rest; one row, that of the second class,
+        where there are two.
+    """
+
+    _: KW_ONLY
+    loss: Any = parameter(
+        "logistic",
+        "str or Loss",
+        '``"logistic"``, ``"squared_hinge"`` or ``"hinge"`` (smoothed). Probabilities need the '
+        "logistic loss.",
+    )
+
+    predict_proba = available_if(_has_probabilities)(PredictsClasses.predict_proba)
+
+    @property
+    def class_importances_(self) -> Array:
+        """``feature_importances_`` of each class against the rest."""
+        check_is_fitted(self)
+        return np.asarray(self._class_importances)
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return as_loss(self.loss)
+        if not isinstance(self.loss, str) or self.loss not in CLASSIFICATION_LOSSES:
+            raise InvalidParameterError(
+                f"loss must be one of {', '.join(CLASSIFICATION_LOSSES)} or a nablasso.losses.Loss "
+                f"object; got {self.loss!r}."
+            )
+        return CLASSIFICATION_LOSSES[self.loss]()
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_classes(
+            self, X, y, sample_weight, self._loss(), self.class_weight
+        )
+        return data
+
+
+@estimator
+class KernelsAtAlpha(KernelSelector):
     """Fit at one ``alpha``."""
 
-    alpha: float | None = None
+    alpha: float | None = parameter(
+        None, "float", "Weight of half the squared norm; by default a tenth of ``alpha_max_``."
+    )
+    _: KW_ONLY
+    beta: float = parameter(
+        2.0,
+        "float",
+        "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
+        "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select kernels and fit the function.
@@ -64,213 +171,241 @@ class SingleAlpha(KernelSelector):
         -------
         self
         """
-        X, y, weights = self._validate(X, y, sample_weight)
-        return self._fit_table(X, self._prepare(X, y, weights), self.alpha, None)
+        data = self._read(X, y, sample_weight)
+        self._warn_of_beta(self.beta)
+        return self._fit_table(data, self._table(data), self.alpha, self.beta)
 
-    def _path(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Path:
-        return walk_down(self, X, y, sample_weight, **options)
-
-
-@dataclass(eq=False, repr=False)
-class GridForm(KernelSelector):
-    """All products of kernels of single variables, or a DAG of the user's own."""
-
-    _: KW_ONLY
-    root_weight: float = 1.0
-    whiten: bool = False
-    dag: Any = None
-
-    def _hierarchy(self, table: Table, beta: float | None = None) -> Hierarchy:
-        beta = self._checked_beta(getattr(self, "beta", None) if beta is None else beta)
-        if not isinstance(self.root_weight, Real) or not 0 < float(self.root_weight) <= 1:
+    def _path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        n_alphas: int = 30,
+        eps: float = SMALLEST_FRACTION,
+        alphas: Any = None,
+    ) -> Path:
+        """Search along ``alpha``, with warm starts and a certificate at every alpha."""
+        data = self._read(X, y, sample_weight)
+        self._warn_of_beta(self.beta)
+        table = self._table(data)
+        learner = self._learner(table, self.beta)
+        search, *others = learner.searches
+        if others:
             raise InvalidParameterError(
-                f"root_weight must lie in (0, 1]; got {self.root_weight!r}."
+                f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
+                "classes. Give the labels of one class against the rest."
             )
-        shared: dict[str, Any] = {
-            "beta": beta,
-            "root_weight": float(self.root_weight),
-            "rank": check_rank(self.rank),
-            "whiten": bool(self.whiten),
-        }
-        if self.dag is None:
-            decomposition = as_decomposition(self.decomposition, self.degree)
-            return Grid(table.X, table.weights, decomposition, self._labels(table), **shared)
-        if not isinstance(self.dag, KernelDag):
-            raise InvalidParameterError(
-                "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
-                f"{self.dag!r}."
-            )
-        X = np.zeros((len(table.X), self.n_features_in_))
-        X[:, table.columns] = table.X
-        return DagHierarchy(self.dag, X, table.weights, **shared)
-
-    def _origin(self, table: Table, d: int) -> Index:
-        return table.columns if self.dag is None else np.arange(d)
-
-    def _is_limited(self) -> bool:
-        return self.dag is None and super()._is_limited()
-
-    def _checked_beta(self, beta: Any) -> float:
-        if not isinstance(beta, Real) or not 0 < float(beta) < np.inf:
-            raise InvalidParameterError(f"beta must be a positive number; got {beta!r}.")
-        if beta <= 1:
+        top = largest_alpha(search)
+        if alphas is None:
+            grid = _alpha_grid(top, n_alphas, eps)
+        else:
+            grid = np.sort(positive_list(alphas, "alphas"))[::-1]
+        steps = track(walk(search, grid, learner.kept), len(grid), "path", verbose=self.verbose)
+        finds: list[Found] = []
+        try:
+            finds.extend(steps)
+        except KeyboardInterrupt:
+            if not finds:
+                raise
             warnings.warn(
-                f"beta={beta:g} gives deep kernels no more weight in the norm than shallow ones: "
-                "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
-                "a certificate is unlikely. Values from 1.5 to 4 are usual.",
-                UserWarning,
-                stacklevel=5,
+                f"The path was interrupted after {len(finds)} of {len(grid)} alphas.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
-        return float(beta)
-
-
-@dataclass(eq=False, repr=False)
-class SingleBeta(GridForm):
-    """One ``beta``."""
-
-    _: KW_ONLY
-    beta: float = 2.0
-
-
-def check_rank(rank: Any) -> int | None:
-    """A whole number of at least 1, or None."""
-    if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
-        raise InvalidParameterError(
-            f"rank must be None or a whole number of at least 1; got {rank!r}."
+        names = variables(learner.hierarchy, table)
+        return Path(
+            grid[: len(finds)],
+            np.array([self._support(table, learner, found) for found in finds]),
+            None,
+            feature_names(self),
+            top,
+            hulls=[[renamed(node, names) for node in found.hull] for found in finds],
+            dual_gaps=np.array([found.gap for found in finds]),
+            certified=np.array([found.certified for found in finds]),
+            objectives=np.array([found.primal for found in finds]),
+            rules=[found.rule for found in finds],
+            reasons=[found.reason for found in finds],
         )
-    return None if rank is None else int(rank)
 
 
-@dataclass(eq=False, repr=False)
-class KernelRegressorBase(RegressorMixin, KernelSelector, ABC):
-    """Shared by the regressors over a hierarchy of kernels."""
+@estimator
+class KernelsByFolds(CrossValidated, KernelSelector):
+    """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        ``alpha`` and ``beta`` of the refit.
+    """
 
     _: KW_ONLY
-    loss: Any = "squared"
+    alphas: Any = parameter(
+        30,
+        "int or array-like",
+        "Values to try; a number asks for that many from ``alpha_max_`` down to 1e-5 of it (the "
+        "norm is squared).",
+    )
+    betas: Any = parameter(
+        None,
+        "array-like",
+        "Values of ``beta`` to try, the weight of a node relative to its parents'; by default "
+        "1.2, 2.5 and 6.",
+    )
+    selection_rule: str = parameter(
+        "1se",
+        '{"1se", "min", "ebic"}',
+        "Take the candidate that selects the fewest variables among those whose score is within "
+        'one standard error of the best, or the best itself. ``"ebic"`` prunes the hulls of all '
+        "candidates on all rows and takes the one of smallest criterion (see ``prune``): no folds "
+        "are drawn, ``cv``, ``scoring`` and ``n_jobs`` are not used, ``cv_results_`` has "
+        '``"ebic"`` and ``"rank_ebic"`` in place of scores, and ``best_score_`` is minus the '
+        "criterion. It selects better and costs less; among equals it takes the largest ``beta``, "
+        "then the largest ``alpha``.",
+    )
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose the parameters, select kernels and fit the function.
 
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
 
         Returns
         -------
-        array, shape (n_samples,)
+        self
         """
-        check_is_fitted(self)
-        return self.loss_.mean(self._link(check_new_data(self, X)))
-
-    def _link(self, X: Array) -> Array:
-        return np.asarray(self._y_mean + self._function.values(self._scaler.transform(X)))
-
-    def _loss(self) -> Loss:
-        if isinstance(self.loss, str) and self.loss == "epsilon_insensitive":
-            return SmoothedEpsilonInsensitive()
-        return as_loss(self.loss)
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        loss = self._loss()
-        X, y = check_training_data(self, X, y)
-        loss.check_target(y)
-        return X, y, check_weights(sample_weight, len(X))
-
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        centre_y = self.fit_intercept and self._loss().translates
-        return prepare(X, y, weights, standardize=self.standardize, centre_y=centre_y)
-
-    def _problem_targets(self, table: Table) -> list[Array]:
-        return [table.y]
-
-    def _keep(self, functions: list[Any], table: Table) -> None:
-        (self._function,) = functions
-        self._scaler, self._y_mean = table.scaler, table.y_mean
-
-    def _targets(self, y: Array) -> Array:
-        """The target that scorers expect."""
-        return y
-
-    def _default_score(self, model: Any, X: Array, y: Array, sample_weight: Any = None) -> float:
-        """Negative mean loss."""
-        return -float(np.average(self.loss_.value(y, model._link(X)), weights=sample_weight))
-
-
-def _has_probabilities(model: Any) -> bool:
-    return isinstance(model._loss(), Logistic)
-
-
-@dataclass(eq=False, repr=False)
-class KernelClassifierBase(LogOddsClassifier, KernelSelector, ABC):
-    """Shared by the classifiers over a hierarchy of kernels."""
-
-    _: KW_ONLY
-    loss: Any = "logistic"
-
-    predict_proba = available_if(_has_probabilities)(LogOddsClassifier.predict_proba)
-
-    def _loss(self) -> Loss:
-        if isinstance(self.loss, Loss):
-            return as_loss(self.loss)
-        if not isinstance(self.loss, str) or self.loss not in CLASSIFICATION_LOSSES:
+        if self.selection_rule not in (*RULES, "ebic"):
             raise InvalidParameterError(
-                f"loss must be one of {', '.join(CLASSIFICATION_LOSSES)} or a nablasso.losses.Loss "
-                f"object; got {self.loss!r}."
+                f'selection_rule must be "1se", "min" or "ebic"; got {self.selection_rule!r}.'
             )
-        return CLASSIFICATION_LOSSES[self.loss]()
+        data = self._read(X, y, sample_weight)
+        table = self._table(data)
+        cells = self._grid(table)
+        if self.selection_rule == "ebic":
+            self._choose_by_criterion(table, cells)
+        else:
+            judge = copy(self)
+            loss = self._loss().fitted(self._target.functions(table.y)[:, 0], table.weights)
+            judge._target = self._target.fitted(loss)
+            outcomes = judge._judged(data, table, groups, cells)
+            sizes = outcomes["size"]
+            self._warn_of_paths_cut(int(np.isnan(sizes).any(axis=0).sum()), sizes.shape[1])
+            rule, params = self.selection_rule, grid_points(cells)
+            self._keep_choice(choose(params, outcomes, rule=rule, scoring=self.scoring))
+        alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
+        way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
+        return self._fit_table(data, table, alpha, beta, way[way >= alpha])
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        self._loss()
-        return self._validate_labels(X, y, sample_weight)
+    def _prunes(self) -> bool:
+        if self.selection_rule == "ebic":
+            return True
+        return has_likelihood(self._loss()) if self.prune is None else bool(self.prune)
 
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        factors = self._class_factors(y, weights)
-        weights = weights * factors[y.astype(np.intp)]
-        return prepare(X, y, weights, standardize=self.standardize, centre_y=False)
+    def _grid(self, table: Table) -> list[Cell]:
+        """One path of alphas for each ``beta``."""
+        number = isinstance(self.alphas, int | np.integer) and not isinstance(self.alphas, bool)
+        if number and self.alphas < 1:
+            raise InvalidParameterError(
+                f"alphas must be a positive whole number or a list; got {self.alphas!r}."
+            )
+        betas: Iterable[float | None] = (None,)
+        if self.interactions:
+            betas = DEFAULT_BETAS if self.betas is None else positive_list(self.betas, "betas")
+        cells = []
+        for beta in betas:
+            self._warn_of_beta(beta)
+            fixed = {} if beta is None else {"beta": float(beta)}
+            if number:
+                top = max(map(largest_alpha, self._learner(table, beta).searches))
+                alphas = alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
+            else:
+                alphas = np.sort(positive_list(self.alphas, "alphas"))[::-1]
+            cells.append(Cell(alphas, fixed))
+        return cells
 
-    def _problem_targets(self, table: Table) -> list[Array]:
-        return list(self._signed_targets(table.y).T)
+    def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
+        table = self._table(train)
+        pruners: list[Pruner] | None = None
+        for cell in grid:
+            learner = self._learner(table, cell.fixed.get("beta"), certify=False, pruners=pruners)
+            pruners, count = learner.pruners, 0
+            for finds in learner.walk(cell.alphas):
+                chosen, count = learner.pruned(finds), count + 1
+                supports = [self._support(table, learner, found) for found in chosen]
+                refits = self._predictors(learner, chosen, supports)
+                model = as_fitted(self, [made.function for made in refits], table)
+                yield Candidate(model, float(np.any(supports, axis=0).sum()))
+            for _ in cell.alphas[count:]:
+                yield Candidate(None, seconds=0.0)  # beyond the budget
 
-    def _keep(self, functions: list[Any], table: Table) -> None:
-        self._functions, self._scaler = functions, table.scaler
+    def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
+        """The pruned hull of smallest criterion; among equals the largest beta, then alpha."""
+        values = np.array(self._criteria(table, cells))
+        params = grid_points(cells)[: len(values)]
+        self._warn_of_paths_cut(int(np.isnan(values).sum()), len(values))
+        equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
+        betas = np.array([each.get("beta", 0.0) for each in params])
+        alphas = np.array([each["alpha"] for each in params])
+        best = int(np.lexsort((-alphas, -betas, ~equal))[0])
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
+            "ebic": values,
+            "rank_ebic": (np.argsort(np.argsort(values, kind="stable")) + 1).astype(np.int32),
+        }
+        self.best_index_, self.best_params_ = best, params[best]
+        self.best_score_ = -float(values[best])
 
-    @property
-    def class_importances_(self) -> Array:
-        """``feature_importances_`` of each class against the rest."""
-        check_is_fitted(self)
-        return np.asarray(self._class_importances)
+    def _criteria(self, table: Table, cells: list[Cell]) -> list[float]:
+        """Criterion of each candidate's pruned hull; not a number beyond the end of a path.
 
-    def _targets(self, y: Array) -> NDArray[Any]:
-        """The labels of their codes."""
-        return np.asarray(self.classes_[y.astype(np.intp)])
+        With several functions it is the sum of theirs. An interrupt keeps what is done.
+        """
+        values: list[float] = []
+        name = type(self).__name__
+        pruners: list[Pruner] | None = None
+        try:
+            for cell in track(cells, len(cells), f"{name} paths", verbose=self.verbose):
+                beta = cell.fixed.get("beta")
+                learner = self._learner(table, beta, certify=False, pruners=pruners)
+                pruners = learner.pruners
+                found = [learner.criterion(finds) for finds in learner.walk(cell.alphas)]
+                values += found + [np.nan] * (len(cell.alphas) - len(found))
+        except KeyboardInterrupt:
+            if not values:
+                raise
+            warnings.warn(
+                f"{name} was interrupted after {len(values)} candidates; it chooses among these.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return values
 
-    def _default_score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Negative log loss; without probabilities the accuracy."""
-        if not _has_probabilities(self):
-            return float(np.average(model.predict(X) == y, weights=sample_weight))
-        shares = model.predict_proba(X)
-        return -float(log_loss(y, shares, labels=self.classes_, sample_weight=sample_weight))
+    def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
+        if missing:
+            warnings.warn(
+                f"The budget (max_kernels, max_memory, max_work) ended paths of "
+                f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
+                "smallest alphas, were not solved and are not chosen from. Raise the budget to "
+                "have them.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
 
-@document
-@dataclass(eq=False, repr=False)
-class HierarchicalKernelRegressor(SingleAlpha, SingleBeta, KernelRegressorBase):
+@estimator
+class HierarchicalKernelRegressor(KernelsAtAlpha, KernelNumbers):
     r"""Hierarchical kernel learning: variables and their interactions, with a certificate.
 
     A function that is a sum of products of functions of single variables, over all
     ``(q + 1)^p`` products of levels. A product is selected only after all products of its parts.
-
-    Parameters
-    ----------
-    {hierarchical_alpha}
-    {beta}
-    {hierarchical}
-    {hierarchical_loss}
-    {kernel_selection}
-
-    Attributes
-    ----------
-    {hierarchical_attributes}
+    ``interactions=False`` is multiple kernel learning: a sum of functions of single variables.
 
     Examples
     --------
@@ -284,22 +419,33 @@ class HierarchicalKernelRegressor(SingleAlpha, SingleBeta, KernelRegressorBase):
     """
 
 
-@document
-@dataclass(eq=False, repr=False)
-class HierarchicalKernelClassifier(SingleAlpha, SingleBeta, KernelClassifierBase):
-    """:class:`HierarchicalKernelRegressor` for classes, one against the rest.
+@estimator
+class HierarchicalKernelClassifier(KernelsAtAlpha, KernelClasses):
+    """:class:`HierarchicalKernelRegressor` for classes, one against the rest."""
 
-    Parameters
-    ----------
-    {hierarchical_alpha}
-    {beta}
-    {hierarchical}
-    {hierarchical_class_loss}
-    {class_weight}
-    {kernel_selection}
 
-    Attributes
-    ----------
-    {classes}
-    {hierarchical_attributes}
+@estimator
+class HierarchicalKernelRegressorCV(KernelsByFolds, KernelNumbers):
+    """:class:`HierarchicalKernelRegressor` with ``alpha`` and ``beta`` by cross-validation.
+
+    The setting of the paper (Bach, 2009) with the weights of its author's demonstrations is
+    ``betas=[4], root_weight=0.1, cv=10, selection_rule="min", prune=False, debias=False``: the
+    penalised function that predicts best, without pruning or refit.
     """
+
+
+@estimator
+class HierarchicalKernelClassifierCV(KernelsByFolds, KernelClasses):
+    """:class:`HierarchicalKernelClassifier` with ``alpha`` and ``beta`` by cross-validation."""
+
+
+def _alpha_grid(top: float, n_alphas: Any, eps: Any) -> Array:
+    """A grid from ``alpha_max`` down."""
+    whole = isinstance(n_alphas, Integral) and not isinstance(n_alphas, bool)
+    if not whole or n_alphas < 1:
+        raise InvalidParameterError(
+            f"n_alphas must be a whole number of at least 1; got {n_alphas!r}."
+        )
+    if not isinstance(eps, Real) or not 0 < float(eps) < 1:
+        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
+    return alpha_grid(top, int(n_alphas), float(eps))

@@ -1,44 +1,104 @@
-r"""Sparse gradient learning (Ye and Xie 2012): selection and dimension reduction together.
+"""Sparse gradient learning for numbers and classes, ``alpha`` given or cross-validated.
 
-Regression, on standardised ``X`` and centred ``y`` with row weights ``p``:
-
-.. math::
-    \min_f \sum_{ij} p_i p_j w_{ij} \big(y_i - y_j + (x_j - x_i)^\top f(x_i)\big)^2
-    + \alpha \sum_a \|f^a\|_K
-
-Classes: the logistic loss of ``f0(x_i) + (x_j - x_i)' f(x_i)`` at the label of row j, plus
-``ridge ||f0||^2`` (:mod:`nablasso.gradients.problem`).
+Scores are those of what ``predict`` returns: the refit on the directions of each training fold, f0
+for classes. The grid, the folds and the canonical order are fixed before any fold is fitted; along
+the grid, from large alpha to small, each fit starts from the one before.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.metrics import log_loss
-from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, check_weights, prepare
+from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.docs import document
-from nablasso.estimators.log_odds import LogOddsClassifier
-from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
-from nablasso.estimators.sparse_gradient_path import gradient_path
-from nablasso.estimators.sparse_gradient_predictor import fit_predictor
-from nablasso.estimators.validation import check_new_data, check_training_data
-from nablasso.gradients import GradientFit
+from nablasso.estimators.cross_validation import (
+    Candidate,
+    Cell,
+    CrossValidated,
+    as_fitted,
+    check_rule,
+    choose,
+    grid_points,
+)
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.sparse_gradient_base import (
+    SMALLEST_FRACTION,
+    SparseGradientEstimator,
+    fit_predictor,
+)
+from nablasso.estimators.target import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    read_classes,
+    read_numbers,
+)
+from nablasso.estimators.validation import feature_names
+from nablasso.gradients import GradientFit, union_of
+from nablasso.losses import Logistic, Squared
+from nablasso.progress import track
 from nablasso.types import Array
 
+FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
 
-@dataclass(eq=False, repr=False)
-class SingleGradientFit(SparseGradientEstimator):
+
+@estimator
+class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
+    """Shared by the regressors: the squared loss, and a predictor on the directions."""
+
+    _: KW_ONLY
+    predictor: Any = parameter(
+        None,
+        "estimator",
+        "What ``predict`` uses, fitted to the directions of the standardised columns; by default "
+        "kernel ridge regression, its ridge by leave-one-out.",
+    )
+
+    def _link(self, X: Array) -> Array:
+        return np.asarray(self.predictor_.predict(self._project(X)), dtype=float)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.predictor is not None and not hasattr(self.predictor, "fit"):
+            raise InvalidParameterError(
+                f"predictor must be None or a scikit-learn estimator; got {self.predictor!r}."
+            )
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_numbers(self, X, y, sample_weight, Squared())
+        return data
+
+    def _keep(self, final: list[GradientFit], table: Table) -> None:
+        super()._keep(final, table)
+        features = np.asarray(table.X @ self.components_[:, table.columns].T)
+        self.predictor_ = fit_predictor(self.predictor, features, table)
+
+
+@estimator
+class GradientClasses(PredictsClasses, SparseGradientEstimator):
+    """Shared by the classifiers: the logistic loss with f0, which predicts."""
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data, self._target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
+        return data
+
+
+@estimator
+class GradientsAtAlpha(SparseGradientEstimator):
     """Fit at one ``alpha``."""
 
-    alpha: float | None = None
+    alpha: float | None = parameter(
+        None,
+        "float",
+        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
+        "nothing. The squared and ridge forms have no such value: a tenth of their natural unit "
+        "(:mod:`nablasso.gradients.solvers`).",
+    )
 
     def fit(
         self,
@@ -66,149 +126,133 @@ class SingleGradientFit(SparseGradientEstimator):
         -------
         self
         """
-        X, y, weights = self._validate(X, y, sample_weight)
-        table = self._prepare(X, y, weights)
-        unlabelled = None if X_unlabeled is None else check_new_data(self, X_unlabeled)
-        learner = self._learner(table, self._points(table, weights, unlabelled), self.tol)
-        self._fit_table(X, table, learner, self.alpha, weights)
-        return self
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        return self._fit_table(data, table, self._learner(data, table, self.tol), self.alpha)
 
-    def _path(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Path:
-        return gradient_path(self, X, y, sample_weight, **options)
+    def _path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        X_unlabeled: Any = None,
+        n_alphas: int = 40,
+        eps: float = SMALLEST_FRACTION,
+        alphas: Any = None,
+    ) -> Path:
+        """Learn along ``alpha``, with warm starts.
+
+        An interrupted path ends where it was; points that did not reach ``tol`` give a
+        :class:`~sklearn.exceptions.ConvergenceWarning`.
+        """
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        learner = self._learner(data, table, float(self.tol))
+        self._warn_of_isolated(learner.data)
+        grid = self._grid(learner, n_alphas if alphas is None else alphas, eps)
+        found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
+        for fits in found:
+            for fit in fits:
+                self._warn_unless_converged(fit)
+        supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
+        gaps = np.array([[fit.solution.gap for fit in fits] for fits in found])
+        references = np.array([[fit.problem.reference for fit in fits] for fits in found])
+        solved = [[fit.solution for fit in fits] for fits in found]
+        return Path(
+            grid[: len(found)],
+            np.array(supports),
+            np.array(importances),
+            feature_names(self),
+            learner.alpha_max,
+            objectives=np.array([sum(one.certificate.primal for one in each) for each in solved]),
+            dual_gaps=np.sum(gaps, axis=1),
+            relative_gaps=np.max(gaps / references, axis=1),
+            n_iter=np.array([max(one.n_iter for one in each) for each in solved]),
+        )
 
 
-@dataclass(eq=False, repr=False)
-class GradientRegression(RegressorMixin, SparseGradientEstimator):
-    """Shared by the regressors: the squared loss, and a predictor on what was found."""
+@estimator
+class GradientsByFolds(CrossValidated, SparseGradientEstimator):
+    """Choose ``alpha`` by cross-validation, then fit on all rows.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        ``alpha`` of the refit.
+    """
 
     _: KW_ONLY
-    predictor: Any = None
-    predict_from: str = "components"
+    alphas: Any = parameter(
+        30,
+        "int or array-like",
+        "Values to try; a number asks for that many from ``alpha_max`` (of the other forms: ten "
+        "times their natural unit) down to a hundredth (thousandth) of it.",
+    )
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
-        check_is_fitted(self)
-        features = self._features(self._scaler.transform(check_new_data(self, X)))
-        return np.asarray(self.predictor_.predict(features), dtype=float)
-
-    def predict_gradient(self, X: Any) -> Array:
-        """The learned gradient, in the units of ``X`` and ``y``.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Choose alpha, learn the gradients, select variables and find directions.
 
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
+        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+            Rows without a target, for the smoothness term.
 
         Returns
         -------
-        array, shape (n_samples, n_features)
+        self
         """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._functions[0].gradients(Z) / self._scaler.scale)
-
-    def _features(self, Z: Array) -> Array:
-        """What the predictor sees of standardised inputs."""
-        if self.predict_from == "selected" and self._chosen.size:
-            return np.asarray(Z[:, self._chosen])
-        return np.asarray(Z @ self.components_.T)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.predictor is not None and not hasattr(self.predictor, "fit"):
-            raise InvalidParameterError(
-                f"predictor must be None or a scikit-learn estimator; got {self.predictor!r}."
+        check_rule(self.selection_rule)
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        learner = self._learner(data, table, self.tol)
+        cell = Cell(self._grid(learner, self.alphas))
+        chosen = self._keep_choice(
+            choose(
+                grid_points([cell]),
+                self._judged(data, table, groups, cell),
+                rule=self.selection_rule,
+                scoring=self.scoring,
+                ties=cell.alphas,
             )
-        if self.predict_from not in ("components", "selected"):
-            raise InvalidParameterError(
-                f'predict_from must be "components" or "selected"; got {self.predict_from!r}.'
-            )
+        )
+        return self._fit_table(data, table, learner, chosen["alpha"])
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        X, y = check_training_data(self, X, y)
-        return X, y, check_weights(sample_weight, len(X))
-
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        return prepare(X, y, weights, standardize=self.standardize, centre_y=True, centre_x=True)
-
-    def _targets_of(self, table: Table) -> Array:
-        return table.y[:, None]
-
-    def _keep(self, fits: list[GradientFit], table: Table) -> None:
-        self._chosen = np.sort(fits[0].function.active)
-        self.predictor_ = fit_predictor(self.predictor, self._table_features(table), table)
-
-    def _table_features(self, table: Table) -> Array:
-        """Features of the table's rows, whose columns are some of the input's, reordered."""
-        if self.predict_from == "selected" and self._chosen.size:
-            place = np.full(self.n_features_in_, -1)
-            place[table.columns] = np.arange(len(table.columns))
-            return np.asarray(table.X[:, place[self._chosen]])
-        return np.asarray(table.X @ self.components_[:, table.columns].T)
-
-    def _targets(self, y: Array) -> Array:
-        """The target that scorers expect."""
-        return y
-
-    def _default_score(self, model: Any, X: Array, y: Array, sample_weight: Any = None) -> float:
-        """Negative mean squared error."""
-        return -float(np.average((y - model.predict(X)) ** 2, weights=sample_weight))
+    def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
+        table, model = self._table(train), copy(self)
+        if self.n_neighbors is not None:  # a fold may have fewer distinct rows
+            model.n_neighbors = min(self.n_neighbors, len(table.X) - 1)
+        learner = model._learner(train, table, max(self.tol, FOLD_TOL))
+        done = 0
+        for fits in model._walk(learner, grid.alphas):
+            final = learner.refitted(fits) if self.two_step else fits
+            yield Candidate(as_fitted(model, final, table), float(union_of(fits).sum()))
+            done += 1
+        if done < len(grid.alphas):
+            raise KeyboardInterrupt
 
 
-@dataclass(eq=False, repr=False)
-class GradientClassification(LogOddsClassifier, SparseGradientEstimator):
-    """Shared by the classifiers: the logistic loss with f0, one class against the rest."""
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        return self._validate_labels(X, y, sample_weight)
-
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        weights = weights * self._class_factors(y, weights)[y.astype(np.intp)]
-        return prepare(X, y, weights, standardize=self.standardize, centre_y=False, centre_x=True)
-
-    def _targets_of(self, table: Table) -> Array:
-        return self._signed_targets(table.y)
-
-    def _keep(self, fits: list[GradientFit], table: Table) -> None:
-        """Nothing more: f0 predicts."""
-
-    def _targets(self, y: Array) -> NDArray[Any]:
-        """The labels of their codes."""
-        return np.asarray(self.classes_[y.astype(np.intp)])
-
-    def _default_score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Negative log loss."""
-        probabilities = model.predict_proba(X)
-        return -float(log_loss(y, probabilities, labels=self.classes_, sample_weight=sample_weight))
-
-
-@document
-@dataclass(eq=False, repr=False)
-class SparseGradientRegressor(SingleGradientFit, GradientRegression):
+@estimator
+class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
     """Sparse gradient learning for regression.
 
     Learns the gradient of the regression function from pairs of rows, most of its components
     exactly zero. Select variables by the components that are not, reduce the dimension by the
     eigenvectors of their covariance.
-
-    Parameters
-    ----------
-    {gradient_alpha}
-    {gradient_common}
-    {gradient_predictor}
-    {gradient_rest}
-
-    Attributes
-    ----------
-    {gradient_attributes}
 
     Examples
     --------
@@ -222,25 +266,12 @@ class SparseGradientRegressor(SingleGradientFit, GradientRegression):
     """
 
 
-@document
-@dataclass(eq=False, repr=False)
-class SparseGradientClassifier(SingleGradientFit, GradientClassification):
+@estimator
+class SparseGradientClassifier(GradientsAtAlpha, GradientClasses):
     """Sparse gradient learning for classes: gradients of the log-odds.
 
     Two classes need one function, more need one per class ("this class or not"). Predictions come
     from f0, the log-odds themselves, which is learned along with the gradients.
-
-    Parameters
-    ----------
-    {gradient_alpha}
-    {gradient_common}
-    {gradient_class_weight}
-    {gradient_rest}
-
-    Attributes
-    ----------
-    {gradient_classes}
-    {gradient_attributes}
 
     Examples
     --------
@@ -253,3 +284,13 @@ class SparseGradientClassifier(SingleGradientFit, GradientClassification):
     >>> model.transform(data.X).shape
     (40, 2)
     """
+
+
+@estimator
+class SparseGradientRegressorCV(GradientsByFolds, GradientNumbers):
+    """:class:`SparseGradientRegressor` with ``alpha`` by cross-validation."""
+
+
+@estimator
+class SparseGradientClassifierCV(GradientsByFolds, GradientClasses):
+    """:class:`SparseGradientClassifier` with ``alpha`` by cross-validation."""

@@ -1,31 +1,43 @@
-"""The common face of the sparse gradient estimators: validate, build, solve, unpack."""
+r"""Sparse gradient learning (Ye and Xie 2012): selection and dimension reduction together.
+
+Regression, on standardised ``X`` and centred ``y`` with row weights ``p``:
+
+.. math::
+    \min_f \sum_{ij} p_i p_j w_{ij} \big(y_i - y_j + (x_j - x_i)^\top f(x_i)\big)^2
+    + \alpha \sum_a \|f^a\|_K
+
+Classes: the logistic loss of ``f0(x_i) + (x_j - x_i)' f(x_i)`` at the label of row j, plus
+``ridge ||f0||^2`` (:mod:`nablasso.gradients.problem`).
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.fitting import spread
-from nablasso.estimators.reading import feature_kinds
-from nablasso.estimators.sparse_gradient_predictor import left_out_gain
-from nablasso.estimators.sparse_gradient_reading import gradient_status, gradient_summary
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.reading import feature_kinds, selection_status
+from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
     check_non_negative,
     column_indices,
+    feature_names,
     group_labels,
 )
 from nablasso.gradients import (
@@ -39,60 +51,166 @@ from nablasso.gradients import (
     find_directions,
     union_of,
 )
-from nablasso.kernels import WIDTH_RULES, as_kernel
-from nablasso.paths import DEFAULT_FRACTION
+from nablasso.kernels import WIDTH_RULES, Gaussian, as_kernel, length_scale
+from nablasso.losses import Squared
+from nablasso.paths import DEFAULT_FRACTION, alpha_grid
+from nablasso.regression.machine import Refit, refit
+from nablasso.regression.paired import saving
 from nablasso.solvers import Status
-from nablasso.spaces import PenaltyPoints, penalty_points, require_memory
-from nablasso.types import Array
+from nablasso.spaces import penalty_points, require_memory
+from nablasso.types import Array, Mask
 
-SHOWN = 10
+SHOWN = 10  # rows named in a warning
+LISTED = 20  # variables named in a summary
+TWINS_UP_TO = 1000  # selected variables up to which twins are looked for
+SMALLEST_FRACTION = 1e-2  # of alpha_max
+WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
+WHOLE = 1e-9  # distance from a whole number that is rounding
+MOST_COPIES = 100  # of a row, for predictors that take no weights
+MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseGradientEstimator(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 ):
-    """Shared by the sparse gradient regressors and classifiers."""
+    """Shared by the sparse gradient regressors and classifiers.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    feature_importances_ : array, shape (n_features,)
+        RKHS norms of the partial derivatives, for standardised columns and in standard
+        deviations of ``y`` (log-odds for classifiers); zero when not selected.
+    gradients_ : array, shape (n_samples, n_features)
+        At the rows seen in ``fit``, in the units of ``X`` and ``y``; (n_samples, n_classes,
+        n_features) for more than two classes.
+    representer_coef_ : array, shape (n_features, n_samples)
+        ``C`` of ``f^a = sum_i C_ai k(x_i, .)`` in standardised units; more classes come first.
+    gradient_covariance_ : sparse array, shape (n_features, n_features)
+        Inner products of the partial derivatives (S-EGCM), in standardised units.
+    components_ : array, shape (n_components, n_features)
+        Its first eigenvectors: directions for standardised columns, zero where not selected.
+    spectrum_ : array
+        Its positive eigenvalues, largest first.
+    alpha_, alpha_max_, ridge_, length_scale_, bandwidth_, kernel_
+        What was used; ``alpha_max_`` selects nothing, infinite for the other forms. With
+        adaptive weights they are those of the last problem, but for ``alpha_max_``.
+    dual_gap_, relative_gap_, objective_ : float
+        Bound on the suboptimality over all variables, absolute and relative to the objective
+        without gradients; the objective. They belong to the sparse problem, the first step,
+        and with adaptive weights to the last one, whose variables are the selected ones.
+    n_iter_, solver_status_
+        Iterations, and ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
+    history_ : list of dict
+        With ``solver="forward_backward"``, for each function: ``"objective"`` and
+        ``"n_selected"``, arrays that begin at the start and have one entry per iteration. Empty
+        with the other.
+    loo_r2_ : float
+        Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
+        as plus and minus one).
+    selection_status_, twins_
+        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``; pairs of a selected
+        variable and another one correlated 0.95 or more with it.
+    feature_kinds_, n_features_in_, feature_names_in_
+        As in the other estimators.
+    """
 
     _: KW_ONLY
-    kernel: Any = "gaussian"
-    length_scale: Any = "half_median"
-    bandwidth: Any = "half_median"
-    n_neighbors: int | None = None
-    penalty: str = "lasso"
-    ridge: float | None = None
-    two_step: bool = False
-    adaptive_weights: bool = False
-    smoothness: float = 0.0
-    n_components: int | None = None
-    feature_groups: Any = None
-    always_keep: Any = None
-    standardize: bool = True
-    solver: str = "active_set"
-    tol: float = 1e-6
-    max_iter: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    kernel: Any = parameter(
+        "gaussian",
+        "str or Kernel",
+        "Kernel of the partial derivatives: a name or object of :mod:`nablasso.kernels` "
+        '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y), or ``Constant`` or ``Delta`` of '
+        ":mod:`nablasso.gradients`.",
+    )
+    length_scale: Any = parameter(
+        "half_median",
+        "float or rule",
+        'Inputs are divided by it before the kernel sees them. Rules: ``"half_median"`` (half '
+        'the median distance between rows), ``"median"``, ``"neighbour20"``, ``"median20"``; '
+        "they mean 1 for kernels of the dot product.",
+    )
+    bandwidth: Any = parameter("half_median", "float or rule", "The s of the weights of pairs.")
+    n_neighbors: int | None = parameter(
+        None,
+        "int",
+        "Without it all pairs have weights ``exp(-|x_i - x_j|^2 / 2 s^2)``, an n x n array; with "
+        "it the given number of nearest rows have ``exp(-2 |x_i - x_j|^2 / s^2)``, the others "
+        "none. Copies of a row count once.",
+    )
+    penalty: str = parameter(
+        "lasso",
+        '{"lasso", "squared", "ridge"}',
+        "Sum of the norms, its square, or the sum of the squared norms (gradient learning without "
+        "sparsity: everything is selected).",
+    )
+    ridge: float | None = parameter(
+        None,
+        "float",
+        "Weight of squared norms: of f0 (by default the leave-one-out choice of kernel logistic "
+        "regression), of the second step and of the columns always kept (by default a hundredth "
+        "of half the loss's largest curvature).",
+    )
+    two_step: bool = parameter(
+        False,
+        "bool",
+        "Learn the gradients again with the ridge on the selected variables, where kernel and "
+        "weights are measured in them alone. Directions, gradients and f0 are then these.",
+    )
+    adaptive_weights: bool = parameter(
+        False,
+        "bool",
+        "Solve again on the selected variables alone, weights and kernel measured in them and "
+        "alpha the same fraction of ``alpha_max``, until all of them are selected.",
+    )
+    smoothness: float = parameter(
+        0.0,
+        "float",
+        "Weight of ``sum_ij w_ij |f(x_i) - f(x_j)|^2`` over the rows and ``X_unlabeled``.",
+    )
+    n_components: int | None = parameter(
+        None,
+        "int",
+        "Directions; by default as many as explain 95 % of the gradients' covariance.",
+    )
+    feature_groups: Any = parameter(
+        None,
+        "list of lists, mapping or labels",
+        "A partition of the columns; groups are selected as a whole, weighted by their size.",
+    )
+    always_keep: Any = parameter(
+        None,
+        "list",
+        "Columns that are always selected (with their group): a ridge takes the place of the norm.",
+    )
+    standardize: bool = parameter(
+        True,
+        "bool",
+        "Centre the columns and divide them by their standard deviation; without it they are only "
+        "centred.",
+    )
+    solver: str = parameter(
+        "active_set",
+        '{"active_set", "forward_backward"}',
+        "Accelerated steps on an active set, or the plain steps of the paper's Algorithm 1 on all "
+        "columns, for reference (:mod:`nablasso.gradients.solvers`).",
+    )
+    tol: float = parameter(
+        1e-6, "float", "Duality gap to reach, relative to the objective without gradients."
+    )
+    max_iter: int | None = parameter(None, "int", "50000 by default.")
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Shuffles the folds of cross-validation; nothing else is random.",
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        """Inputs, numbers that stand for the target, and weights."""
-
-    @abstractmethod
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        """The table of validated data."""
-
-    @abstractmethod
-    def _targets_of(self, table: Table) -> Array:
-        """One column per function to learn the gradients of."""
-
-    @abstractmethod
-    def _keep(self, fits: list[GradientFit], table: Table) -> None:
-        """Remember what predicts."""
-
-    @property
-    def _is_classifier(self) -> bool:
-        return hasattr(self, "class_weight")
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Checked arrays; sets ``_target``."""
 
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
@@ -133,7 +251,41 @@ class SparseGradientEstimator(
     def summary(self) -> str:
         """The result in words."""
         check_is_fitted(self)
-        return gradient_summary(self)
+        names = feature_names(self)
+        order = np.argsort(-self.feature_importances_, kind="stable")
+        chosen = [a for a in order if self.support_[a]]
+        d = len(names)
+        if not chosen:
+            lines = [f"None of the {d} variables was selected."]
+        else:
+            listed = ", ".join(
+                f"{names[a]} ({self.feature_importances_[a]:.2f})" for a in chosen[:LISTED]
+            )
+            more = " ..." if len(chosen) > LISTED else ""
+            lines = [f"{len(chosen)} of {d} variables matter: {listed}{more}."]
+            spectrum = self.spectrum_
+            q = len(self.components_)
+            share = spectrum[:q].sum() / spectrum.sum() if spectrum.sum() > 0 else 1.0
+            some = "1 direction explains" if q == 1 else f"{q} directions explain"
+            lines.append(f"{some} {share:.0%} of the gradients' covariance.")
+            lines.append(f"Leave-one-out R2 on the selected variables: {self.loo_r2_:.3f}.")
+        lines.append(
+            f"Duality gap {self.dual_gap_:.1e} ({self.relative_gap_:.1e} of the objective at "
+            f"zero), over {'the selected' if self.adaptive_weights else 'all'} variables."
+        )
+        top = f" (alpha_max {self.alpha_max_:.3g})" if np.isfinite(self.alpha_max_) else ""
+        lines.append(
+            f"alpha {self.alpha_:.3g}{'' if self.adaptive_weights else top}, kernel "
+            f"{self.kernel_!r}, length scale {self.length_scale_:.3g}, bandwidth "
+            f"{self.bandwidth_:.3g}."
+        )
+        if self.selection_status_ == "too few rows":
+            lines.append(
+                "Too few rows: the selected variables predict left-out rows not clearly better "
+                "than the mean."
+            )
+        lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in self.twins_[:LISTED]]
+        return "\n".join(lines)
 
     @property
     def gradients_(self) -> Array:
@@ -174,10 +326,6 @@ class SparseGradientEstimator(
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def _importance_unit(self, table: Table) -> float:
-        """What gradients are divided by to be importances: sd(y), or 1 for log-odds."""
-        return 1.0 if self._is_classifier else table.y_scale
 
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
@@ -227,37 +375,54 @@ class SparseGradientEstimator(
             form=self.penalty,
             ridge=None if self.ridge is None else float(self.ridge),
             smoothness=float(self.smoothness),
-            classes=self._is_classifier,
+            classes=self._target.classes is not None,
             labels=labels,
             group_weights=weights,
         )
 
-    def _points(self, table: Table, weights: Array, unlabelled: Array | None) -> Any:
-        """Unlabelled points of the smoothness term."""
+    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
+        data = self._read(X, y, sample_weight)
         if unlabelled is None:
-            return None
+            return data
         if not self.smoothness:
             raise InvalidParameterError(
                 "X_unlabeled is used by the smoothness term alone; set smoothness above 0 or "
                 "leave X_unlabeled out."
             )
-        return penalty_points(table, float(weights.sum()), unlabelled, 0, None)
+        return data._replace(unlabelled=check_new_data(self, unlabelled))
 
-    def _learner(self, table: Table, points: PenaltyPoints | None, tol: float) -> Learner:
+    def _table(self, data: Data) -> Table:
+        table: Table = self._target.table(data, standardize=self.standardize, centre_x=True)
+        return table
+
+    def _learner(self, data: Data, table: Table, tol: float) -> Learner:
+        points = None
+        if data.unlabelled is not None:
+            points = penalty_points(table, float(data.weights.sum()), data.unlabelled, 0, None)
         n_points = len(table.X) if points is None else len(points.weights)
         require_memory(n_points, min(table.X.shape[1], n_points))
-        data = GradientData(self._parameters(), table, points)
+        shared = GradientData(self._parameters(), table, points)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-        return Learner(data, self._targets_of(table), SOLVERS[self.solver](tol, max_iter))
+        targets = self._target.functions(table.y)
+        return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
         for fits in learner.walk(alphas):
             yield learner.adapted(fits) if self.adaptive_weights else fits
 
-    def _fit_table(
-        self, X: Array, table: Table, learner: Learner, alpha: float | None, weights: Array
-    ) -> None:
+    def _grid(self, learner: Learner, alphas: Any, smallest: float = SMALLEST_FRACTION) -> Array:
+        """Decreasing alphas: as given, or a number of them from the top of the problem."""
+        if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
+            return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
+        if alphas < 1:
+            raise InvalidParameterError(
+                f"alphas must be a positive number or a list; got {alphas!r}."
+            )
+        top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
+        return alpha_grid(wider * top, int(alphas), smallest / wider)
+
+    def _fit_table(self, data: Data, table: Table, learner: Learner, alpha: float | None) -> Self:
         """Solve at one alpha and unpack the solutions into fitted attributes."""
         self._warn_of_isolated(learner.data)
         check_non_negative(alpha, "alpha")
@@ -273,65 +438,76 @@ class SparseGradientEstimator(
         final = learner.refitted(fits) if self.two_step else fits
         for fit in {id(fit): fit for fit in (*fits, *final)}.values():
             self._warn_unless_converged(fit)
-        self._unpack(X, table, learner, fits, final, weights)
+        self._unpack(data, table, learner, fits, final)
+        return self
+
+    def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
+        """Support and importances of the input's columns, over all functions."""
+        support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
+        norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
+        unit = 1.0 if self._target.classes is not None else table.y_scale
+        importances = spread(norms * own.deviations / unit, own, d)
+        return spread(support, own, d, fill=False), importances
 
     def _unpack(
         self,
-        X: Array,
+        data: Data,
         table: Table,
         learner: Learner,
         fits: list[GradientFit],
         final: list[GradientFit],
-        weights: Array,
     ) -> None:
-        d, data, problem = X.shape[1], fits[0].data, fits[0].problem
-        support, own = union_of(fits), data.table
-        norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
-        unit = self._importance_unit(table)
-        self.support_ = spread(support, own, d, fill=False)
-        self.feature_importances_ = spread(norms * own.deviations / unit, own, d)
+        """Solutions as fitted attributes; directions and predictions are those of ``final``."""
+        shared, problem = fits[0].data, fits[0].problem
+        self.support_, self.feature_importances_ = self._selected(fits, table)
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
-        self.kernel_, self.length_scale_ = data.parameters.kernel, data.width
-        self.bandwidth_ = data.bandwidth
-        self.dual_gap_ = sum(fit.solution.gap for fit in fits)
-        self.objective_ = sum(fit.solution.certificate.primal for fit in fits)
+        self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
+        self.bandwidth_ = shared.bandwidth
+        solutions = [fit.solution for fit in fits]
+        self.dual_gap_ = sum(solution.gap for solution in solutions)
+        self.objective_ = sum(solution.certificate.primal for solution in solutions)
         self.relative_gap_ = max(fit.solution.gap / fit.problem.reference for fit in fits)
-        self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
-        self.solver_status_ = _worst([*fits, *final]).value
+        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
+        worst = max((fit.solution.status for fit in (*fits, *final)), key=list(Status).index)
+        self.solver_status_ = worst.value
         self.history_ = [
             {"objective": done.objectives, "n_selected": done.n_selected}
-            for done in (fit.solution.history for fit in fits)
+            for done in (solution.history for solution in solutions)
             if done is not None
         ]
-        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
-        self._keep_gradients(X, table, weights)
-        self._finish(final, table)
+        inside = table.rows >= 0
+        self.feature_kinds_ = feature_kinds(data.X[inside])
+        # for the properties that speak of input rows
+        self._rows, self._n_table = table.rows, len(table.X)
+        totals = np.bincount(table.rows[inside], data.weights[inside], minlength=self._n_table)
+        self._shares = np.zeros(len(data.X))
+        self._shares[inside] = data.weights[inside] / totals[table.rows[inside]]
+        self._keep(final, table)
         self._dropped_gradients = [
-            function.gradients(self._scaler.transform(X[self._rows < 0]))
+            function.gradients(self._scaler.transform(data.X[~inside]))
             for function in self._functions
         ]
-        chosen, targets = np.flatnonzero(support), self._targets_of(table)
-        self.loo_r2_, self._loo_gain = left_out_gain(own.X[:, chosen], targets, table)
-        self.selection_status_, self.twins_ = gradient_status(self, table)
+        columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
+        self.loo_r2_, self._loo_gain = left_out_gain(columns, targets, table)
+        self.selection_status_, self.twins_ = self._status(table)
 
-    def _keep_gradients(self, X: Array, table: Table, weights: Array) -> None:
-        """What the properties that speak of input rows need."""
-        self._rows, self._n_table = table.rows, len(table.X)
-        inside = table.rows >= 0
-        totals = np.bincount(table.rows[inside], weights=weights[inside], minlength=self._n_table)
-        self._shares = np.zeros(len(X))
-        self._shares[inside] = weights[inside] / totals[table.rows[inside]]
+    def _status(self, table: Table) -> tuple[str, list[tuple[int, int]]]:
+        """As for the other selectors; without sparsity there is nothing to judge."""
+        if self.penalty == "ridge":
+            return "clear", []
+        if self.support_.sum() > TWINS_UP_TO:
+            return "too few rows", []
+        return selection_status(self, table)
 
-    def _finish(self, final: list[GradientFit], table: Table) -> None:
-        """Directions and predictions of the last fits."""
+    def _keep(self, final: list[GradientFit], table: Table) -> None:
+        """Directions and functions of the last fits."""
         self._functions, self._scaler = [fit.function for fit in final], table.scaler
         blocks = [(function.active, function.B) for function in self._functions]
         directions = find_directions(blocks, self.n_features_in_, self.n_components)
         self.components_, self.spectrum_ = directions.components, directions.spectrum
         self.gradient_covariance_ = directions.covariance
-        self._keep(final, table)
 
     def _warn_of_isolated(self, data: GradientData) -> None:
         """Name rows whose weights are all zero; refuse where that is most of them."""
@@ -372,7 +548,69 @@ class SparseGradientEstimator(
         )
 
 
-def _worst(fits: list[GradientFit]) -> Status:
-    """The status that says most about what went wrong."""
-    order = list(Status)
-    return max((fit.solution.status for fit in fits), key=order.index)
+def fit_predictor(predictor: Any, features: Array, table: Table) -> Any:
+    """Fit ``predictor`` (None: kernel ridge regression) to the table's target.
+
+    Features are those of the table's rows. The result has ``predict``.
+    """
+    if predictor is None:
+        return KernelRidge(features, table)
+    y = table.y + table.y_mean
+    if np.ptp(table.weights) == 0:
+        return clone(predictor).fit(features, y)
+    if has_fit_parameter(predictor, "sample_weight"):
+        return clone(predictor).fit(features, y, sample_weight=len(y) * table.weights)
+    copies = table.weights / table.weights.min()
+    whole = np.rint(copies).astype(int)
+    if np.abs(copies - whole).max() > WHOLE or whole.max() > MOST_COPIES:
+        raise InvalidParameterError(
+            f"predictor must take sample_weight, because rows have weights; {predictor!r} does "
+            "not. Choose another one."
+        )
+    return clone(predictor).fit(np.repeat(features, whole, axis=0), np.repeat(y, whole))
+
+
+class KernelRidge:
+    """Kernel ridge regression, Gaussian, ridge by closed-form leave-one-out."""
+
+    def __init__(self, features: Array, table: Table) -> None:
+        self.y_mean = table.y_mean
+        self.refit = _ridge(features, table)
+
+    def predict(self, features: Array) -> Array:
+        """Values in the units of y."""
+        return np.asarray(self.y_mean + self.refit.function.values(features))
+
+
+def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
+    """R2 on left-out rows of kernel ridge regression, and the gain over the mean.
+
+    The gain is in standard errors. Targets are (n, q): y, or plus and minus one per class.
+    """
+    null, ours = np.zeros(len(targets)), np.zeros(len(targets))
+    for target in targets.T:
+        refit = _ridge(features, replace(table, y=target))
+        n = len(refit.loo_residuals)
+        weights = _normalised(table.weights[:n])
+        null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
+        ours[:n] += refit.loo_residuals**2
+    return saving(null[:n], ours[:n], weights)
+
+
+def _ridge(features: Array, table: Table) -> Refit:
+    F, y = features[:MAX_ROWS], table.y[:MAX_ROWS]
+    weights = _normalised(table.weights[:MAX_ROWS])
+    varies = np.ptp(F, axis=0) > 0
+    columns = np.flatnonzero(varies)
+    F = np.ascontiguousarray(F[:, varies])
+    scales = np.full(len(columns), 1 / _width(F, weights))
+    data = (Squared(), Gaussian(), F, y, weights, columns)
+    return refit(*data, scales=scales, fit_intercept=True)
+
+
+def _width(X: Array, weights: Array) -> float:
+    return length_scale(Gaussian(), X, weights, "median") if X.shape[1] else 1.0
+
+
+def _normalised(weights: Array) -> Array:
+    return np.asarray(weights / weights.sum())

@@ -25,13 +25,14 @@ from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.problem import HullProblem, LossSample
 from nablasso.hierarchy.refit import (
     HullFunction,
+    HullLearner,
     HullRefit,
+    Penalised,
     Pruned,
     Pruner,
     Refitter,
     function_of,
     has_likelihood,
-    penalised,
 )
 from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha, walk
 from nablasso.hierarchy.solvers import SOLVERS, HullSolver
@@ -51,6 +52,7 @@ __all__ = [
     "Hierarchy",
     "HullConsistency",
     "HullFunction",
+    "HullLearner",
     "HullProblem",
     "HullRefit",
     "HullSolver",
@@ -60,6 +62,7 @@ __all__ = [
     "Monomials",
     "Node",
     "Outside",
+    "Penalised",
     "Pruned",
     "Pruner",
     "Refitter",
@@ -71,7 +74,6 @@ __all__ = [
     "hull_consistency",
     "hull_of",
     "largest_alpha",
-    "penalised",
     "sinks_of",
     "walk",
 ]

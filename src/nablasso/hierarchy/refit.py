@@ -38,7 +38,7 @@ candidate, which could not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ from scipy.linalg import cho_factor, cho_solve, svd
 from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.problem import LossSample
-from nablasso.hierarchy.search import Found
+from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Logistic, Loss, Poisson, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model, refit
@@ -325,41 +325,49 @@ class HullRefit(NamedTuple):
     left_out: Array
 
 
-def penalised(sample: LossSample, found: Found, function: HullFunction) -> HullRefit:
-    """The penalised function itself, with its left-out predictions at fixed weights."""
-    problem, point = found.problem, found.point
-    gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-    data = (sample.y, sample.weights, sample.fit_intercept)
-    machines = Machines(sample.loss, GramRows(gram), *data)
-    return HullRefit(function, "none", machines.left_out(found.alpha / 2, point.predictions))
+@dataclass(frozen=True)
+class Penalised:
+    """The penalised function itself."""
+
+    function: HullFunction
+    found: Found
+    kind: str = "none"
+
+    @property
+    def left_out(self) -> Array:
+        """Predictions of left-out rows, at fixed weights of the kernels."""
+        problem, point, sample = self.found.problem, self.found.point, self.found.problem.sample
+        gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
+        data = (sample.y, sample.weights, sample.fit_intercept)
+        machines = Machines(sample.loss, GramRows(gram), *data)
+        return machines.left_out(self.found.alpha / 2, point.predictions)
 
 
 class Refitter:
     """Refits on one sample; those of the same hull or columns are made once.
 
-    ``X`` are the rows that the hierarchy sees, ``columns`` the input columns of its columns;
-    ``kept`` are nodes of every hull, and ``gaussian`` offers the Gaussian kernel.
+    ``columns`` are the input columns of the hierarchy's, ``kept`` are nodes of every hull, and
+    ``gaussian`` offers the Gaussian kernel.
     """
 
     def __init__(
         self,
         hierarchy: Hierarchy,
         sample: LossSample,
-        X: Array,
         columns: Index,
         kept: list[Node] | None = None,
         *,
         gaussian: bool = True,
     ) -> None:
         self.hierarchy, self.sample = hierarchy, sample
-        self.X, self.columns = X, columns
+        self.columns = columns
         self.kept, self.gaussian = ordered(hull_of(hierarchy, kept or [])), gaussian
         self._known: dict[object, HullRefit] = {}
 
     def fit(self, hull: list[Node], support: Mask) -> HullRefit:
         """The better candidate; no selected column gives the null model.
 
-        ``support`` is a mask of the columns of ``X``.
+        ``support`` is a mask of the hierarchy's columns.
         """
         used = np.flatnonzero(support)
         if not len(used):
@@ -381,7 +389,7 @@ class Refitter:
         return self.sample.mean_loss(made.left_out)
 
     def _gaussian(self, used: Index) -> HullRefit:
-        sample, X, kernel = self.sample, self.X[:, used], Gaussian()
+        sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
         data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
         scales = np.full(X.shape[1], 1 / width)
@@ -409,3 +417,49 @@ class Refitter:
         data = (y, sample.weights, sample.fit_intercept)
         best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
         return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out
+
+
+@dataclass(frozen=True)
+class HullLearner:
+    """What searches, prunes and refits each function of a target, on one hierarchy.
+
+    ``kept`` are nodes that are in every hull, ``columns`` the input columns of the hierarchy's.
+    """
+
+    hierarchy: Hierarchy
+    kept: list[Node]
+    columns: Index
+    searches: list[Search]
+    pruners: list[Pruner] | None
+    refitters: list[Refitter]
+
+    def walk(self, alphas: Array) -> Iterator[list[Found]]:
+        """Solutions at decreasing alphas while the budget suffices; the first in any case."""
+        last: list[Found] | list[None] = [None] * len(self.searches)
+        for k, alpha in enumerate(alphas):
+            pairs = zip(self.searches, last, strict=True)
+            last = [search.run(float(alpha), found, self.kept) for search, found in pairs]
+            if k and any(found.is_cut for found in last):
+                return
+            yield last
+
+    def pruned(self, finds: list[Found]) -> list[Found]:
+        """The functions on the pruned hulls; as they are where nothing is pruned."""
+        if self.pruners is None:
+            return finds
+        parts = zip(self.searches, self.pruners, finds, strict=True)
+        return [search.on(pruner.prune(f.hull).hull, f) for search, pruner, f in parts]
+
+    def criterion(self, finds: list[Found]) -> float:
+        """Sum of the criteria of the pruned hulls."""
+        pairs = zip(self.pruners or [], finds, strict=True)
+        return sum(pruner.prune(found.hull).criterion for pruner, found in pairs)
+
+    def penalised(self, finds: list[Found]) -> list[Penalised]:
+        """The penalised functions."""
+        return [Penalised(function_of(self.hierarchy, f, self.columns), f) for f in finds]
+
+    def refits(self, finds: list[Found], supports: list[Mask]) -> list[HullRefit]:
+        """Kernel machines on the hulls, or on the selected columns of the input."""
+        parts = zip(self.refitters, finds, supports, strict=True)
+        return [refitter.fit(found.hull, mask[self.columns]) for refitter, found, mask in parts]

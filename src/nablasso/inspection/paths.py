@@ -61,7 +61,7 @@ def single_fit(model: Any) -> Any:
         fitted["feature_groups"] = group_labels(model, known["feature_groups"]).tolist()
     if known.get("always_keep") is not None:
         fitted["always_keep"] = column_indices(model, known["always_keep"], "always_keep").tolist()
-    if "beta" in names and hasattr(model, "best_params_"):
+    if "beta" in getattr(model, "best_params_", {}):
         fitted["beta"] = model.best_params_["beta"]
     return kind(**{name: known[name] for name in names if name in known} | fitted)
 

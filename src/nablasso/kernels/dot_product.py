@@ -39,6 +39,7 @@ then its variance stands outside ``phi``, and ``k`` of order one is linear in it
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
@@ -100,6 +101,30 @@ class Polynomial(DotProductKernel):
 
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
+        p, c = self._checked()
+        base = t + c
+        if p == 1:
+            return base, np.ones_like(t), np.zeros_like(t)
+        low = np.ones_like(t)
+        for _ in range(p - 2):  # products: a power is much slower
+            low *= base
+        first = low * base
+        return first * base, p * first, p * (p - 1) * low
+
+    def first_two(self, t: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        p, c = self._checked()
+        base = t + c
+        if p == 1:
+            return base, np.ones_like(t)
+        slope = base.copy()
+        for _ in range(p - 2):
+            slope *= base
+        base *= slope
+        slope *= p
+        return base, slope
+
+    def _checked(self) -> tuple[int, float]:
         p, c = self.degree, self.offset
         if not isinstance(p, Integral) or p < 1:
             raise InvalidParameterError(f"degree must be an integer of at least 1; got {p!r}.")
@@ -107,33 +132,22 @@ class Polynomial(DotProductKernel):
             raise InvalidParameterError(
                 f"offset must be zero or positive, or the kernel is not positive; got {c!r}."
             )
-        base = t + c
-        if p == 1:
-            return base, np.ones_like(t), np.zeros_like(t)
-        low = base ** (p - 2)  # one power, the others by products
-        first = low * base
-        return first * base, p * first, p * (p - 1) * low
-
-    def first_two(self, t: Array) -> tuple[Array, Array]:
-        """``phi, phi'``."""
-        if self.degree not in (2, 3, 4):
-            return self.profile(t)[:2]
-        base = t + self.offset
-        slope = base.copy()
-        for _ in range(self.degree - 2):
-            slope *= base
-        base *= slope
-        slope *= self.degree
-        return base, slope
+        return int(p), float(c)
 
 
 class DotProductOperator(KernelOperator):
     """A dot-product kernel between evaluation points and centres."""
 
     def __init__(self, kernel: DotProductKernel, Z: Array, X: Array) -> None:
-        self.Z, self.X = Z, X
-        self.K0, self.K1, self.K2 = kernel.profile(Z @ X.T)
+        self.kernel, self.Z, self.X = kernel, Z, X
+        self.T = Z @ X.T
+        self.K0, self.K1 = kernel.first_two(self.T)
         self.wide = X.shape[1] > len(X)
+
+    @cached_property
+    def K2(self) -> Array:
+        """``phi''``, which values and slopes do not need."""
+        return self.kernel.profile(self.T)[2]
 
     def gram(self) -> Array:
         """``K0``."""

@@ -122,6 +122,38 @@ class Matern52(RadialKernel):
         return square, q
 
 
+class Rough(RadialKernel):
+    r"""``exp(tip - sqrt(tip^2 + |z - x|^2 / s^2))``: rough, with a rounded tip.
+
+    ``sqrt(tip^2 + r) - tip`` is a Bernstein function of ``r``, so the kernel is positive definite
+    in every dimension. Without the tip it is that of Ornstein and Uhlenbeck, which has no slopes; a
+    tip of ``1/10`` is smooth at a tenth of the length scale only.
+    """
+
+    def __init__(self, length_scale: float = 1.0, tip: float = 0.1) -> None:
+        self.length_scale = length_scale
+        self.tip = tip
+
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi, phi', phi''``."""
+        s2 = positive(self.length_scale, "length_scale") ** 2
+        tip = positive(self.tip, "tip")
+        q = np.sqrt(tip**2 + 2 * r / s2)
+        k = np.exp(tip - q)
+        return k, k / (-s2 * q), k * (1 / q + 1) / (s2 * q) ** 2
+
+    def first_two(self, r: Array) -> tuple[Array, Array]:
+        """``phi, phi'``."""
+        s2, tip = positive(self.length_scale, "length_scale") ** 2, positive(self.tip, "tip")
+        q = r * (2 / s2)
+        q += tip**2
+        np.sqrt(q, out=q)
+        k = tip - q
+        np.exp(k, out=k)
+        q *= -s2
+        return k, np.divide(k, q, out=q)
+
+
 class RationalQuadratic(RadialKernel):
     r"""``(1 + |z - x|^2 / (2 mixture length_scale^2))^(-mixture)``."""
 

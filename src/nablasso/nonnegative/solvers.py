@@ -217,10 +217,10 @@ def conjugate_gradients(
 # ---------------------------------------------------------------------------- Newton's method
 
 
-def newton(climb: Climb, start: SlopePoint) -> Steps:
-    """Newton steps in the coordinates ``t``, after quasi-Newton steps if there are many rows."""
+def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
+    """Newton steps in the coordinates ``t``, after quasi-Newton steps if rows are ``many``."""
     space = Coordinates(climb.problem, start)
-    if len(climb.problem.weights) > MANY:
+    if len(climb.problem.weights) > many:
         _quasi_newton(climb, space, start)
     x = space.pack(climb.point or start)
     here = space.evaluate(x)

@@ -36,7 +36,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError
@@ -145,6 +144,8 @@ def draw_nystrom(
     pool = _by_weight(weights, max(min(POOL, len(X)), n), rng) if len(X) > POOL else slice(None)
     Z, p = X[pool], weights[pool]
     if landmarks == "kmeans++":
+        from sklearn.cluster import kmeans_plusplus  # takes a while
+
         _, chosen = kmeans_plusplus(Z * scales, n, sample_weight=p, random_state=rng)
         chosen = np.unique(chosen)
     elif landmarks == "leverage":

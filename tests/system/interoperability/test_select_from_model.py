@@ -15,7 +15,6 @@ from nablasso import (
     DerivativeLasso,
     DerivativeLassoClassifier,
     HierarchicalKernelRegressor,
-    MultipleKernelRegressor,
     NablassoClassifier,
     NablassoRegressor,
     SparseGradientRegressor,
@@ -30,7 +29,9 @@ SELECTORS = [
     DerivativeLasso("polynomial", l1_ratio=0.5, **CHEAP),
     DerivativeLassoClassifier("polynomial", **CHEAP),
     HierarchicalKernelRegressor(alpha=0.05, decomposition="polynomial", degree=1),
-    MultipleKernelRegressor(alpha=0.05, decomposition="polynomial", degree=1),
+    HierarchicalKernelRegressor(
+        alpha=0.05, interactions=False, decomposition="polynomial", degree=1
+    ),
     NablassoRegressor("polynomial", cv=3),
     NablassoClassifier("polynomial", cv=3),
     SparseGradientRegressor(kernel=Polynomial(1), max_iter=50),
