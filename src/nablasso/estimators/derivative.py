@@ -142,6 +142,7 @@ class DerivativeClasses(PredictsClasses, DerivativeEstimator):
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
+        self.classes_: Any = self._target.classes
         return data
 
 
