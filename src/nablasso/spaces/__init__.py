@@ -27,7 +27,6 @@ from nablasso.spaces.features import (
 )
 from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
-from nablasso.spaces.frozen import FrozenSpace
 from nablasso.spaces.nystrom import (
     LowRank,
     NystromFeatures,
@@ -35,7 +34,6 @@ from nablasso.spaces.nystrom import (
     low_rank,
     nystrom_features,
 )
-from nablasso.spaces.statistics import SufficientStatistics
 
 __all__ = [
     "AnySpace",
@@ -45,7 +43,6 @@ __all__ = [
     "FeatureSpace",
     "FourierFeatures",
     "FourierSpace",
-    "FrozenSpace",
     "Function",
     "LowRank",
     "Moments",
@@ -56,7 +53,6 @@ __all__ = [
     "RepresenterSpace",
     "Space",
     "SpaceChoice",
-    "SufficientStatistics",
     "choose_space",
     "draw_fourier",
     "draw_nystrom",
