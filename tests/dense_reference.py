@@ -65,6 +65,13 @@ def anova(order=2, base=None):
     return k
 
 
+def rough(length_scale=1.0, tip=0.1):
+    """``exp(tip - sqrt(tip^2 + |s - r|^2 / length_scale^2))``."""
+    return lambda s, r: np.exp(
+        tip - np.sqrt(tip**2 + np.sum((s - r) ** 2, axis=-1) / length_scale**2)
+    )
+
+
 def additive_power(order=2, offset=1.0, rank=10, centre=None, scale=None):
     """``(offset + sum_a c_a^2 (b(s_a) - m_a)' G^{-1} (b(r_a) - m_a))^order``, ``b`` Gaussian bumps.
 
@@ -105,6 +112,7 @@ def plain(kernel):
         "Gaussian": gaussian,
         "Matern52": matern52,
         "RationalQuadratic": rational_quadratic,
+        "Rough": rough,
         "Linear": linear,
         "Polynomial": polynomial,
         "AdditivePower": additive_power,

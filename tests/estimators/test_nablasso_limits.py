@@ -125,7 +125,7 @@ def test_an_interrupt_before_there_is_an_answer_is_an_interrupt(monkeypatch):
     def impatient(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(decide, "search", impatient)
+    monkeypatch.setattr(decide, "proposed", impatient)
     X, _ = table(40, 3)
     with pytest.raises(KeyboardInterrupt):
         NablassoRegressor("linear").fit(X, X[:, 0])

@@ -103,7 +103,7 @@ def test_an_interrupt_gives_the_best_so_far(monkeypatch):
     decision = decide(rows)
     assert decision.interrupted
     assert found(decision) == found(first) == [0, 1, 2]
-    monkeypatch.setattr(decide_module, "search", impatient)
+    monkeypatch.setattr(decide_module, "proposed", impatient)
     with pytest.raises(KeyboardInterrupt):
         decide(rows)
 

@@ -1,5 +1,7 @@
 """Predictions in the units of the target: warps, bounds, intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_without_a_warp_it_is_the_function_in_the_units_of_the_target():
         predictor.left_out, rows.targets[:, 0] - deviation * residuals, atol=1e-9
     )
     low, high = predictor.interval(Z, 0.5).T
-    np.testing.assert_allclose(high - low, deviation)
+    np.testing.assert_allclose(high - low, 1.0)
     np.testing.assert_allclose((low + high) / 2, mean + deviation * function.values(Z))
 
 
@@ -51,7 +53,7 @@ def test_a_warped_prediction_is_a_mean_over_left_out_residuals():
     assert predictor.warp is not None
     mean, deviation = (float(part[0]) for part in rows.unit)
     t = mean + deviation * rows.function(decision.model).values(rows.X)
-    e = np.quantile(predictor.residuals, (np.arange(200) + 0.5) / 200)
+    e = np.quantile(rows.solved(decision.model).left_out()[0], (np.arange(200) + 0.5) / 200)
     expected = np.mean(np.exp(t[:, None] + deviation * e) - 0.01, axis=1)
     np.testing.assert_allclose(predictor.values(rows.X), expected, rtol=1e-9)
     assert np.mean(predictor.values(rows.X)) == pytest.approx(rows.targets.mean(), rel=0.1)
@@ -64,14 +66,23 @@ def test_a_warped_prediction_is_a_mean_over_left_out_residuals():
         predictor.gradients(rows.X), np.stack(slopes, axis=1), rtol=1e-4, atol=1e-6
     )
     low, high = predictor.interval(rows.X, 0.3).T
-    np.testing.assert_allclose(low, np.exp(t - 0.3 * deviation) - 0.01, rtol=1e-9)
-    np.testing.assert_allclose(high, np.exp(t + 0.3 * deviation) - 0.01, rtol=1e-9)
+    t = np.log(predictor.values(rows.X) + 0.01)
+    np.testing.assert_allclose(low, np.exp(t - 0.3) - 0.01, rtol=1e-9)
+    np.testing.assert_allclose(high, np.exp(t + 0.3) - 0.01, rtol=1e-9)
+    np.testing.assert_allclose(
+        predictor.residuals, np.log((rows.targets[:, 0] + 0.01) / (predictor.left_out + 0.01))
+    )
 
 
 def test_a_warp_that_does_not_predict_better_gives_way_to_the_target_itself():
     rows = draw()
     bad = rows.under(Assumption(warp=Warp(1.0, float(rows.targets.min()), 1e-9)))
-    assert predictor_of(decided(bad)).warp is None
+    plain = decided(rows)
+    plain = replace(plain, tried=(plain.model,))
+    predictor = predictor_of(replace(decided(bad), plain=plain))
+    assert predictor.parts[0].warp is None
+    np.testing.assert_allclose(predictor.values(rows.X), predictor_of(plain).values(rows.X))
+    assert predictor_of(decided(bad)).parts[0].warp is not None
 
 
 def test_predictions_stay_within_one_range_of_what_was_seen():
@@ -93,5 +104,5 @@ def test_columns_of_a_wider_table():
     wide = np.random.default_rng(3).normal(size=(6, 9))
     columns = np.array([8, 2, 5, 0, 1])
     np.testing.assert_allclose(
-        predictor.on_columns(columns).values(wide), predictor.values(wide[:, columns])
+        predictor_of(decided(rows), columns).values(wide), predictor.values(wide[:, columns])
     )

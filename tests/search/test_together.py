@@ -5,9 +5,10 @@ import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.regression.evidence import FLOOR
+from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import grow
-from nablasso.search.predictor import _predictor
+from nablasso.search.predictor import predictor_of
 from nablasso.search.rules import Rules
 from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.streaming.sources import Arrays
@@ -32,7 +33,7 @@ def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
         n_fresh=N_FRESH,
     )
     few = few_rows(X[:N_SEARCHED], y[:N_SEARCHED])
-    return rows, _predictor(few, few.tune(GAUSSIAN, np.array([0, 1])))
+    return rows, predictor_of(Decision(few, few, few.tune(GAUSSIAN, np.array([0, 1]))))
 
 
 def test_without_terms_it_is_ridge_regression_on_landmarks():
@@ -40,7 +41,7 @@ def test_without_terms_it_is_ridge_regression_on_landmarks():
     rows, sample = drawn()
     made, joined = predictor_of_all(Rules(), None, sample, rows)
     assert joined.tolist() == [0, 1]
-    space = made.landmarks.space
+    space = made.parts[1].space
     Z = rows.Z[:, [0, 1]] * space.scales
     centres = space.X * space.scales
     gram = space.kernel(centres, centres)
@@ -91,11 +92,11 @@ def test_odds_are_those_that_fresh_rows_prefer():
     rows, sample = drawn()
     labels = np.where(rows.y > 0, 1.0, -1.0)
     nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), "label")
-    odds, joined = odds_of_all(Rules(), nothing, sample.function, rows, labels)
-    assert odds.sample is not None
+    odds, joined = odds_of_all(Rules(), nothing, sample.kernel, rows, labels)
+    assert sample.kernel in odds.parts
     assert joined.tolist() == [0, 1]
-    turned, joined = odds_of_all(Rules(), nothing, sample.function, rows, -labels)
-    assert turned.sample is None
+    turned, joined = odds_of_all(Rules(), nothing, sample.kernel, rows, -labels)
+    assert sample.kernel not in turned.parts
     assert joined.tolist() == []
 
 

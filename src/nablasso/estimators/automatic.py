@@ -291,7 +291,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         function = few.function(model)
         columns, space = function.columns, function.space
         assert space is None or isinstance(space, RepresenterSpace)
-        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=_precisions(few))
+        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
         support = np.zeros(d, dtype=bool)
         support[chosen.columns] = True
         self.support_ = support
@@ -340,12 +340,3 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         )
         targets = few.Y if self._loss().translates else few.targets
         return certify_selection(table, formulation, space.scales, list(targets.T))
-
-
-def _precisions(few: FewRows) -> Array:
-    """Weights of the rows by their noise, adding up to one."""
-    shape = few.shape
-    if shape is None:
-        return few.weights / float(few.weights.sum())
-    precisions = 1 / (shape if shape.ndim == 1 else np.diag(shape))
-    return np.asarray(precisions / precisions.sum())

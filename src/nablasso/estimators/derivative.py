@@ -297,7 +297,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             families = self._families(table, width, points)
             cells += self._cells(families, float(width))
         judge = copy(self)
-        judge.space = self._choose_space(table, points).space  # folds have fewer rows
+        judge.space = self._choose_space(table, points).name  # folds have fewer rows
         judge._target = self._target.fitted(families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
 

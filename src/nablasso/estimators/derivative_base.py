@@ -179,7 +179,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     )
     space: Any = parameter(
         "auto",
-        '{"auto", "exact", "fourier", "nystrom"} or an object of these',
+        '{"auto", "exact", "fourier", "nystrom"}',
         """
         Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``: cosines
         and sines, one pass over the rows (with other losses than the squared one, one pass a Newton

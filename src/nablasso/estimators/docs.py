@@ -78,7 +78,7 @@ _SECTIONS = {
         n_jitter : int, default=0
             Copies of each row, moved part of the way to another row, at which derivatives are
             penalised too. They keep f from being flat at the data and steep between them.
-        space : {"auto", "exact", "fourier", "nystrom"} or an object of these, default="auto"
+        space : {"auto", "exact", "fourier", "nystrom"}, default="auto"
             Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``:
             cosines and sines, one pass over the rows (with other losses than the squared one, one
             pass a Newton step); selects with ANOVA kernels.

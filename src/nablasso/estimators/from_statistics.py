@@ -22,7 +22,7 @@ from nablasso.estimators.target import Data
 from nablasso.losses import Squared
 from nablasso.paths import Family, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, SpaceChoice
+from nablasso.spaces import SpaceChoice
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
@@ -31,12 +31,11 @@ def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
     """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
     table = model._table(data).first(n_rows)
     _check(model)
-    space = model.space if isinstance(model.space, FourierSpace) else FourierSpace()
     family = Family(
         table,
         model._formulation(),
         metric=model._metric(table, table.y[:, None]),
-        choice=SpaceChoice(space, "fourier", "asked for"),
+        choice=SpaceChoice("fourier", "asked for"),
         n_components=model.n_components,
         random_state=model.random_state,
     )

@@ -19,12 +19,7 @@ from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
 from nablasso.search.predictor import Predictor, predictor_of
-from nablasso.search.together import (
-    Odds,
-    TermsAndLandmarks,
-    odds_of_all,
-    predictor_of_all,
-)
+from nablasso.search.together import odds_of_all, predictor_of_all
 from nablasso.spaces import Function
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
 from nablasso.types import Array
@@ -135,8 +130,8 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         return Squared()
 
     def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
-        sample = predictor_of(decision).on_columns(table.columns)
-        self._predictor: Predictor | TermsAndLandmarks = sample
+        sample = predictor_of(decision, table.columns)
+        self._predictor: Predictor = sample
         self._y_mean = table.y_mean
         if given.rows is None:
             return
@@ -220,7 +215,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         return Logistic()
 
     def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
-        self._functions: list[Function | Odds] = [
+        self._functions: list[Function | Predictor] = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]

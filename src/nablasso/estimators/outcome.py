@@ -25,7 +25,7 @@ from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import Predictor
-from nablasso.search.together import AllRows, Odds, TermsAndLandmarks
+from nablasso.search.together import AllRows
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -81,7 +81,7 @@ def read_all_rows(
     selector: Any,
     grown: Sequence[Grown],
     joined: Index,
-    predictors: Sequence[Predictor | TermsAndLandmarks | Odds | Function],
+    predictors: Sequence[Predictor | Function],
     rows: AllRows,
 ) -> None:
     """What terms on all rows say takes the place of what the sample said.
@@ -108,7 +108,7 @@ def read_all_rows(
     p = weights / weights.sum()
     unit = 1.0
     for predictor in predictors:
-        if isinstance(predictor, TermsAndLandmarks):
+        if isinstance(predictor, Predictor) and len(predictor.observed):
             y, residuals = rows.y[rows.fresh][:, None], predictor.residuals[:, None]
             unit = float(y.std()) or 1.0
             selector.loo_r2_, _ = _gain(y, residuals, predictor.weights)

@@ -20,8 +20,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from nablasso.data.table import MIN_ROWS, canonical_order, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import canonical_order, check_weights, used_rows
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.validation import check_training_data
 from nablasso.types import Array, Index, Mask
 
@@ -91,12 +91,7 @@ class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 def _arrange(
     X: Array, y: Array, targets: NDArray[Any], weights: Array, *, merge: bool, order: bool
 ) -> Rows:
-    origin = np.flatnonzero(weights > 0)
-    if len(origin) < MIN_ROWS:
-        raise InvalidDataError(
-            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; got "
-            f"n_samples={len(origin)}."
-        )
+    origin = used_rows(weights)
     weights = weights[origin]
     if merge:
         table = np.column_stack([X[origin], y[origin]])

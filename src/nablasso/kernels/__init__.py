@@ -13,12 +13,13 @@ from nablasso.kernels.base import (
     length_scale,
 )
 from nablasso.kernels.dot_product import AdditivePower, DotProductKernel, Linear, Polynomial
-from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic, Rough
 
 KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,
     "matern": Matern52,
     "rational_quadratic": RationalQuadratic,
+    "rough": Rough,
     "linear": Linear,
     "polynomial": Polynomial,
     "anova": Anova,
@@ -60,6 +61,7 @@ __all__ = [
     "Polynomial",
     "RadialKernel",
     "RationalQuadratic",
+    "Rough",
     "Scaled",
     "Sum",
     "as_kernel",

@@ -9,6 +9,8 @@ from nablasso.search.copies import copies_of
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.types import Array, Index
 
+Losses = tuple[Array, Array, Array]
+
 
 def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
     """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
@@ -17,32 +19,42 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
     ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
     must not clearly fall, since least squares takes the jump of a label for something to explain.
     Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
-    beyond measure (infinity).
+    beyond measure (infinity). A group is looked at again after another has left only if it was
+    the least clear: what is left becomes more needed, not less.
     """
+    clear: dict[int, float] = {}
+    looks: dict[int, Model] = {}  # without each group, since the last one left
+    own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
     while (free := few.free(model, trusted)).size:
-        own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
-        part, looks = few.evidence(model.family).part(model.groups), []
-        hopeless = 2 * few.hopeless
-        for g in free:
-            measured = few.classes or few.folds is not None
-            if not measured and few.without(part, model, g) - model.value > hopeless:
-                looks.append((np.inf, model))
-                continue
-            groups, x = model.without(g)
-            trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
-            clear = _clear(few, _left_out(few, trial), own)
-            if few.classes and _odds_price(few, trial) < odds - few.rules.copy_nats:
-                clear = min(clear, 0.0)
-            looks.append((clear, trial))
-        worst = int(np.argmin([clear for clear, _ in looks]))
-        if looks[worst][0] >= few.rules.clearly:
-            sure = [look for look, _ in looks]
-            return model, dict(zip(model.groups[free].tolist(), sure, strict=True))
-        model = looks[worst][1]
+        g = min(free, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
+        name = int(model.groups[g])
+        if name in looks and clear[name] >= few.rules.clearly:
+            return model, {int(m): clear[int(m)] for m in model.groups[free]}
+        if name in looks:
+            model, looks = looks[name], {}
+            own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
+            continue
+        looks[name], clear[name] = _without(few, model, g, own, odds)
     return model, {}
 
 
-def _left_out(few: FewRows, model: Model) -> tuple[Array, Array, Array]:
+def _without(
+    few: FewRows, model: Model, position: int, own: Losses, odds: float
+) -> tuple[Model, float]:
+    """The model without a group, and by how many standard errors left-out rows are worse."""
+    if not few.classes and few.folds is None:
+        part = few.evidence(model.family).part(model.groups)
+        if few.without(part, model, position) - model.value > 2 * few.hopeless:
+            return model, np.inf
+    groups, x = model.without(position)
+    trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
+    clear = _clear(few, _left_out(few, trial), own)
+    if few.classes and _odds_price(few, trial) < odds - few.rules.copy_nats:
+        clear = min(clear, 0.0)
+    return trial, clear
+
+
+def _left_out(few: FewRows, model: Model) -> Losses:
     """Losses (smaller is better), log densities, and weights of the rows or folds."""
     solved = few.solved(model)
     if few.folds is None:
@@ -64,7 +76,7 @@ def _left_out(few: FewRows, model: Model) -> tuple[Array, Array, Array]:
     return losses, densities, sizes
 
 
-def _clear(few: FewRows, new: tuple[Array, Array, Array], own: tuple[Array, Array, Array]) -> float:
+def _clear(few: FewRows, new: Losses, own: Losses) -> float:
     """Standard errors by which ``new`` is worse."""
     weights = own[2]
     worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))

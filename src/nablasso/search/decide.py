@@ -40,7 +40,8 @@ class Decision:
     ``rows`` are all rows under the assumption that won, ``few`` the first of them, on which the
     model was tuned. ``clear`` tells for each group that could have gone how many standard errors
     left-out rows are worse without it; ``tried`` are other models; ``history`` tells which
-    assumptions were searched under, what each gained in nats, and whether it stayed.
+    assumptions were searched under, what each gained in nats, and whether it stayed; ``plain`` is
+    the decision on the target itself where a warp of it won.
     """
 
     rows: FewRows
@@ -49,6 +50,7 @@ class Decision:
     clear: dict[int, float] = field(default_factory=dict)
     tried: tuple[Model, ...] = ()
     history: tuple[tuple[str, float, bool], ...] = ()
+    plain: Decision | None = None
     interrupted: bool = False
 
     @property
@@ -72,8 +74,8 @@ def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
 
 def _steps(rows: FewRows) -> Iterator[Decision]:
     """Ever better decisions."""
-    yield (best := search(rows, rows.rules.walked_rows))
-    yield (best := assumed(best))
+    yield (best := proposed(rows, rows.rules.walked_rows, rows.rules.followed))
+    yield (best := checked(assumed(best)))
     yield finished(best)
 
 
@@ -122,8 +124,9 @@ def assumed(best: Decision) -> Decision:
         better = again.total < best.total
         failed |= set() if better else {worst.kind}
         history = (*best.history, (worst.kind, best.total - again.total, better))
-        best = replace(again if better else best, history=history)
-    return checked(best) if any(stayed for *_, stayed in best.history) else best
+        unwarped = best if better and best.rows.assumption.warp is None else best.plain
+        best = replace(again if better else best, history=history, plain=unwarped)
+    return best
 
 
 def _searched(best: Decision, suspicion: Suspicion) -> Decision:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial
+from nablasso.kernels import (
+    AdditivePower,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern52,
+    Polynomial,
+    Rough,
+)
 from nablasso.regression.evidence import Covariance
 from nablasso.types import Array, Index
 
@@ -65,6 +73,7 @@ FAMILIES = (
     Family("smooth triples", Polynomial(3), smooth=True),
     Family("Gaussian", Gaussian()),
     Family("Matern", Matern52()),
+    Family("rough", Rough(), walks=False),
     Family("quartic", Polynomial(4), walks=False),
     Family("sextic", Polynomial(6), walks=False),
     Family("bent pairs", AdditivePower(2), walks=False),

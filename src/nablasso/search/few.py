@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from nablasso.regression.evidence import Evidence, Solved, shaped, without_columns
+from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.search.assumptions import PLAIN, Assumption
 from nablasso.search.families import FAMILIES, Family
@@ -70,6 +70,12 @@ class Model:
         """Groups and start without the one at a position; ties must be one each."""
         keep = np.delete(np.arange(len(self.groups)), position)
         return self.groups[keep], np.append(self.logs[keep], self.noise)
+
+    def only(self, positions: Index) -> Model:
+        """On the groups at some positions, with their variances; its price is that of all."""
+        ties = np.arange(len(positions))
+        logs = self.logs[self.ties[positions]]
+        return replace(self, groups=self.groups[positions], ties=ties, logs=logs)
 
     def same_groups(self, other: Model) -> bool:
         """Whether both stand on the same groups."""
@@ -268,6 +274,19 @@ class FewRows:
             raise np.linalg.LinAlgError("A model that was tuned cannot be solved.")
         return solved
 
+    def solvable(self, model: Model) -> bool:
+        """Whether the rows have a factor at the variances of a model."""
+        part = self.evidence(model.family).part(model.groups)
+        return part.value(model.variances, float(np.exp(model.noise))) < FAILED
+
+    @property
+    def precisions(self) -> Array:
+        """Weights of the rows by their noise, adding up to one."""
+        if self.shape is None:
+            return self.weights / float(self.weights.sum())
+        p = 1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape))
+        return np.asarray(p / p.sum())
+
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
         columns = np.flatnonzero(np.isin(self.labels, model.groups))
@@ -335,7 +354,7 @@ class FewRows:
 
     def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
         """For each family that walks: its ranking, cut where the price is least."""
-        for family in self.families:
+        for family in self.families if self.Y.any() else ():
             walked = walk(self.evidence(family)) if family.walks else None
             if walked is not None:
                 yield self._cut(family, walked.order, walked.variances, walked.noise)

@@ -22,7 +22,7 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.paired import paired
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import ROOM, Predictor
+from nablasso.search.predictor import Part, Predictor, parts_of
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -67,111 +67,67 @@ class AllRows:
         Z[:, self.columns] = self.Z[rows]
         return Z
 
-    def raw(self, Z: Array) -> Array:
-        """Inputs as they came."""
-        return np.asarray(Z * self.scale + self.centre)
-
 
 @dataclass(frozen=True)
-class TermsAndLandmarks:
-    """What predicts from many rows: terms of raw inputs plus a function of standardised ones.
+class Terms:
+    """Terms of raw inputs as a function of standardised ones: of the target, or log-odds."""
 
-    Without terms the mean stands for them. ``residuals`` of fresh rows, ``left_out`` the
-    predictions there and ``observed`` their targets; ``low`` and ``high`` bound the targets seen.
-    """
-
-    terms: Grown | float
-    landmarks: Function | None
+    grown: Grown
     centre: Array
     scale: Array
-    residuals: Array
-    weights: Array
-    left_out: Array
-    observed: Array
-    low: float
-    high: float
+    odds: bool = False
 
     def values(self, Z: Array) -> Array:
-        """Predictions at standardised points, within one range of the targets seen."""
-        y = _predicted(self.terms, Z * self.scale + self.centre)
-        if self.landmarks is not None:
-            y = y + self.landmarks.values(Z)
-        room = ROOM * (self.high - self.low)
-        return np.clip(y, self.low - room, self.high + room)
+        """Predictions, or log-odds."""
+        X = Z * self.scale + self.centre
+        return self.grown.predictor(X) if self.odds else self.grown.predict(X)
 
     def gradients(self, Z: Array) -> Array:
         """Their gradients per standardised unit."""
-        slopes = np.zeros(Z.shape)
-        if isinstance(self.terms, Grown):
-            slopes += self.terms.gradient(Z * self.scale + self.centre) * self.scale
-        return slopes if self.landmarks is None else slopes + self.landmarks.gradients(Z)
-
-    def interval(self, Z: Array, half: float) -> Array:
-        """Ends (m, 2) of the prediction ``-+ half``."""
-        y = self.values(Z)
-        return np.column_stack([y - half, y + half])
-
-
-@dataclass(frozen=True)
-class Odds:
-    """Log-odds from many rows: those of the terms, of the sample, or their mean."""
-
-    terms: Grown | None
-    sample: Function | None
-    centre: Array
-    scale: Array
-
-    def values(self, Z: Array) -> Array:
-        """Log-odds at standardised points."""
-        parts = [] if self.sample is None else [self.sample.values(Z)]
-        if self.terms is not None:
-            parts.append(self.terms.predictor(Z * self.scale + self.centre))
-        return np.asarray(np.mean(parts, axis=0))
-
-    def gradients(self, Z: Array) -> Array:
-        """Their gradients per standardised unit."""
-        parts = [] if self.sample is None else [self.sample.gradients(Z)]
-        if self.terms is not None:
-            parts.append(self.terms.state.slopes(Z * self.scale + self.centre) * self.scale)
-        return np.asarray(np.mean(parts, axis=0))
+        X = Z * self.scale + self.centre
+        slopes = self.grown.state.slopes(X) if self.odds else self.grown.gradient(X)
+        return np.asarray(slopes * self.scale)
 
 
 def predictor_of_all(
     rules: Rules, terms: Grown | None, sample: Predictor, rows: AllRows, *, full: bool = False
-) -> tuple[TermsAndLandmarks, Index]:
+) -> tuple[Predictor, Index]:
     """What predicts from all rows, and the columns that only the sample found and that join.
 
     ``sample`` predicts from the rows searched alone, as a function of all columns; none of its own
     columns join where the answer is ``full``.
     """
-    base = float(rows.weights @ rows.y / rows.weights.sum()) if terms is None else terms
-    function = sample.function
+    mean = float(rows.weights @ rows.y / rows.weights.sum())
+    base = (
+        Function(mean, np.empty(0, dtype=np.intp))
+        if terms is None
+        else Terms(terms, rows.centre, rows.scale)
+    )
+    function = sample.kernel
+    assert function is not None
     extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
     fresh, clearly = rows.fresh, rules.clearly
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
-    plain = _predicted(base, rows.raw(Z))
+    plain = base.values(Z)
     other = sample.values(Z) + rows.shift
     joins = terms is None or (
         not (full and len(extra)) and _explains(y - plain, other - plain, weights, clearly)
     )
     landmarks = None
     if len(function.columns) and (joins or not len(extra)):
-        tried = _landmarks(sample, base, rows, rows.others)
+        tried = _landmarks(function, sample.noise, base, rows, rows.others)
         gain = paired((y - plain) ** 2 - (y - plain - tried.values(Z)) ** 2, weights)
         landmarks = tried if terms is None or gain.mean > clearly * gain.error else None
     left_out = plain if landmarks is None else plain + landmarks.values(Z)
     if landmarks is not None:  # what fresh rows agreed to is fitted on them too
-        landmarks = _landmarks(sample, base, rows, np.arange(len(rows.y)))
-    p = weights / weights.sum()
-    made = TermsAndLandmarks(
-        base,
-        landmarks,
-        rows.centre,
-        rows.scale,
-        y - left_out,
-        p,
+        landmarks = _landmarks(function, sample.noise, base, rows, np.arange(len(rows.y)))
+    parts = (base,) if landmarks is None else (base, landmarks)
+    made = Predictor(
+        parts,
+        np.ones(len(parts)),
         left_out,
         y,
+        weights / weights.sum(),
         float(rows.y.min()),
         float(rows.y.max()),
     )
@@ -186,25 +142,19 @@ def odds_of_all(
     labels: Array,
     *,
     full: bool = False,
-) -> tuple[Odds, Index]:
+) -> tuple[Predictor, Index]:
     """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
     extra = np.setdiff1d(sample.columns, terms.columns)
     Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
-    candidates = [
-        Odds(terms, None, rows.centre, rows.scale),
-        Odds(terms, sample, rows.centre, rows.scale),
-        Odds(None, sample, rows.centre, rows.scale),
-    ]
+    grown = Terms(terms, rows.centre, rows.scale, odds=True)
+    parts: list[list[Part]] = [[grown], [grown, sample], [sample]]
+    candidates = [parts_of(some) for some in parts]
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
     best = int(np.argmin([float(weights @ loss) for loss in losses]))
     gain = paired(losses[0] - losses[best], weights)
     if len(extra) and (full or not gain.mean > rules.clearly * gain.error):
         best = 0
     return candidates[best], extra if best else extra[:0]
-
-
-def _predicted(terms: Grown | float, X: Array) -> Array:
-    return terms.predict(X) if isinstance(terms, Grown) else np.full(len(X), terms)
 
 
 def _explains(e: Array, g: Array, weights: Array, clearly: float) -> bool:
@@ -215,12 +165,14 @@ def _explains(e: Array, g: Array, weights: Array, clearly: float) -> bool:
     return a > 0 and gain.mean > clearly * gain.error
 
 
-def _landmarks(sample: Predictor, terms: Grown | float, rows: AllRows, used: Index) -> Function:
+def _landmarks(
+    function: Function, noise: float, base: Part, rows: AllRows, used: Index
+) -> Function:
     """The sample's kernel on what the terms leave over at some rows.
 
     Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
     """
-    space, columns = sample.function.space, sample.function.columns
+    space, columns = function.space, function.columns
     assert isinstance(space, RepresenterSpace)
     wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
     more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
@@ -237,8 +189,8 @@ def _landmarks(sample: Predictor, terms: Grown | float, rows: AllRows, used: Ind
         K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
         features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
         G += (features * w) @ features.T
-        c += features @ (w * (rows.y[part] - _predicted(terms, rows.raw(Z))))
-    G.flat[: m * (m + 1) : m + 2] += sample.noise
+        c += features @ (w * (rows.y[part] - base.values(Z)))
+    G.flat[: m * (m + 1) : m + 2] += noise
     solution = solve(G, c, assume_a="pos")
     u = solve_triangular(L, solution[:m], lower=True, trans="T")
     return Function(float(solution[m]), columns, centres, u)

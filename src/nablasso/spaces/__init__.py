@@ -1,10 +1,6 @@
 """Spaces: where f lives, with its values, gradients and norm."""
 
 from nablasso.spaces.choice import (
-    AnySpace,
-    ExactSpace,
-    FourierSpace,
-    NystromSpace,
     SpaceChoice,
     choose_space,
     require_memory,
@@ -36,18 +32,14 @@ from nablasso.spaces.nystrom import (
 )
 
 __all__ = [
-    "AnySpace",
-    "ExactSpace",
     "FeatureMap",
     "FeatureRows",
     "FeatureSpace",
     "FourierFeatures",
-    "FourierSpace",
     "Function",
     "LowRank",
     "Moments",
     "NystromFeatures",
-    "NystromSpace",
     "PenaltyPoints",
     "PseudoRows",
     "RepresenterSpace",
