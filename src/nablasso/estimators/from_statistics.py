@@ -20,7 +20,7 @@ from nablasso.estimators.fitting import Fit
 from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
-from nablasso.paths import Family, StatisticsFamily, support_of, walk_path
+from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
 from nablasso.spaces import SpaceChoice
 from nablasso.streaming import FrozenSpace, SufficientStatistics
@@ -31,7 +31,7 @@ def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
     """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
     table = model._table(data).first(n_rows)
     _check(model)
-    family = Family(
+    family = ProblemFamily(
         table,
         model._formulation(),
         metric=model._metric(table, table.y[:, None]),
