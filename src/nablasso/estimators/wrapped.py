@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.validation import check_training_data
 from nablasso.types import Array, Index, Mask
 
@@ -45,11 +46,26 @@ class Rows(NamedTuple):
         return np.argsort(self.column_order)
 
 
+@estimator
 class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """A selector that asks another estimator; the result is ``support_``."""
+    """A selector that asks another estimator; the result is ``support_``.
 
-    estimator: Any
-    support_: Mask
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    estimator: Any = parameter(REQUIRED, "estimator", "What is asked.")
+    _: KW_ONLY
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws what is drawn, and seeds the estimator where its own ``random_state`` is None.",
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

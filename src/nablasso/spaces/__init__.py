@@ -1,10 +1,6 @@
 """Spaces: where f lives, with its values, gradients and norm."""
 
 from nablasso.spaces.choice import (
-    AnySpace,
-    ExactSpace,
-    FourierSpace,
-    NystromSpace,
     SpaceChoice,
     choose_space,
     require_memory,
@@ -27,7 +23,6 @@ from nablasso.spaces.features import (
 )
 from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
-from nablasso.spaces.frozen import FrozenSpace
 from nablasso.spaces.nystrom import (
     LowRank,
     NystromFeatures,
@@ -35,28 +30,21 @@ from nablasso.spaces.nystrom import (
     low_rank,
     nystrom_features,
 )
-from nablasso.spaces.statistics import SufficientStatistics
 
 __all__ = [
-    "AnySpace",
-    "ExactSpace",
     "FeatureMap",
     "FeatureRows",
     "FeatureSpace",
     "FourierFeatures",
-    "FourierSpace",
-    "FrozenSpace",
     "Function",
     "LowRank",
     "Moments",
     "NystromFeatures",
-    "NystromSpace",
     "PenaltyPoints",
     "PseudoRows",
     "RepresenterSpace",
     "Space",
     "SpaceChoice",
-    "SufficientStatistics",
     "choose_space",
     "draw_fourier",
     "draw_nystrom",
