@@ -85,6 +85,7 @@ class GradientClasses(PredictsClasses, SparseGradientEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         data, self._target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
+        self.classes_: Any = self._target.classes
         return data
 
 
