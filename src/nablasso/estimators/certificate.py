@@ -14,7 +14,7 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.estimators.fitting import Fit
-from nablasso.paths import Family, Formulation, support_of, walk_path
+from nablasso.paths import Formulation, ProblemFamily, support_of, walk_path
 from nablasso.problems import Problem
 from nablasso.solvers import as_solver
 from nablasso.types import Array
@@ -57,12 +57,12 @@ def certify_selection(
 
 def _families(
     table: Table, formulation: Formulation, metric: Array, targets: Sequence[Array]
-) -> list[Family]:
-    shared = Family(table, formulation, metric=metric)
+) -> list[ProblemFamily]:
+    shared = ProblemFamily(table, formulation, metric=metric)
     return [shared.with_target(target) for target in targets]
 
 
-def _largest_alpha(families: list[Family], ridge: float) -> float:
+def _largest_alpha(families: list[ProblemFamily], ridge: float) -> float:
     """Largest alpha of the grid at which the problems together select every variable."""
     problems = [family.problem(ridge) for family in families]
     scale = max(_worth_a_look(problem) for problem in problems)

@@ -43,11 +43,12 @@ from nablasso.estimators.target import (
 )
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.losses import Logistic, Loss, as_loss
-from nablasso.paths import Family, StatisticsFamily, alpha_grid, support_of, walk_path
+from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, support_of, walk_path
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver
-from nablasso.spaces import FrozenSpace, Function, PenaltyPoints, SufficientStatistics
+from nablasso.spaces import Function, PenaltyPoints
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
@@ -90,7 +91,7 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         Returns
         -------
         FrozenSpace
-            What :class:`~nablasso.spaces.SufficientStatistics` are collected for.
+            What :class:`~nablasso.streaming.SufficientStatistics` are collected for.
         """
         return from_statistics.freeze(self, self._read(X, y, sample_weight), n_rows)
 
@@ -327,7 +328,9 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         )
         return Weights(**chosen)
 
-    def _cells(self, families: list[Family] | list[StatisticsFamily], width: float) -> list[Cell]:
+    def _cells(
+        self, families: list[ProblemFamily] | list[StatisticsFamily], width: float
+    ) -> list[Cell]:
         """The cells of one width."""
         ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
         unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
@@ -341,7 +344,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             for ridge in ridges
         ]
 
-    def _alphas(self, families: Iterable[Family], ridge: float) -> Array:
+    def _alphas(self, families: Iterable[ProblemFamily], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
             return np.sort(positive_list(self.alphas, "alphas"))[::-1]
         if self.alphas < 1:
@@ -360,7 +363,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         table, solver = self._table(train), self._fold_solver()
         points = self._points(table, train)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
-        families: dict[float, list[tuple[Family, Refits]]] = {}
+        families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:
             width = cell.fixed["width"]
             if width not in families:
@@ -378,7 +381,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 )
 
 
-def _smallest_ridge(family: Family) -> float:
+def _smallest_ridge(family: ProblemFamily) -> float:
     """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
     return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
 
@@ -394,7 +397,7 @@ class Step(NamedTuple):
 
 def _steps(
     debias: bool,
-    family: Family,
+    family: ProblemFamily,
     refits: Refits,
     solver: Solver[Any],
     cell: Cell,
@@ -417,7 +420,7 @@ def _steps(
 
 def _walk(
     debias: bool,
-    family: Family,
+    family: ProblemFamily,
     refits: Refits,
     free: Problem,
     solver: Solver[Any],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.data.table import Table
-from nablasso.paths import Family, support_of
+from nablasso.paths import ProblemFamily, support_of
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.machine import Refit
@@ -31,7 +31,7 @@ NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts 
 class Fit:
     """A problem and its solution; arrays are per column of the table."""
 
-    family: Family
+    family: ProblemFamily
     problem: Problem
     solution: Solution
 

@@ -1,6 +1,6 @@
 """Families of problems: one table, one kernel, one loss, one penalty; any ridge, any alpha.
 
-A :class:`Family` has what all its problems share, made once:
+A :class:`ProblemFamily` has what all its problems share, made once:
 
 * a **space** that f lives in (:mod:`nablasso.spaces`);
 * a **regression** in that space, which chooses the ridge (:mod:`nablasso.regression`): the
@@ -38,7 +38,7 @@ from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
-from nablasso.regression.ridge import FeatureRidge, KernelRidge, Ridge
+from nablasso.regression.ridge import FeatureRidge, Ridge, TargetRidge
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
     FeatureMap,
@@ -102,7 +102,7 @@ class Regression(Protocol):
         """Ridge of smallest leave-one-out loss, at least ``floor`` of the trace."""
 
 
-class Family:
+class ProblemFamily:
     """All problems (P) of one formulation on one table.
 
     Parameters
@@ -168,7 +168,7 @@ class Family:
         self.space = space
         if self.is_squared:
             inverse = Ridge(space.gram, table.weights, fit_intercept=intercept)
-            self.regression = KernelRidge(inverse, table.y)
+            self.regression = TargetRidge(inverse, table.y)
         else:
             self.regression = self._machines(GramRows(space.gram))
 
@@ -204,8 +204,8 @@ class Family:
         other.whole = replace(self.whole, y=y)
         other.table = replace(self.table, y=mine)
         other.loss = self.formulation.loss.fitted(mine, self.table.weights)
-        if isinstance(self.regression, KernelRidge):
-            other.regression = KernelRidge(self.regression.inverse, mine)
+        if isinstance(self.regression, TargetRidge):
+            other.regression = TargetRidge(self.regression.inverse, mine)
         elif isinstance(self.regression, Machines):
             other.regression = replace(self.regression, loss=other.loss, y=mine)
         else:
@@ -260,7 +260,7 @@ class Family:
             "fit_intercept": self.formulation.fit_intercept,
             "penalty_weights": points if self.features is None else np.ones(len(space.points)),
         }
-        if isinstance(self.regression, KernelRidge):
+        if isinstance(self.regression, TargetRidge):
             return SquaredProblem(**shared, P=self.regression.inverse.matrix(ridge))
         return SmoothProblem(**shared)
 

@@ -1,6 +1,6 @@
 r"""The family of problems that sums over rows allow, when the rows themselves are gone.
 
-:class:`~nablasso.spaces.SufficientStatistics` keep the moments of each fold. Two things are done
+:class:`~nablasso.streaming.SufficientStatistics` keep the moments of each fold. Two things are done
 differently than with rows in memory:
 
 * **Ridges** are chosen by cross-validation over the folds: ridge regression on the moments of all
@@ -19,21 +19,13 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.paths.family import Family, Formulation
+from nablasso.paths.family import Formulation, ProblemFamily
 from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import SMALLEST_RIDGE, MomentRidge, best_of, ridge_grid
 from nablasso.solvers import Solution, Solver
-from nablasso.spaces import (
-    FeatureSpace,
-    FourierFeatures,
-    FrozenSpace,
-    Function,
-    Moments,
-    PseudoRows,
-    SufficientStatistics,
-    slope_map,
-)
+from nablasso.spaces import FeatureSpace, FourierFeatures, Function, Moments, PseudoRows, slope_map
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Index, Mask
 
 
@@ -103,7 +95,7 @@ class FoldRidge:
         return np.asarray(offset**2 + around)
 
 
-class StatisticsFamily(Family):
+class StatisticsFamily(ProblemFamily):
     """All problems (P) of one formulation on rows that were added up.
 
     Parameters
