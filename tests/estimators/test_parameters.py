@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from typing import Any
 
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+import nablasso
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 
 
@@ -43,6 +45,23 @@ class Smoother(BaseEstimator):
     )
     scales: Any = parameter((1.0, 2.0), "tuple of float")
 
+    def fit(self, X, y=None, sample_weight=None):
+        """Smooth.
+
+        Parameters
+        ----------
+        y : ignored
+        """
+        return self
+
+    def predict(self, X):
+        """Smoothed values.
+
+        Returns
+        -------
+        array
+        """
+
 
 @estimator
 class Narrow(Smoother):
@@ -70,6 +89,19 @@ def test_the_docstring_is_built_from_the_fields():
         "width_ : float\n    What was used.\nlow_, high_\n    Ends.\n\n"
         "Examples\n--------\n>>> 1 + 1\n2\n"
     )
+
+
+def test_methods_document_what_is_special_and_the_rest_is_known():
+    assert Smoother.fit.__doc__ == (
+        "Smooth.\n\nParameters\n----------\n"
+        "X : array-like, shape (n_samples, n_features)\n"
+        "y : ignored\n"
+        "sample_weight : array-like, shape (n_samples,), optional\n"
+        "    Weight ``k`` equals ``k`` copies of a row.\n\n"
+        "Returns\n-------\nself\n"
+    )
+    assert (Smoother.predict.__doc__ or "").endswith("n_features)\n\nReturns\n-------\narray\n")
+    assert Narrow.fit is Smoother.fit
 
 
 def test_a_subclass_inherits_parameters_and_attributes():
@@ -120,3 +152,14 @@ def test_a_written_section_of_parameters_is_refused():
             """
 
             width: float = parameter(1.0, "float", "Here.")
+
+
+PUBLIC = [name for name in nablasso.__all__ if hasattr(getattr(nablasso, name), "fit")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_parameter_of_every_estimator_is_documented(name):
+    kind = getattr(nablasso, name)
+    section = re.search(r"Parameters\n-{3,}\n(.*?)\n\n[A-Z]", inspect.getdoc(kind), flags=re.S)
+    documented = re.findall(r"^(\w+) : ", section[1], flags=re.M)
+    assert sorted(documented) == sorted(inspect.signature(kind).parameters)
