@@ -13,7 +13,8 @@ from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.search.grown import grow
 from nablasso.streaming import fair_sample, open_table
-from nablasso.streaming.sources import Arrays, Rows
+from nablasso.streaming.reading import Rows
+from nablasso.streaming.sources import Arrays
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -23,10 +23,11 @@ from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
 from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
+from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import State, Sums, Term, counted
 from nablasso.streaming.sample import Sample, fair_sample
-from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
+from nablasso.streaming.sources import Source
 from nablasso.types import Array
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin

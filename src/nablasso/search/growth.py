@@ -35,6 +35,7 @@ from nablasso.search.proposals import (
 )
 from nablasso.search.rules import Rules
 from nablasso.search.terms import Noise, price
+from nablasso.streaming.blocks import Coded
 from nablasso.streaming.codes import Column
 from nablasso.streaming.passes import (
     Design,
@@ -46,7 +47,6 @@ from nablasso.streaming.passes import (
     screen,
 )
 from nablasso.streaming.sample import Sample
-from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
