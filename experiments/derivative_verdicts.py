@@ -215,7 +215,8 @@ def nvsd_protocol(rows: Rows) -> Verdict:
         for method in PUBLISHED[problem]
         if method in OURS
     ]
-    if fewest(part, "problem", "n", "method", among=cells) < FEWEST:
+    least = fewest(part, "problem", "n", "method", among=cells)
+    if least < FEWEST:
         return too_few(part)
     alike = lower = ahead = pairs = 0
     for problem in distinct(part, "problem"):
@@ -231,7 +232,8 @@ def nvsd_protocol(rows: Rows) -> Verdict:
                     ahead += error <= errors["NVSD(L)"]
     count = len(cells)
     kind = REPRODUCED if alike > 0.8 * count else DIFFERENT if alike + lower > 0.8 * count else NOT
-    why = f"Of {count} errors {alike} are within {100 * ALIKE:.0f} % of print, {lower} are lower; "
+    why = f"Means over {least} draws or more (print: 50): of {count} errors {alike} are within "
+    why += f"{100 * ALIKE:.0f} % of print, {lower} are lower; "
     why += f"the structured penalty is at least level with the lasso in {ahead} of {pairs}. "
     return Verdict(kind, why + kernel_of_e3(rows))
 
