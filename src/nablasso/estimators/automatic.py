@@ -36,11 +36,11 @@ from nablasso.search.decide import Decision, decide, keep_all
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
 from nablasso.search.grown import Grown, coded_table, grow
-from nablasso.search.judgement import Kind
+from nablasso.search.predictor import AllRows
 from nablasso.search.rules import Rules
-from nablasso.search.together import AllRows
 from nablasso.solvers import Status
 from nablasso.spaces import RepresenterSpace
+from nablasso.streaming.judgement import Kind
 from nablasso.streaming.sources import Arrays, Source
 from nablasso.types import Array, Index, Mask
 

@@ -18,8 +18,7 @@ from nablasso.estimators.validation import check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading import interval_half_width
 from nablasso.search.decide import Decision
-from nablasso.search.predictor import Predictor, predictor_of
-from nablasso.search.together import odds_of_all, predictor_of_all
+from nablasso.search.predictor import Predictor, odds_of_all, predictor_of, predictor_of_all
 from nablasso.spaces import Function
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
 from nablasso.types import Array

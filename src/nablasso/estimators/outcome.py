@@ -24,8 +24,7 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Predictor
-from nablasso.search.together import AllRows
+from nablasso.search.predictor import AllRows, Predictor
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 

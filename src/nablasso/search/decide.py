@@ -1,6 +1,6 @@
 r"""The whole algorithm: propose, price, check.
 
-**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.walks`), each ending in a
+**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.families`), each ending in a
 ranking of the columns that is cut where its price is least.
 
 **Price.** One number, in nats, compares everything: minus the log evidence, half a log n for each
@@ -22,10 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.search.check import check
-from nablasso.search.copies import one_variance, with_copies
+from nablasso.search.assumptions import Suspicion, rows_in_time, suspicions
+from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.few import FewRows, Model
-from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
 from nablasso.types import Index
 
 ROUNDS = 4  # of assumptions

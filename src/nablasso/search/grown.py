@@ -18,12 +18,18 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidDataError
-from nablasso.search.certificate import Certificate, centred, certify
+from nablasso.regression.terms import Posterior
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
-from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
-from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
+from nablasso.solvers.sums import Certificate, centred, certify
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.judgement import (
+    Judgement,
+    Kind,
+    first_judgement,
+    is_skewed,
+    label_judgement,
+)
 from nablasso.streaming.passes import State, Sums, Term, counted
 from nablasso.streaming.sample import Sample, fair_sample
 from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
