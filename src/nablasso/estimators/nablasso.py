@@ -1,27 +1,358 @@
-"""One call that finds the variables: propose, price, check; then predict and certify."""
+"""The one call: decide which columns matter (:mod:`nablasso.search.decide`), predict, certify."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, check_weights, prepare
-from nablasso.estimators.automatic import AutomaticSelector, Given
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
+from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
+from nablasso.estimators.cross_validation import draw_folds
+from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.docs import document
+from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
 from nablasso.estimators.log_odds import LogOddsClassifier
-from nablasso.estimators.outcome import read_all_rows
-from nablasso.estimators.validation import check_new_data, check_training_data
+from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.taught import rows_of
+from nablasso.estimators.validation import (
+    check_new_data,
+    check_training_data,
+    column_indices,
+    group_labels,
+)
+from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
+from nablasso.paths import Formulation
+from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.search.decide import Decision
-from nablasso.search.predictor import Predictor, odds_of_all, predictor_of, predictor_of_all
-from nablasso.spaces import Function
+from nablasso.screening import WIDE, is_wide, narrowed
+from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
+from nablasso.search.decide import Decision, decide, keep_all
+from nablasso.search.families import FAMILIES, Family
+from nablasso.search.few import FewRows
+from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.predictor import (
+    AllRows,
+    Predictor,
+    odds_of_all,
+    predictor_of,
+    predictor_of_all,
+)
+from nablasso.search.rules import Rules
+from nablasso.solvers import Status
+from nablasso.spaces import Function, RepresenterSpace
+from nablasso.streaming.judgement import Kind
+from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
-from nablasso.types import Array
+from nablasso.types import Array, Index, Mask
+
+ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
+N_FOLDS = 5
+LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
+
+
+class Given(NamedTuple):
+    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
+
+    source: Source
+    rows: AllRows | None
+
+
+@dataclass(eq=False, repr=False)
+class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`."""
+
+    kernel: Any = "auto"
+    _: KW_ONLY
+    feature_groups: Any = None
+    always_keep: Any = None
+    max_features: int | None = None
+    fdr: float | None = None
+    cv: Any = None
+    scoring: Any = None
+    time: bool = True
+    rules: Rules | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @abstractmethod
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
+
+    @abstractmethod
+    def _targets(self, table: Table) -> Array:
+        """What the search explains, (n, q)."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Loss of the certificate."""
+
+    @abstractmethod
+    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+        """Remember what predicts."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        return describe(self)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
+        """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        used = np.flatnonzero(weights > 0)
+        source = Arrays(X, y, weights)
+        rows = Searched(X, y, weights, np.arange(len(X)))
+        if len(used) < len(X):
+            source = Arrays(X[used], y[used], weights[used])
+        if len(used) > PREPARED_ROWS:
+            rows = searched_rows(source, PREPARED_ROWS)
+            rows = rows._replace(place=used[rows.place])
+            groups = None if groups is None else np.asarray(groups)[rows.place]
+        self._fit_automatically(rows, source, groups)
+
+    def _fit_blocks(self, source: Source, groups: Any) -> None:
+        """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
+        if groups is not None:
+            raise InvalidParameterError(
+                "groups are for rows in memory; leave them out for a table in blocks."
+            )
+        self._check_parameters()
+        rows = searched_rows(source, PREPARED_ROWS)
+        self.n_features_in_ = source.n_columns
+        if source.named:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self._fit_automatically(rows, source, None)
+
+    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
+        """Everything between validated rows and fitted attributes."""
+        self._check_parameters()
+        X, y, weights, _ = given
+        table = self._table(X, y, weights)
+        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+        rules = Rules() if self.rules is None else self.rules
+        whole = len(table.X) < rules.few_rows + LEAST_FRESH
+        n = len(table.X) if whole else rules.few_rows
+        with threadpool_limits(1, user_api="blas"):
+            rows = self._rows(given, table, groups, rules, n)
+            inner, narrow = self._screened(rows, table)
+            free = inner.n_groups > len(inner.kept)
+            decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
+            self.p_values_ = None
+            if self.fdr is not None:
+                self.p_values_ = np.ones(X.shape[1])
+                if free:
+                    decision, p_values = discoveries(
+                        decision, self.fdr, self.random_state, self.verbose
+                    )
+                    self.p_values_[narrow.columns] = p_values[inner.labels]
+            self.screened_ = np.ones(X.shape[1], dtype=bool)
+            self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
+            self.n_rows_searched_ = n
+            searched = narrow.first(n)
+            self._unpack(X, searched, decision)
+            read_outcome(self, searched, decision)
+            self._scaler = table.scaler
+        with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
+            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+        self._warn(decision)
+
+    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+        """The rows to search, in canonical order."""
+        place = np.full(len(table.X), np.inf)
+        came = np.flatnonzero(table.rows >= 0)
+        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
+        rows = rows_of(
+            self,
+            table,
+            self._targets(table),
+            n,
+            rules,
+            time=place[:n] if self.time else None,
+            families=self._families(),
+            folds=self._folds(given.X, given.y, groups, table, n),
+            most=None if self.max_features is None else int(self.max_features),
+            classes=not self._loss().translates,
+        )
+        if self.scoring is None:
+            return rows
+        return replace(rows, score=partial(fold_score, self, table))
+
+    def _all_rows(self, table: Table, n: int) -> AllRows | None:
+        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        more = len(table.X) - n
+        if not more:
+            return None
+        return AllRows(
+            Z=table.X,
+            y=table.y + table.y_mean,
+            weights=table.weights * table.total,
+            columns=table.columns,
+            centre=table.scaler.centre,
+            scale=table.scaler.scale,
+            n_searched=n,
+            n_fresh=min(FRESH, (more + 1) // 2),
+            shift=table.y_mean,
+        )
+
+    def _grown(
+        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
+    ) -> Grown | None:
+        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
+
+        ``looks`` are nats to be paid for the number of searches.
+        """
+        own = (self.fdr, self.cv, self.scoring)
+        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
+            return None
+        labels = group_labels(self, self.feature_groups)
+        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        rules = Rules() if self.rules is None else self.rules
+        self.n_rows_searched_ = int(coded_table(source).counts["count"])
+        return grow(
+            source,
+            kind,
+            replace(rules, surprise=rules.surprise + looks),
+            positive=positive,
+            groups=[group for group in groups if len(group) > 1],
+            keep=column_indices(self, self.always_keep, "always_keep").tolist(),
+            max_columns=self.max_features,
+            time=None if self.time else False,
+        )
+
+    def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
+        """On a wide table, rows and table with the columns that the search begins from."""
+        if not is_wide(rows):
+            return rows, table
+        if self.fdr is not None:
+            n, d = rows.X.shape
+            raise DataTooLargeError(
+                f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
+                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
+                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+            )
+        inner, columns = narrowed(rows, verbose=self.verbose)
+        return inner, table.on_columns(columns)
+
+    def _families(self) -> tuple[Family, ...]:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return FAMILIES
+        kernel = clone(as_kernel(self.kernel))
+        return (Family(repr(kernel), kernel),)
+
+    def _folds(self, X: Array, y: Any, groups: Any, table: Table, n: int) -> list[Index] | None:
+        """Rows of the table that are left out together; None for single rows."""
+        if self.cv is None and groups is None and self.scoring is None:
+            return None
+        cv = N_FOLDS if self.cv is None and groups is None else self.cv
+        drawn = draw_folds(cv, X, y, groups, table, self.random_state)
+        inside = np.where(table.rows < n, table.rows, -1)
+        tests = [np.unique(inside[test][inside[test] >= 0]) for _, test in drawn]
+        folds = [test for test in tests if 0 < len(test) < n - 1]
+        if not folds:
+            raise InvalidDataError(
+                "A fold needs at least 2 distinct training rows and one test row among the "
+                f"{n} rows that are searched; cv gives none. Use a number for cv, or folds that "
+                "mix the rows."
+            )
+        return folds
+
+    def _warn(self, decision: Decision) -> None:
+        if decision.interrupted:
+            self.selection_status_ = "interrupted"
+            warnings.warn(
+                f"Interrupted: the answer of {type(self).__name__} is the best one found until "
+                "then. Fit again for the whole answer.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        for caution in self.cautions_:
+            warnings.warn(caution, UserWarning, stacklevel=5)
+
+    def _check_parameters(self) -> None:
+        if self.fdr is not None and not 0 < float(self.fdr) < 1:
+            raise InvalidParameterError(
+                f"fdr is the share of false discoveries to allow, between 0 and 1, or None; got "
+                f"{self.fdr!r}."
+            )
+        most = self.max_features
+        if most is not None and (not isinstance(most, int | np.integer) or most < 1):
+            raise InvalidParameterError(
+                f"max_features must be a whole number of at least 1, or None; got {most!r}."
+            )
+        if self.rules is not None and not isinstance(self.rules, Rules):
+            raise InvalidParameterError(
+                f"rules must be a nablasso.search.Rules or None; got {self.rules!r}."
+            )
+
+    def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
+        """Fitted attributes of the penalised function in the metric of the model."""
+        d, few, model = X.shape[1], decision.few, decision.model
+        function = few.function(model)
+        columns, space = function.columns, function.space
+        assert space is None or isinstance(space, RepresenterSpace)
+        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
+        support = np.zeros(d, dtype=bool)
+        support[chosen.columns] = True
+        self.support_ = support
+        self.kernel_ = None if space is None else space.kernel
+        self.scales_ = np.zeros(d)
+        fits: list[Fit] = []
+        if space is not None:
+            self.scales_[chosen.columns] = space.scales
+            fits = self._certificate(chosen, decision, space)
+        if any(f.solution.status is Status.INTERRUPTED for f in fits):
+            raise KeyboardInterrupt
+        self.alpha_ = fits[0].problem.alpha if fits else 0.0
+        self.ridge_ = fits[0].problem.ridge if fits else 0.0
+        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
+        self.objective_ = sum(f.solution.primal for f in fits)
+        self.relative_gap_ = max(
+            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
+        )
+        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+        self.importance_bounds_ = np.zeros((d, 2))
+        self.support_certified_ = np.ones(d, dtype=bool)
+        self.feature_importances_ = np.zeros(d)
+        if fits:
+            for end in (0, 1):
+                bound = np.max([f.bounds[end] for f in fits], axis=0)
+                self.importance_bounds_[:, end] = spread(bound, chosen, d)
+            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
+            self.support_certified_ = spread(certified, chosen, d, fill=True)
+            self.support_certified_[~support] = True
+            norms = np.max([f.importances for f in fits], axis=0)
+            self.feature_importances_ = spread(norms, chosen, d)
+
+    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
+        """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
+        few = decision.few
+        columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
+        groups, labels = np.unique(few.labels[columns], return_inverse=True)
+        partition = Partition(labels.astype(np.intp))
+        weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
+        formulation = Formulation(
+            space.kernel,
+            length_scale=1.0,
+            penalty=lambda _: GroupLasso(partition, weights),
+            fit_intercept=True,
+            loss=self._loss(),
+        )
+        targets = few.Y if self._loss().translates else few.targets
+        return certify_selection(table, formulation, space.scales, list(targets.T))
 
 
 @document

@@ -19,11 +19,10 @@ import nablasso.estimators as families
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, path
-from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.certificate import MAX_ITER, PATH_ROWS, PATH_TOL, TOL
 from nablasso.estimators.derivative_base import DerivativeEstimator
-from nablasso.estimators.fitting import Fit, spread
+from nablasso.estimators.fitting import MAX_ITER, PATH_ROWS, PATH_TOL, TOL, Fit, spread
 from nablasso.estimators.log_odds import LogOddsClassifier
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (

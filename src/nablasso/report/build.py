@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso import __version__
 from nablasso.data.table import absolute_correlations, check_weights, prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names

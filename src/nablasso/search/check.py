@@ -1,6 +1,6 @@
-r"""The check: what would be lost on left-out rows, and in nats, without each group.
+"""The check: what would be lost on left-out rows, and in nats, without each group.
 
-Groups that share a variance: copies, which rows do not tell apart, or all groups of a model.
+And groups that share a variance: copies, which rows do not tell apart, or all of a model.
 """
 
 from __future__ import annotations

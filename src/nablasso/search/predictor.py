@@ -10,9 +10,7 @@ much on others.)
 
 Predictions stay within one range of the targets seen: polynomials of far points say nothing.
 
-More rows than an n x n factor holds: terms on all of them, and what a sample's kernel adds.
-
-Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
+**More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
 grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
 many columns at once, which terms cannot. Two questions are put to *fresh* rows, on which the
 sample's kernel was not tuned:
