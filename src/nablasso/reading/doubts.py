@@ -1,18 +1,18 @@
 r"""What rows cannot tell: columns that could stand in, and what derivatives cannot see.
 
-**Left-out rows judge between two sets of columns.** Kernel ridge regression on some columns predicts each row from the others in closed form
-(:class:`nablasso.regression.ridge.Ridge`), the ridge being the best of its grid. Two sets are
-compared row by row by the difference of their squared left-out residuals
-(:func:`nablasso.regression.paired.paired`).
+**Left-out rows judge between two sets of columns.** Kernel ridge regression on some columns
+predicts each row from the others in closed form (:class:`nablasso.regression.ridge.Ridge`), the
+ridge being the best of its grid. Two sets are compared row by row by the difference of their
+squared left-out residuals (:func:`nablasso.regression.paired.paired`).
 
 Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
 canonical order of :mod:`nablasso.data.table` are a fair sample.
 
-**Alternatives**: "x3 could be replaced by x7". For a selected ``a`` and an unselected ``b`` that goes with it (correlation of values or of ranks at
-least 0.5 in size), ``b`` takes the place of ``a`` in kernel ridge regression on the selected
-columns. If the left-out error does not rise by more than its paired standard error, the rows
-cannot tell the two apart and ``b`` is an alternative; unless leaving out ``a`` without a
-replacement does no more harm.
+**Alternatives**: "x3 could be replaced by x7". For a selected ``a`` and an unselected ``b`` that
+goes with it (correlation of values or of ranks at least 0.5 in size), ``b`` takes the place of
+``a`` in kernel ridge regression on the selected columns. If the left-out error does not rise by
+more than its paired standard error, the rows cannot tell the two apart and ``b`` is an alternative;
+unless leaving out ``a`` without a replacement does no more harm.
 
 Cost: one eigendecomposition, one more for each of at most 20 swaps, and one for each column that
 passes.

@@ -1,6 +1,7 @@
 r"""What a fitted function says of its columns: quotients, importances, pairs, intervals.
 
-**Quotients.** A *move* takes column ``a`` of every row from ``start`` to ``end``; the quotient of a function g is
+**Quotients.** A *move* takes column ``a`` of every row from ``start`` to ``end``; the quotient of a
+function g is
 
 .. math:: (g(x \text{ with } x_a = \text{end}) - g(x \text{ with } x_a = \text{start}))
           / (\text{end} - \text{start}).
@@ -33,10 +34,10 @@ quotients along ``b`` where both are discrete; squares are averaged over a row's
 Cost: gradients at 2 n points per continuous column and at 4 n points per discrete one, values at
 16 n points per pair of discrete columns.
 
-**Intervals** from left-out residuals, without a split. The residual ``r_i`` of row ``i``, predicted from all the others, is distributed nearly as the error
-at a new row. So ``prediction +- q`` covers a new y with probability about ``level`` when q is the
-``ceil(level (n + 1))``-th smallest ``|r_i|``. With weights ``p`` (adding up to one) q is the
-smallest number with
+**Intervals** from left-out residuals, without a split. The residual ``r_i`` of row ``i``, predicted
+from all the others, is distributed nearly as the error at a new row. So ``prediction +- q`` covers
+a new y with probability about ``level`` when q is the ``ceil(level (n + 1))``-th smallest
+``|r_i|``. With weights ``p`` (adding up to one) q is the smallest number with
 
 .. math:: \sum_{|r_i| \le q} p_i \ge \mathrm{level}\,(1 + 1/n), \qquad n = 1 / \sum_i p_i^2
 

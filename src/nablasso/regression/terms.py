@@ -21,9 +21,9 @@ gain weighs them, with what chance makes of it (Marchenko and Pastur's edge) tak
 
 **The price** is the log of the looks: how many terms of that kind could have been tried.
 
-**A model of terms.** With ``D = 1 / (v lam)`` the posterior of the coefficients (in units of the noise) is
-``P = (C + D)^-1``, ``w = P c``, and ``q = y'y - c'w``. Everything about a term outside is in
-``S = C_tt - C_tM P C_Mt`` and ``s = c_t - C_tM w``; about a term inside, in the blocks of ``P``:
+**A model of terms.** With ``D = 1 / (v lam)`` the posterior of the coefficients (in units of the
+noise) is ``P = (C + D)^-1``, ``w = P c``, and ``q = y'y - c'w``. Everything about a term outside is
+in ``S = C_tt - C_tM P C_Mt`` and ``s = c_t - C_tM w``; about a term inside, in the blocks of ``P``:
 ``S = (P_tt)^-1 - D_t``, ``s = (P_tt)^-1 w_t``. No refit is needed.
 
 A floor of 1e-9 of the rows on the diagonal of ``C`` keeps copies apart from rounding.

@@ -6,7 +6,8 @@ features of it, centred and of mean square one, so that powers of their sum,
 and linear in ``v`` for ``m = 1``. Both families are needed: radial kernels alone find .70 of what
 all find together.
 
-**Walks**: a kernel of all columns teaches itself which of them it needs. Each pass solves for the variances at hand and moves them, all at once:
+**Walks**: a kernel of all columns teaches itself which of them it needs. Each pass solves for the
+variances at hand and moves them, all at once:
 
 * **kernels of products**, whose ``dK / dv_g`` is positive semidefinite, multiply:
   ``v_g <- v_g (U' dK_g U / c) / tr(P dK_g)``, a fixed point of which is a stationary point of the

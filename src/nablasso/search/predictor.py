@@ -10,10 +10,10 @@ much on others.)
 
 Predictions stay within one range of the targets seen: polynomials of far points say nothing.
 
-**More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
-grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
-many columns at once, which terms cannot. Two questions are put to *fresh* rows, on which the
-sample's kernel was not tuned:
+**More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows
+(:mod:`nablasso.search.grown`), so power grows with the rows; a kernel on a sample of them
+(:mod:`nablasso.search.decide`) sees functions of many columns at once, which terms cannot. Two
+questions are put to *fresh* rows, on which the sample's kernel was not tuned:
 
 * **Columns that only the sample found** join if its function explains what the terms leave over:
   with ``e`` the residuals of the terms and ``g`` the difference of the two predictions,
