@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
-from nablasso.paths import Family, Formulation, alpha_grid, support_of
+from nablasso.paths import Formulation, ProblemFamily, alpha_grid, support_of
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SquaredProblem
 from nablasso.problems.base import DAMPING
@@ -173,11 +173,11 @@ class Path:
     solves: Solves = field(default_factory=Solves)
 
 
-def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) -> Family:
+def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) -> ProblemFamily:
     """All problems on the training rows, y divided by its deviation; columns as they are."""
     y = rows.y / (float(rows.y.std()) or 1.0)
     table = prepare(rows.X, y, np.ones(len(y)), standardize=False, centre_y=False)
-    return Family(table, Formulation(kernel, width, penalty, fit_intercept=False))
+    return ProblemFamily(table, Formulation(kernel, width, penalty, fit_intercept=False))
 
 
 def lasso(columns: NDArray[np.intp]) -> Penalty:
@@ -207,7 +207,7 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
 # -------------------------------------------------------------------------------------- paths
 
 
-def denovas_path(family: Family, nus: Sequence[float] | None, path: Path) -> None:
+def denovas_path(family: ProblemFamily, nus: Sequence[float] | None, path: Path) -> None:
     """Supports for every nu and tau; without ``nus`` four of them in units of the trace."""
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
@@ -220,7 +220,7 @@ def denovas_path(family: Family, nus: Sequence[float] | None, path: Path) -> Non
         _along(family, partial(problem, nu), unit * TAUS[::-1], REFINED, path)
 
 
-def nvsd_path(family: Family, ridge: float, n_alphas: int, refined: int, path: Path) -> None:
+def nvsd_path(family: ProblemFamily, ridge: float, n_alphas: int, refined: int, path: Path) -> None:
     """Supports along tau at one nu."""
     grid = alpha_grid(largest_tau(family.problem(ridge)), n_alphas, EPS)
     _along(family, partial(family.problem, ridge), grid, refined, path)
@@ -233,7 +233,7 @@ def largest_tau(problem: Problem) -> float:
 
 
 def _along(
-    family: Family,
+    family: ProblemFamily,
     problem_at: Callable[[float], Problem],
     grid: Iterable[float],
     refined: int,
@@ -275,7 +275,7 @@ def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, 
     return support_of(problem, solution), solution
 
 
-def spread(family: Family, support: Mask) -> Mask:
+def spread(family: ProblemFamily, support: Mask) -> Mask:
     """A support in terms of the columns as they were given."""
     table = family.table
     out = np.zeros(len(table.scaler.scale), dtype=bool)

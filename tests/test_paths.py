@@ -13,8 +13,8 @@ from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels import Gaussian, Linear, Polynomial
 from nablasso.paths import (
     RIDGE_FLOOR,
-    Family,
     Formulation,
+    ProblemFamily,
     alpha_grid,
     consistent_tau,
     support_of,
@@ -48,7 +48,7 @@ def make_family(penalty="lasso", kernel=None, data=None, length_scale="median", 
         lambda columns: PENALTIES[penalty](len(columns)),
         True,
     )
-    return Family(data, formulation, multiplier)
+    return ProblemFamily(data, formulation, multiplier)
 
 
 @cache

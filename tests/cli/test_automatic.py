@@ -9,7 +9,7 @@ import pytest
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.cli.models import Settings
 from nablasso.cli.result import Result, Variable
-from nablasso.data.roles import Data
+from nablasso.data.roles import EncodedTable
 from nablasso.kernels import Linear, Polynomial
 from nablasso.search import decide
 
@@ -189,7 +189,7 @@ def test_doubt_is_in_the_first_sentences(status, evidence, answer):
     rest = [Variable(name, None, False, 0.0, (0.0, 0.0), True, False) for name in "xyz"]
     result = Result(
         source="",
-        data=Data(pd.DataFrame(), pd.Series(name="y", dtype=float)),
+        data=EncodedTable(pd.DataFrame(), pd.Series(name="y", dtype=float)),
         settings=Settings(),
         variables=tuple((found + rest)[:3]),
         status=status,

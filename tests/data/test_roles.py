@@ -9,7 +9,7 @@ import pytest
 from nablasso.data import Missing
 from nablasso.data.encoding import Encoding
 from nablasso.data.files import read_table
-from nablasso.data.roles import Roles, Rows
+from nablasso.data.roles import Roles, RowChoice
 from nablasso.data.roles import choose_columns as choose
 from nablasso.errors import InvalidDataError, InvalidParameterError, NablassoError
 
@@ -171,7 +171,7 @@ def test_dates_are_refused_with_advice(table, cell):
 def test_missing_rows_are_dropped_on_demand(table):
     table["city"] = ["Paris", "Rome"] * 20
     table.loc[3, "idle"], table.loc[5, "city"], table.loc[7, "y"] = np.nan, None, np.nan
-    data = choose_columns(table, "y", rows=Rows(Missing.DROP))
+    data = choose_columns(table, "y", rows=RowChoice(Missing.DROP))
     assert len(data.y) == len(data.X) == 37
     assert not data.X.isna().to_numpy().any()
     assert data.remarks == ("3 of 40 rows were left out: they have a missing cell.",)
@@ -182,7 +182,7 @@ def test_missing_rows_are_dropped_on_demand(table):
 def test_missing_cells_are_filled_on_demand(table):
     table["city"] = ["Paris", "Rome", "Rome", "Oslo"] * 10
     table.loc[:1, "idle"], table.loc[4, "city"], table.loc[7, "y"] = np.nan, None, np.nan
-    data = choose_columns(table, "y", rows=Rows(Missing.IMPUTE))
+    data = choose_columns(table, "y", rows=RowChoice(Missing.IMPUTE))
     assert data.X["idle"][0] == data.X["idle"][1] == np.median(table["idle"].drop(7).dropna())
     assert data.X["city=Rome"][4] == 1
     first, second = data.remarks
@@ -194,14 +194,14 @@ def test_missing_cells_are_filled_on_demand(table):
 def test_a_column_without_any_value(table):
     table["idle"] = np.nan
     assert "idle (40 missing)" in refusal(table, "y")
-    assert "'idle' has no value at all" in refusal(table, "y", rows=Rows(Missing.IMPUTE))
-    assert "0 of 40 are left" in refusal(table, "y", rows=Rows(Missing.DROP))
+    assert "'idle' has no value at all" in refusal(table, "y", rows=RowChoice(Missing.IMPUTE))
+    assert "0 of 40 are left" in refusal(table, "y", rows=RowChoice(Missing.DROP))
 
 
 def test_infinite_cells_are_refused_whatever_is_done_about_missing_ones(table):
     table.loc[0, "idle"] = np.inf
     for missing in Missing:
-        assert "idle (1 infinite)" in refusal(table, "y", rows=Rows(missing))
+        assert "idle (1 infinite)" in refusal(table, "y", rows=RowChoice(missing))
 
 
 def test_numbers_whose_squares_would_overflow_are_refused(table):
@@ -211,7 +211,7 @@ def test_numbers_whose_squares_would_overflow_are_refused(table):
 
 def test_a_sample_is_drawn_by_its_seed(table):
     first, again, other = (
-        choose_columns(table, "y", rows=Rows(sample=20, seed=seed)) for seed in (None, 0, 1)
+        choose_columns(table, "y", rows=RowChoice(sample=20, seed=seed)) for seed in (None, 0, 1)
     )
     pd.testing.assert_frame_equal(first.X, again.X)
     assert not first.X.equals(other.X)
@@ -219,13 +219,13 @@ def test_a_sample_is_drawn_by_its_seed(table):
     assert first.remarks == ("20 of 40 rows were drawn at random (seed 0).",)
     places = [int(np.flatnonzero(table["curved"] == value)[0]) for value in first.X["curved"]]
     assert places == sorted(places)
-    assert choose_columns(table, "y", rows=Rows(sample=99)).remarks == ()
+    assert choose_columns(table, "y", rows=RowChoice(sample=99)).remarks == ()
 
 
 def test_an_encoding_is_the_same_after_a_round_trip_and_for_columns_in_any_order(table):
     table["city"] = ["Paris", "Rome", "Oslo", "Rome"] * 10
     table["sure"] = [True, False] * 20
-    data = choose_columns(table, "y", rows=Rows(Missing.IMPUTE))
+    data = choose_columns(table, "y", rows=RowChoice(Missing.IMPUTE))
     other = Encoding.from_json(json.loads(json.dumps(data.encoding.to_json())))
     assert other == data.encoding
     shuffled = table[list(table)[::-1]].assign(extra="anything").astype(object)

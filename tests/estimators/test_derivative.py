@@ -29,7 +29,7 @@ from nablasso.errors import (
 )
 from nablasso.estimators import reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
-from nablasso.paths import DEFAULT_FRACTION, Family
+from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
 from nablasso.spaces import choice
 from tests.dense_reference import DenseProblem, cvxpy_optimum
@@ -168,7 +168,7 @@ def test_gap_attributes():
 def test_defaults_of_alpha_and_ridge():
     X, y = draw()
     model = DerivativeLasso().fit(X, y)
-    family = Family(model._table(model._read(X, y, None)), model._formulation())
+    family = ProblemFamily(model._table(model._read(X, y, None)), model._formulation())
     assert model.ridge_ == family.best_ridge()
     scale = family.problem(model.ridge_).alpha_scale()
     assert DEFAULT_FRACTION == 0.1

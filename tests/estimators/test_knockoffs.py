@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.knockoffs import KnockoffSelector
+from nablasso.estimators.error_control import KnockoffSelector
 
 
 def problem(seed=0, n=120, d=24, relevant=10, rho=0.4):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.randomization import RandomizationTest, class_probabilities
+from nablasso.estimators.error_control import RandomizationTest, class_probabilities
 from nablasso.inference import adjusted_p_values
 
 

@@ -19,7 +19,7 @@ from nablasso.errors import (
     NoSelectionWarning,
 )
 from nablasso.kernels import Anova
-from nablasso.spaces import NystromSpace, SufficientStatistics, choice
+from nablasso.spaces import SufficientStatistics, choice
 
 
 def draw(n=150, d=5, seed=3):
@@ -182,7 +182,7 @@ def test_a_space_too_small_for_all_pairs_says_so():
 def test_landmarks_solve_a_sample_and_refit_all_rows():
     X, y = draw(200)
     model = DerivativeLasso(
-        "polynomial", space=NystromSpace("kmeans++"), n_components=60, alpha=0.3, ridge=0.01
+        "polynomial", space="nystrom", n_components=60, alpha=0.3, ridge=0.01
     ).fit(X, y)
     assert model.space_ == "nystrom"
     exact = DerivativeLasso("polynomial", space="exact", alpha=0.3, ridge=0.01).fit(X, y)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.stability import StabilitySelection
+from nablasso.estimators.error_control import StabilitySelection
 from nablasso.inference import false_selection_bound
 from nablasso.progress import reporting
 

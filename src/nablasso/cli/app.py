@@ -410,14 +410,14 @@ def select(
         from nablasso.cli.models import Settings, choose_kernel
         from nablasso.cli.result import Call
         from nablasso.data.files import read_groups, read_table
-        from nablasso.data.roles import Roles, Rows, choose_columns
+        from nablasso.data.roles import Roles, RowChoice, choose_columns
 
         choice = choose_kernel(kernel, degree, order)
         settings = Settings(method, choice, alphas, cv, fdr, max_features, jobs, seed)
         settings.check()
         commands.check_places(report, save, reads=(file, groups))
         roles = Roles(target, ignore or (), keep or (), category or (), classify)
-        rows, asked, table = Rows(missing, sample, seed), Asked(file, dask, checkpoint), None
+        rows, asked, table = RowChoice(missing, sample, seed), Asked(file, dask, checkpoint), None
         with asked.client() as client:
             if asked.in_blocks:
                 with render.shown_progress():
@@ -530,12 +530,12 @@ def density(
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.data.files import read_table
-        from nablasso.data.roles import Rows, read_variables
+        from nablasso.data.roles import RowChoice, read_variables
 
         findings.check_plot(out)
         commands.check_places(out, save, reads=(file,))
         table = read_table(file, min_columns=1)
-        data = read_variables(table, list(dict.fromkeys(columns)), Rows(missing, sample, seed))
+        data = read_variables(table, list(dict.fromkeys(columns)), RowChoice(missing, sample, seed))
         model = findings.density_model(data, n_folds=cv, seed=seed, n_jobs=jobs)
         notes = [*data.remarks, *commands.fit_noted(model, data.X, None)]
         found = findings.read_density(model, data)
@@ -567,13 +567,13 @@ def quantiles(
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.data.files import read_table
-        from nablasso.data.roles import Roles, Rows, choose_columns
+        from nablasso.data.roles import Roles, RowChoice, choose_columns
 
         chosen = findings.parse_levels(levels)
         findings.check_plot(out)
         commands.check_places(out, save, reads=(file,))
         roles = Roles(target, ignore or (), categories=category or ())
-        data = choose_columns(read_table(file), roles, Rows(missing, sample, seed))
+        data = choose_columns(read_table(file), roles, RowChoice(missing, sample, seed))
         model = findings.quantile_model(data, chosen, n_folds=cv, seed=seed, n_jobs=jobs)
         notes = [*data.remarks, *commands.fit_noted(model, data.X, data.y)]
         found = findings.read_quantiles(model, data, along)

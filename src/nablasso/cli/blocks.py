@@ -14,7 +14,7 @@ import pandas as pd
 
 from nablasso.cli import Method
 from nablasso.data import Missing
-from nablasso.data.roles import Data, Roles, Rows
+from nablasso.data.roles import EncodedTable, Roles, RowChoice
 from nablasso.errors import InvalidParameterError
 from nablasso.search.blocks import PREPARED_ROWS, searched_rows
 from nablasso.streaming import open_table
@@ -54,8 +54,8 @@ class Asked:
 
 
 def read_blocks(
-    asked: Asked, roles: Roles, rows: Rows, method: Method, client: Any
-) -> tuple[Data, Source]:
+    asked: Asked, roles: Roles, rows: RowChoice, method: Method, client: Any
+) -> tuple[EncodedTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
     _check(roles, rows, method)
     source = open_table(
@@ -82,7 +82,7 @@ def read_blocks(
             f"{drawn.n_rows} rows were read in blocks; what is drawn or compared row by row shows "
             f"a fair sample of {len(y)} of them."
         )
-    data = Data(
+    data = EncodedTable(
         pd.DataFrame(sample.X, columns=list(source.names)),
         pd.Series(y, name=roles.target),
         has_classes=has_classes,
@@ -92,7 +92,7 @@ def read_blocks(
     return replace(data, kept=kept, ignored=ignored, n_read=drawn.n_rows), source
 
 
-def _check(roles: Roles, rows: Rows, method: Method) -> None:
+def _check(roles: Roles, rows: RowChoice, method: Method) -> None:
     """Refuse options that need the whole table in memory."""
     needs: Sequence[tuple[str, bool]] = (
         (f"--method {method}", method is not Method.NABLASSO),

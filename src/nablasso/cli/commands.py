@@ -19,7 +19,7 @@ from nablasso.cli import render
 from nablasso.cli.models import Settings, save_model
 from nablasso.cli.render import shown_progress
 from nablasso.cli.result import Call, Result, read_result
-from nablasso.data.roles import Data
+from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidParameterError
 from nablasso.persistence import check_place
 
@@ -134,7 +134,7 @@ def print_written(written: dict[str, str]) -> None:
 
 
 def keep_finding(
-    found: Finding, model: Any, data: Data, out: Path | None, save: Path | None
+    found: Finding, model: Any, data: EncodedTable, out: Path | None, save: Path | None
 ) -> dict[str, str]:
     """Write model and plot where asked for; what is where."""
     written = {}
@@ -202,7 +202,7 @@ def demo_settings() -> Settings:
     return Settings()
 
 
-def demo_data() -> tuple[Data, Truth]:
+def demo_data() -> tuple[EncodedTable, Truth]:
     """The table of :func:`~nablasso.datasets.make_demo` and its right answer."""
     from nablasso.datasets import make_demo
 
@@ -210,7 +210,7 @@ def demo_data() -> tuple[Data, Truth]:
     X = pd.DataFrame(demo.X, columns=list(demo.feature_names))
     names = zip(demo.feature_names, demo.support, strict=True)
     truth = Truth(tuple(name for name, relevant in names if relevant))
-    return Data(X, pd.Series(demo.y, name=TARGET)), truth
+    return EncodedTable(X, pd.Series(demo.y, name=TARGET)), truth
 
 
 def open_door() -> Any:

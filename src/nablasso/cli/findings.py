@@ -18,7 +18,7 @@ import pandas as pd
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
 from nablasso.cli.models import Saved
 from nablasso.data.encoding import check_known
-from nablasso.data.roles import Data
+from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from nablasso.inspection import (
     DensityDisplay,
@@ -213,7 +213,9 @@ def _spread(size: int, count: int) -> list[int]:
     return [int(k) for k in np.unique(np.linspace(0, size - 1, min(size, count)).round())]
 
 
-def density_model(data: Data, *, n_folds: int | None, seed: int | None, n_jobs: int | None) -> Any:
+def density_model(
+    data: EncodedTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
+) -> Any:
     """The estimator of a density, not fitted yet."""
     if data.encoding.groups or any(c.levels for c in data.encoding.columns):
         named = next(c.name for c in data.encoding.columns if c.levels)
@@ -226,7 +228,7 @@ def density_model(data: Data, *, n_folds: int | None, seed: int | None, n_jobs: 
     return PSDDensityCV(cv=n_folds or 5, random_state=seed, n_jobs=n_jobs)
 
 
-def read_density(model: Any, data: Data) -> Finding:
+def read_density(model: Any, data: EncodedTable) -> Finding:
     """What a fitted density says: how well it predicts left-out rows, and where the values are."""
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
@@ -256,7 +258,7 @@ def read_density(model: Any, data: Data) -> Finding:
     return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
-def _rows_used(data: Data) -> dict[str, Any]:
+def _rows_used(data: EncodedTable) -> dict[str, Any]:
     return {"rows": list(data.remarks), "n_rows": len(data.X)}
 
 
@@ -312,7 +314,7 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
 
 
 def quantile_model(
-    data: Data,
+    data: EncodedTable,
     levels: Sequence[float],
     *,
     n_folds: int | None,
@@ -329,7 +331,7 @@ def quantile_model(
     )
 
 
-def read_quantiles(model: Any, data: Data, along: str | None) -> Finding:
+def read_quantiles(model: Any, data: EncodedTable, along: str | None) -> Finding:
     """What fitted quantiles say: shares of the rows below, and values along a column."""
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))

@@ -25,8 +25,8 @@ from nablasso import (
 )
 from nablasso.cli import Method
 from nablasso.data import Missing
-from nablasso.data.encoding import LARGEST, Column, Encoding, Groups
-from nablasso.data.roles import Data
+from nablasso.data.encoding import LARGEST, Encoding, Groups, TableColumn
+from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, ModelFileError
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
@@ -130,7 +130,7 @@ class Settings:
                 f"{self.method}. Leave {option} out or change the method."
             )
 
-    def model(self, data: Data, groups: Groups | None = None) -> Any:
+    def model(self, data: EncodedTable, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet; ``groups`` are of the table's columns."""
         partition = data.partition(groups)
         shared: dict[str, Any] = {
@@ -197,7 +197,7 @@ class Saved:
                 f"{path} holds a model without column names. Fit it on a data frame, or save it "
                 "with nablasso select --save."
             )
-        return cls(model, Encoding(tuple(Column(str(name)) for name in names)), "y")
+        return cls(model, Encoding(tuple(TableColumn(str(name)) for name in names)), "y")
 
     def rows(self, table: pd.DataFrame, missing: Missing | None = None) -> pd.DataFrame:
         """The inputs of a table; NaN in rows with missing cells, if they may be there.
@@ -245,7 +245,7 @@ class Saved:
                 )
 
 
-def save_model(model: Any, data: Data, path: Path, **more: Any) -> None:
+def save_model(model: Any, data: EncodedTable, path: Path, **more: Any) -> None:
     """Write a fitted model with the encoding of its table."""
     notes = {
         "target": data.target,

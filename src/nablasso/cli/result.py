@@ -9,7 +9,7 @@ from typing import Any
 from nablasso import __version__
 from nablasso.cli.models import N_FOLDS, KernelChoice, Settings
 from nablasso.data.encoding import Groups, listed
-from nablasso.data.roles import Data
+from nablasso.data.roles import EncodedTable
 from nablasso.estimators.answer import WEAK
 
 PROVISIONAL = "interrupted"  # a status
@@ -59,7 +59,7 @@ class Result:
     """The answer, its certificate and its validation error."""
 
     source: str
-    data: Data
+    data: EncodedTable
     settings: Settings
     variables: tuple[Variable, ...]  # the strongest first
     status: str
@@ -199,7 +199,7 @@ def _finite(value: float | None) -> float | None:
 class Call:
     """What was fitted on what."""
 
-    data: Data
+    data: EncodedTable
     settings: Settings
     source: str  # where the table came from
     groups: Groups | None = None  # selected as a whole
@@ -247,13 +247,13 @@ def read_result(
     )
 
 
-def _origins(data: Data, places: Any) -> tuple[str, ...]:
+def _origins(data: EncodedTable, places: Any) -> tuple[str, ...]:
     """Columns of the table behind columns of numbers."""
     origin = data.encoding.origin
     return tuple(origin[str(data.X.columns[place])] for place in places)
 
 
-def _interactions(pairs: Any, data: Data) -> tuple[tuple[str, str, float], ...]:
+def _interactions(pairs: Any, data: EncodedTable) -> tuple[tuple[str, str, float], ...]:
     """Strengths between columns of the table; levels of a category add up by squares."""
     squares: dict[tuple[str, str], float] = {}
     for a, b, strength in pairs:
@@ -309,7 +309,7 @@ def _size(values: Any) -> float:
     return numbers[0] if len(numbers) == 1 else math.hypot(*numbers)
 
 
-def _automatic_facts(model: Any, parts: list[int], data: Data) -> dict[str, Any]:
+def _automatic_facts(model: Any, parts: list[int], data: EncodedTable) -> dict[str, Any]:
     """What only the automatic estimators know about a column."""
     p_values = model.p_values_
     evidence = float(max(model.evidence_[parts]))
@@ -347,7 +347,7 @@ def _validation(model: Any, call: Call) -> Validation | None:
     return Validation(n_folds, rmse=math.sqrt(max(-score, 0.0)))
 
 
-def _automatic_validation(model: Any, data: Data) -> Validation:
+def _automatic_validation(model: Any, data: EncodedTable) -> Validation:
     r2 = float(model.loo_r2_)
     if data.has_classes:
         return Validation(None, r2=r2)

@@ -44,7 +44,7 @@ MOST_LEVELS = 20  # a column of text with more distinct values is no category
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of the table: numbers, or the levels of a category."""
 
     name: str
@@ -86,7 +86,7 @@ class Column:
 class Encoding:
     """How each column becomes numbers."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
     def __post_init__(self) -> None:
         names = self.names
@@ -160,7 +160,7 @@ class Encoding:
         """The inverse of :meth:`to_json`."""
         return cls(
             tuple(
-                Column(str(c["name"]), c["levels"] and tuple(map(str, c["levels"])), c["fill"])
+                TableColumn(str(c["name"]), c["levels"] and tuple(map(str, c["levels"])), c["fill"])
                 for c in content
             )
         )
@@ -186,7 +186,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def learned_fill(column: Column, cells: pd.Series[Any]) -> Column:
+def learned_fill(column: TableColumn, cells: pd.Series[Any]) -> TableColumn:
     """The column with its median, or its most frequent level, for missing cells."""
     given = cells.dropna()
     if not len(given):
@@ -199,7 +199,7 @@ def learned_fill(column: Column, cells: pd.Series[Any]) -> Column:
         fill = float(np.median(numbers(given)))
     else:
         fill = str(labels(given).value_counts().sort_index().idxmax())
-    return Column(column.name, column.levels, fill)
+    return TableColumn(column.name, column.levels, fill)
 
 
 def _number(cell: Any) -> float:
@@ -218,7 +218,7 @@ def _label(cell: Any) -> str:
     return str(cell).strip()
 
 
-def read_columns(table: pd.DataFrame, categories: Sequence[str] = ()) -> tuple[Column, ...]:
+def read_columns(table: pd.DataFrame, categories: Sequence[str] = ()) -> tuple[TableColumn, ...]:
     """What each column holds.
 
     Parameters
@@ -230,7 +230,7 @@ def read_columns(table: pd.DataFrame, categories: Sequence[str] = ()) -> tuple[C
 
     Returns
     -------
-    tuple of Column
+    tuple of TableColumn
 
     Raises
     ------
@@ -243,12 +243,12 @@ def read_columns(table: pd.DataFrame, categories: Sequence[str] = ()) -> tuple[C
         cells = table[name]
         wrong = cells[cells.notna() & numbers(cells).isna()].map(str)
         if not len(wrong) and name not in categories:
-            found.append(Column(name))
+            found.append(TableColumn(name))
             continue
         levels = tuple(sorted(labels(cells).dropna().unique()))
         fault = _fault(cells, wrong, len(levels), is_category=name in categories)
         if fault is None:
-            found.append(Column(name, levels))
+            found.append(TableColumn(name, levels))
         else:
             example = wrong.iloc[0] if len(wrong) else levels[0]
             count = f"{len(levels)} different values" if fault == "many" else _share(wrong, cells)

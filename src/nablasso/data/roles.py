@@ -12,9 +12,9 @@ from nablasso.data import Missing
 from nablasso.data.encoding import (
     DECIMAL_COMMA,
     TRUTH,
-    Column,
     Encoding,
     Groups,
+    TableColumn,
     check_finite,
     check_known,
     decimal_commas,
@@ -64,7 +64,7 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowChoice:
     """What the options say about rows."""
 
     missing: Missing = Missing.ERROR
@@ -73,7 +73,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Data:
+class EncodedTable:
     """A table, cut into what a fit needs."""
 
     X: pd.DataFrame  # numbers, categories encoded
@@ -88,7 +88,7 @@ class Data:
 
     def __post_init__(self) -> None:
         if not self.encoding.columns:
-            plain = Encoding(tuple(Column(str(name)) for name in self.X))
+            plain = Encoding(tuple(TableColumn(str(name)) for name in self.X))
             object.__setattr__(self, "encoding", plain)
 
     @property
@@ -127,7 +127,9 @@ class Data:
         return {group: self.encoding.expand(names) for group, names in whole.items()}
 
 
-def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) -> Data:
+def choose_columns(
+    table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None
+) -> EncodedTable:
     """Cut a table into variables as numbers and a target of numbers or classes.
 
     A target of words, such as true and false, holds classes; one of numbers only if asked for.
@@ -138,12 +140,12 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) 
         As :func:`~nablasso.data.files.read_table` gives it.
     roles : Roles
         Which columns are what.
-    rows : Rows, optional
+    rows : RowChoice, optional
         Which rows are used, and what is done about missing cells.
 
     Returns
     -------
-    Data
+    EncodedTable
 
     Raises
     ------
@@ -153,7 +155,7 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) 
         If a variable holds neither numbers nor a category, if cells are missing or infinite, or if
         the target is constant or holds neither numbers nor classes.
     """
-    rows = rows or Rows()
+    rows = rows or RowChoice()
     target = roles.target
     roles.check(list(table.columns))
     used = table.drop(columns=list(roles.ignored))
@@ -174,7 +176,7 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: Rows | None = None) 
     )
 
 
-def read_variables(table: pd.DataFrame, names: Sequence[str], rows: Rows) -> Data:
+def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -> EncodedTable:
     """Some columns of a table without a target; the target of the result is empty."""
     import pandas as pd
 
@@ -185,8 +187,8 @@ def read_variables(table: pd.DataFrame, names: Sequence[str], rows: Rows) -> Dat
 
 
 def _read_rows(
-    cells: pd.DataFrame, y: pd.Series[Any], columns: tuple[Column, ...], rows: Rows
-) -> Data:
+    cells: pd.DataFrame, y: pd.Series[Any], columns: tuple[TableColumn, ...], rows: RowChoice
+) -> EncodedTable:
     """The rows to be used, as numbers; levels and fillings are learned from them alone."""
     _check_cells(cells, columns, y, rows)
     chosen, remarks = _chosen_rows(cells, y, rows)
@@ -198,7 +200,7 @@ def _read_rows(
     encoding = Encoding(columns)
     X = encoding.encode(cells, fill=impute).reset_index(drop=True)
     y = y.reset_index(drop=True)
-    return Data(X, y, encoding=encoding, missing=rows.missing, remarks=remarks)
+    return EncodedTable(X, y, encoding=encoding, missing=rows.missing, remarks=remarks)
 
 
 def _read_target(cells: pd.Series[Any], classify: bool) -> tuple[pd.Series[Any], bool]:
@@ -257,7 +259,7 @@ def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
 
 
 def _check_cells(
-    cells: pd.DataFrame, columns: tuple[Column, ...], y: pd.Series[Any], rows: Rows
+    cells: pd.DataFrame, columns: tuple[TableColumn, ...], y: pd.Series[Any], rows: RowChoice
 ) -> None:
     """Refuse infinite cells, and missing ones if the options do not deal with them."""
     import pandas as pd
@@ -271,7 +273,7 @@ def _check_cells(
 
 
 def _chosen_rows(
-    cells: pd.DataFrame, y: pd.Series[Any], rows: Rows
+    cells: pd.DataFrame, y: pd.Series[Any], rows: RowChoice
 ) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
     """Places of the rows to use, and what was done, in sentences."""
     usable = y.notna()

@@ -112,6 +112,17 @@ def check_weights(sample_weight: object, n_samples: int) -> Array:
     return weights
 
 
+def used_rows(weights: Array) -> Index:
+    """Places of the rows of positive weight; refuses too few of them."""
+    used = np.flatnonzero(weights > 0)
+    if len(used) < MIN_ROWS:
+        raise InvalidDataError(
+            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
+            f"got n_samples={len(used)}."
+        )
+    return used
+
+
 def prepare(
     X: Array,
     y: Array,
@@ -125,12 +136,7 @@ def prepare(
 
     Columns that are not standardised are left as they are, or only centred with ``centre_x``.
     """
-    kept = np.flatnonzero(sample_weight > 0)
-    if len(kept) < MIN_ROWS:
-        raise InvalidDataError(
-            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; "
-            f"got n_samples={len(kept)}."
-        )
+    kept = used_rows(sample_weight)
     merged, inverse = _distinct(np.column_stack([X[kept], y[kept]]))
     weights = _sums(sample_weight[kept], inverse)
     X_merged, y_merged = merged[:, :-1], merged[:, -1]

@@ -33,10 +33,6 @@ YE_XIE = (
 DESIGN = "Give training and test sets the same integer."
 
 
-def _uniform(rng: RandomSource, shape: tuple[int, int], low: float, high: float) -> Array:
-    return np.asarray(rng.uniform(low, high, size=shape))
-
-
 def _even_moment(half_width: float, power: int) -> float:
     """E x^power = w^power / (power + 1) for x uniform on [-w, w] and an even power."""
     return half_width**power / (power + 1)
@@ -57,11 +53,8 @@ def make_additive(
     n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = x1^2 + x2^2 + x3^2 + x4^2 + noise, with x uniform on [-2, 2]^d."""
-    require_features(n_features, 4)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), -2.0, 2.0)
-    signal_sd = sqrt(4 * (_even_moment(2.0, 4) - _even_moment(2.0, 2) ** 2))
-    return additive_function.observed(X, noise_level(signal_sd, snr), rng)
+    noise_sd = noise_level(sqrt(4 * (_even_moment(2.0, 4) - _even_moment(2.0, 2) ** 2)), snr)
+    return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
 def _three_way(X: Array) -> tuple[Array, Array]:
@@ -78,11 +71,8 @@ def make_three_way(
     n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = (x1 x2 x3)^2 + noise, with x uniform on [-2, 2]^d."""
-    require_features(n_features, 3)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), -2.0, 2.0)
-    signal_sd = sqrt(_even_moment(2.0, 4) ** 3 - _even_moment(2.0, 2) ** 6)
-    return three_way_function.observed(X, noise_level(signal_sd, snr), rng)
+    noise_sd = noise_level(sqrt(_even_moment(2.0, 4) ** 3 - _even_moment(2.0, 2) ** 6), snr)
+    return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
 def _radial(X: Array) -> tuple[Array, Array]:
@@ -113,10 +103,8 @@ def make_radial(
     n_samples: int = 100, n_features: int = 20, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = r exp(-r) / pi + noise, with r = x1^2 + x2^2 and x uniform on [-2, 2]^d."""
-    require_features(n_features, 2)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), -2.0, 2.0)
-    return radial_function.observed(X, noise_level(radial_signal_sd(), snr), rng)
+    noise_sd = noise_level(radial_signal_sd(), snr)
+    return radial_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
 product_function = Formula(range(2), lambda X: (X[:, 0] * X[:, 1], X[:, 1::-1]))
@@ -127,10 +115,8 @@ def make_product(
     n_samples: int = 80, n_features: int = 20, *, snr: float = 3.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = x1 x2 + noise, with x uniform on [-1, 1]^d: no main effect, only an interaction."""
-    require_features(n_features, 2)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), -1.0, 1.0)
-    return product_function.observed(X, noise_level(_even_moment(1.0, 2), snr), rng)
+    noise_sd = noise_level(_even_moment(1.0, 2), snr)
+    return product_function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)
 
 
 parabola_function = Formula(range(1), lambda X: (np.square(X[:, 0]), 2 * X[:, :1]))
@@ -153,7 +139,7 @@ def make_parabola(
     """Draw y = x1^2 + noise, with x1 uniform on [-1, 1] and the other inputs nearly constant."""
     require_features(n_features, 1)
     rng = random_source(random_state)
-    x1 = _uniform(rng, (n_samples, 1), -1.0, 1.0)
+    x1 = rng.uniform(-1.0, 1.0, size=(n_samples, 1))
     X = np.hstack([x1, spread * rng.standard_normal(size=(n_samples, n_features - 1))])
     return parabola_function.observed(X, noise, rng)
 
@@ -173,10 +159,7 @@ def make_friedman1(
     n_samples: int = 100, n_features: int = 10, *, noise: float = 1.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise, x uniform on [0, 1]^d."""
-    require_features(n_features, 5)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), 0.0, 1.0)
-    return friedman1_function.observed(X, noise, rng)
+    return friedman1_function.on_cube((n_samples, n_features), (0.0, 1.0), noise, random_state)
 
 
 def _turlach(X: Array) -> tuple[Array, Array]:
@@ -203,10 +186,7 @@ def make_turlach(
 
     x1 is uncorrelated with y, which hides it from linear methods.
     """
-    require_features(n_features, 5)
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), 0.0, 1.0)
-    return turlach_function.observed(X, noise, rng)
+    return turlach_function.on_cube((n_samples, n_features), (0.0, 1.0), noise, random_state)
 
 
 # ------------------------------------------------------------------ products of pairs, polynomials
@@ -273,12 +253,12 @@ def make_two_way(
 ) -> KnownSupport:
     """Draw y = sum over a < b <= r of c_ab x_a x_b + noise, with x uniform on [-w, w]^d."""
     require_features(n_features, n_relevant)
-    rng = random_source(random_state)
     c = pair_coefficients(n_relevant, coefficients)
-    X = _uniform(rng, (n_samples, n_features), -half_width, half_width)
     # Distinct products of independent centred inputs are uncorrelated.
     signal_sd = _even_moment(half_width, 2) * sqrt(float(c @ c))
-    return pairwise_function(n_relevant, c).observed(X, noise_level(signal_sd, snr), rng)
+    shape, ends = (n_samples, n_features), (-half_width, half_width)
+    function, noise_sd = pairwise_function(n_relevant, c), noise_level(signal_sd, snr)
+    return function.on_cube(shape, ends, noise_sd, random_state)
 
 
 def wishart_correlation(n_features: int, random_state: Seed = None) -> Array:
@@ -394,9 +374,7 @@ def make_quadratic(
     random_state: Seed = None,
 ) -> KnownSupport:
     """Draw y = a random polynomial of degree two in x1, x2, x3 + noise, x uniform on [-1, 1]^d."""
-    require_features(n_features, 3)
     coefficients = draw_quadratic(n_terms, random_source(design_state))
-    rng = random_source(random_state)
-    X = _uniform(rng, (n_samples, n_features), -1.0, 1.0)
     noise_sd = noise_level(quadratic_signal_sd(coefficients), snr)
-    return quadratic_function(coefficients).observed(X, noise_sd, rng)
+    function = quadratic_function(coefficients)
+    return function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)

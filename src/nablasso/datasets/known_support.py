@@ -96,6 +96,18 @@ class Formula:
         gradient = self.gradient(X)
         return add_noise(X, self(X), self.relevant, noise_sd, rng, gradient=gradient, **names)
 
+    def on_cube(
+        self,
+        shape: tuple[int, int],
+        ends: tuple[float, float],
+        noise_sd: float,
+        random_state: Seed,
+    ) -> KnownSupport:
+        """Its values with noise at rows that are uniform between two ends in every column."""
+        require_features(shape[1], max(self.relevant) + 1)
+        rng = random_source(random_state)
+        return self.observed(np.asarray(rng.uniform(*ends, size=shape)), noise_sd, rng)
+
 
 def add_noise(
     X: Array,  # (n_samples, n_features)

@@ -8,6 +8,11 @@ from nablasso.estimators.derivative import (
     DerivativeLassoClassifierCV,
     DerivativeLassoCV,
 )
+from nablasso.estimators.error_control import (
+    KnockoffSelector,
+    RandomizationTest,
+    StabilitySelection,
+)
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
@@ -15,7 +20,6 @@ from nablasso.estimators.hierarchical import (
     HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
 )
-from nablasso.estimators.knockoffs import KnockoffSelector
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.nonnegative_regressors import (
     ConeRegressor,
@@ -27,14 +31,12 @@ from nablasso.estimators.nonnegative_regressors import (
     PSDRegressor,
     PSDRegressorCV,
 )
-from nablasso.estimators.randomization import RandomizationTest
 from nablasso.estimators.sparse_gradient import (
     SparseGradientClassifier,
     SparseGradientClassifierCV,
     SparseGradientRegressor,
     SparseGradientRegressorCV,
 )
-from nablasso.estimators.stability import StabilitySelection
 
 __all__ = [
     "ConeRegressor",

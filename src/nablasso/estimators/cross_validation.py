@@ -168,8 +168,7 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
     """Score, size and times of every candidate on one fold."""
     train, test = fold
     test = test[data.weights[test] > 0]
-    held_out, scorer = data.at(test), held_out_scorer(model, data.weights, test)
-    targets = model._target.labels(held_out.y)
+    held_out = data.at(test)
     outcomes: list[dict[str, float]] = []
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
         start = perf_counter()
@@ -177,7 +176,8 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
             fitted = perf_counter()
             score = candidate.score
             if candidate.model is not None:
-                score = scorer(candidate.model, held_out.X, targets)
+                scorer = held_out_scorer(model, data.weights, test)
+                score = scorer(candidate.model, held_out.X, model._target.labels(held_out.y))
             scored = perf_counter()
             seconds = fitted - start if candidate.seconds is None else candidate.seconds
             known = score, candidate.size, seconds, scored - fitted

@@ -22,6 +22,7 @@ from nablasso.estimators.nonnegative import (
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_finite_columns,
     check_new_data,
@@ -169,22 +170,21 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
         return self.density_
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         check_finite_columns(self, X)
         if len(X) < MIN_ROWS:
             raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
-        weights = check_weights(sample_weight, len(X))
-        return X, np.zeros(len(X)), weights
+        return Data(X, np.zeros(len(X)), check_weights(sample_weight, len(X)))
 
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
-        table = super()._prepare(X, y, weights)
-        if len(table.columns) < X.shape[1]:
+    def _prepare(self, data: Data) -> Table:
+        table = super()._prepare(data)
+        if len(table.columns) < data.X.shape[1]:
             names = np.array(feature_names(self))
             flat = np.delete(names, table.columns)
             raise InvalidDataError(
                 f"Columns {', '.join(flat[:10])} are constant, so there is no density in all "
-                f"{X.shape[1]} columns. Leave them out."
+                f"{data.X.shape[1]} columns. Leave them out."
             )
         return table
 
@@ -251,8 +251,8 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
             function = function.times_gaussian(task.base.mean, task.base.variance)
         self.density_ = function.normalised(height, 1 / scale, -centre / scale, columns)
 
-    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
-        return float(np.average(self.density_.logs(X), weights=weights))
+    def _held_out(self, data: Data) -> float:
+        return float(np.average(self.density_.logs(data.X), weights=data.weights))
 
     def _look_at(self, table: Table) -> None:
         super()._look_at(table)

@@ -43,7 +43,7 @@ from nablasso.estimators.target import (
 )
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.losses import Logistic, Loss, as_loss
-from nablasso.paths import Family, StatisticsFamily, alpha_grid, support_of, walk_path
+from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, support_of, walk_path
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver
@@ -142,6 +142,7 @@ class DerivativeClasses(PredictsClasses, DerivativeEstimator):
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
+        self.classes_: Any = self._target.classes
         return data
 
 
@@ -296,7 +297,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             families = self._families(table, width, points)
             cells += self._cells(families, float(width))
         judge = copy(self)
-        judge.space = self._choose_space(table, points).space  # folds have fewer rows
+        judge.space = self._choose_space(table, points).name  # folds have fewer rows
         judge._target = self._target.fitted(families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
 
@@ -326,7 +327,9 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         )
         return Weights(**chosen)
 
-    def _cells(self, families: list[Family] | list[StatisticsFamily], width: float) -> list[Cell]:
+    def _cells(
+        self, families: list[ProblemFamily] | list[StatisticsFamily], width: float
+    ) -> list[Cell]:
         """The cells of one width."""
         ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
         unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
@@ -340,7 +343,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             for ridge in ridges
         ]
 
-    def _alphas(self, families: Iterable[Family], ridge: float) -> Array:
+    def _alphas(self, families: Iterable[ProblemFamily], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
             return np.sort(positive_list(self.alphas, "alphas"))[::-1]
         if self.alphas < 1:
@@ -359,7 +362,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         table, solver = self._table(train), self._fold_solver()
         points = self._points(table, train)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
-        families: dict[float, list[tuple[Family, Refits]]] = {}
+        families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:
             width = cell.fixed["width"]
             if width not in families:
@@ -377,7 +380,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 )
 
 
-def _smallest_ridge(family: Family) -> float:
+def _smallest_ridge(family: ProblemFamily) -> float:
     """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
     return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
 
@@ -393,7 +396,7 @@ class Step(NamedTuple):
 
 def _steps(
     debias: bool,
-    family: Family,
+    family: ProblemFamily,
     refits: Refits,
     solver: Solver[Any],
     cell: Cell,
@@ -416,7 +419,7 @@ def _steps(
 
 def _walk(
     debias: bool,
-    family: Family,
+    family: ProblemFamily,
     refits: Refits,
     free: Problem,
     solver: Solver[Any],

@@ -48,8 +48,8 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.paths import (
     DEFAULT_FRACTION,
-    Family,
     Formulation,
+    ProblemFamily,
     StatisticsFamily,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
@@ -179,7 +179,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     )
     space: Any = parameter(
         "auto",
-        '{"auto", "exact", "fourier", "nystrom"} or an object of these',
+        '{"auto", "exact", "fourier", "nystrom"}',
         """
         Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``: cosines
         and sines, one pass over the rows (with other losses than the squared one, one pass a Newton
@@ -289,12 +289,14 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         size = (n, table.X.shape[1], self.n_components)
         return choose_space(self.space, as_kernel(self.kernel), *size)
 
-    def _families(self, table: Table, width: float, points: PenaltyPoints | None) -> list[Family]:
+    def _families(
+        self, table: Table, width: float, points: PenaltyPoints | None
+    ) -> list[ProblemFamily]:
         """One family of problems per function; the metric, if any, is taught with all targets."""
         targets = self._target.functions(table.y)
         choice = self._choose_space(table, points)
         n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
-        shared = Family(
+        shared = ProblemFamily(
             table,
             self._formulation(),
             width,
@@ -334,7 +336,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]
 
     def _solved(
-        self, families: list[Family], alpha: float | None, ridge: float | None
+        self, families: list[ProblemFamily], alpha: float | None, ridge: float | None
     ) -> list[Fit]:
         """One problem of each family at one ridge and alpha, solved."""
         check_non_negative(alpha, "alpha")
@@ -400,7 +402,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
         self.solver_status_ = _worst(fits).value
 
-    def _warn_unless_selecting(self, family: Family) -> None:
+    def _warn_unless_selecting(self, family: ProblemFamily) -> None:
         taught = len(np.unique(family.metric)) > 1
         if family.features is None or family.features.selects or taught:
             return

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.data.table import Table
-from nablasso.paths import Family, Formulation, support_of, walk_path
+from nablasso.paths import Formulation, ProblemFamily, support_of, walk_path
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.machine import Refit
@@ -38,7 +38,7 @@ NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts 
 class Fit:
     """A problem and its solution; arrays are per column of the table."""
 
-    family: Family
+    family: ProblemFamily
     problem: Problem
     solution: Solution
 
@@ -168,12 +168,12 @@ def certify_selection(
 
 def _families(
     table: Table, formulation: Formulation, metric: Array, targets: Sequence[Array]
-) -> list[Family]:
-    shared = Family(table, formulation, metric=metric)
+) -> list[ProblemFamily]:
+    shared = ProblemFamily(table, formulation, metric=metric)
     return [shared.with_target(target) for target in targets]
 
 
-def _largest_alpha(families: list[Family], ridge: float) -> float:
+def _largest_alpha(families: list[ProblemFamily], ridge: float) -> float:
     """Largest alpha of the grid at which the problems together select every variable."""
     problems = [family.problem(ridge) for family in families]
     scale = max(_worth_a_look(problem) for problem in problems)

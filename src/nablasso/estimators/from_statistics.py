@@ -20,9 +20,9 @@ from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
-from nablasso.paths import Family, StatisticsFamily, support_of, walk_path
+from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FourierSpace, FrozenSpace, SpaceChoice, SufficientStatistics
+from nablasso.spaces import FrozenSpace, SpaceChoice, SufficientStatistics
 from nablasso.types import Array, Mask
 
 
@@ -30,12 +30,11 @@ def freeze(model: Any, data: Data, n_rows: int) -> FrozenSpace:
     """Scaling, metric and Fourier features of at most ``n_rows`` of the rows."""
     table = model._table(data).first(n_rows)
     _check(model)
-    space = model.space if isinstance(model.space, FourierSpace) else FourierSpace()
-    family = Family(
+    family = ProblemFamily(
         table,
         model._formulation(),
         metric=model._metric(table, table.y[:, None]),
-        choice=SpaceChoice(space, "fourier", "asked for"),
+        choice=SpaceChoice("fourier", "asked for"),
         n_components=model.n_components,
         random_state=model.random_state,
     )

@@ -7,21 +7,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data, Target, read_classes, read_numbers
 from nablasso.estimators.taught import rows_of
-from nablasso.estimators.validation import (
-    check_finite_columns,
-    check_training_data,
-    feature_names,
-)
+from nablasso.estimators.validation import feature_names
+from nablasso.losses import Logistic, Squared
 from nablasso.screening import by_chance, screen
-from nablasso.types import Array, Mask
+from nablasso.types import Mask
 
 SHOWN = 10  # names listed in the summary
 
@@ -108,11 +104,9 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X, y, n_classes = self._validated(X, y)
-        weights, d = check_weights(sample_weight, len(X)), X.shape[1]
-        table = prepare(X, y, weights, standardize=True, centre_y=not n_classes)
-        targets = _targets(table.y, n_classes)
-        rows = rows_of(self, table, targets, len(table.X), time=None)
+        data, target = self._read(X, y, sample_weight)
+        table, d = target.table(data, standardize=True), data.X.shape[1]
+        rows = rows_of(self, table, target.functions(table.y), len(table.X), time=None)
         found = screen(rows, pairs=self.pairs, verbose=self.verbose)
         open_ = found.open(rows.labels, int(self.n_spare))
         self.scores_ = spread(found.scores, table, d)
@@ -151,21 +145,8 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
                 f"task must be 'auto', 'regression' or 'classification'; got {self.task!r}."
             )
 
-    def _validated(self, X: Any, y: Any) -> tuple[Array, Array, int]:
-        """Inputs, numbers that stand for the target, and how many classes these are (0: none)."""
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Target]:
         numbers = y is None or np.issubdtype(np.asarray(y).dtype, np.number)
         if self.task == "regression" or (self.task == "auto" and numbers):
-            return (*check_training_data(self, X, y), 0)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-        check_finite_columns(self, X)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        return X, codes.astype(float), len(classes)
-
-
-def _targets(y: Array, n_classes: int) -> Array:
-    """The target as it is, or one column of signs for each class (for two classes one)."""
-    if not n_classes:
-        return y[:, None]
-    codes = np.arange(1 if n_classes <= 2 else 0, max(n_classes, 2))
-    return np.where(y[:, None] == codes, 1.0, -1.0)
+            return read_numbers(self, X, y, sample_weight, Squared())
+        return read_classes(self, X, y, sample_weight, Logistic(), None)

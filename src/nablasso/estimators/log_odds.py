@@ -16,7 +16,8 @@ class LogOddsClassifier(PredictsClasses):
 
     def _validate_labels(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         """Inputs, codes of the labels, and weights; sets ``classes_``."""
-        data, _ = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
+        data, target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
+        self.classes_: Any = target.classes
         return data.X, data.y, data.weights
 
     def _signed_targets(self, codes: Array) -> Array:

@@ -9,13 +9,13 @@ one before.
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from itertools import groupby
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,12 +24,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.cross_validation import Fold, choose, draw_folds, on_folds
+from nablasso.estimators.cross_validation import (
+    Candidate,
+    Fold,
+    by_key,
+    choose,
+    draw_folds,
+    judge_fold,
+    on_folds,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data
 from nablasso.estimators.validation import check_length_scale
 from nablasso.kernels.base import positive, width_by_rule
 from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
@@ -134,7 +142,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     linear_share: ClassVar[float] = 1.0  # linear_weight in units of weight, where it is not given
 
     @abstractmethod
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Inputs, targets and weights."""
 
     @abstractmethod
@@ -146,7 +154,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         """Remember what predicts."""
 
     @abstractmethod
-    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
+    def _held_out(self, data: Data) -> float:
         """Score of rows not seen in fit: mean log-likelihood, or a negative mean loss."""
 
     def summary(self) -> str:
@@ -187,7 +195,8 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, ", or None")
 
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+    def _prepare(self, data: Data) -> Table:
+        X, y, weights, _ = data
         table = prepare(X, y, weights, standardize=self.standardize, centre_y=False)
         if np.ptp(table.y) == 0:  # where y is constant a table holds zeros
             kept = float(y[weights > 0].mean())
@@ -272,7 +281,7 @@ class GivenPenalty(NonnegativeEstimator):
         self
         """
         self._check_parameters()
-        table = self._prepare(*self._validate(X, y, sample_weight))
+        table = self._prepare(self._validate(X, y, sample_weight))
         self._look_at(table)
         linear = getattr(self, "linear_weight", None)
         linear = self.linear_share * self.weight if linear is None else linear
@@ -341,15 +350,15 @@ class TunedPenalty(NonnegativeEstimator):
         self
         """
         self._check_parameters()
-        candidates = self._candidates()
+        grid = self._grid()
         data = self._validate(X, y, sample_weight)
-        table = self._prepare(*data)
+        table = self._prepare(data)
         self._look_at(table)
         folds = self._folds(data, table, groups)
-        self._choose(candidates, on_folds(self, score_fold, folds, self, data, candidates))
-        return self._fit_at(table, candidates[self.best_index_])
+        self._choose(grid, by_key(on_folds(self, judge_fold, folds, self, data, grid)))
+        return self._fit_at(table, grid[self.best_index_])
 
-    def _candidates(self) -> list[WidthAndWeights]:
+    def _grid(self) -> list[WidthAndWeights]:
         """The grid, weights within widths, heaviest first."""
         widths = _positive_pairs(
             self.default_widths if self.widths is None else self.widths, "widths"
@@ -364,18 +373,44 @@ class TunedPenalty(NonnegativeEstimator):
             for pair in ordered
         ]
 
-    def _folds(self, data: tuple[Array, Array, Array], table: Table, groups: Any) -> list[Fold]:
+    def _candidates(
+        self, train: Data, held_out: Data, grid: list[WidthAndWeights]
+    ) -> Iterator[Candidate]:
+        """Scores of the grid on one fold: features once for each width, then a path of weights."""
+        probe = copy(self)
+        try:
+            table = probe._prepare(train)
+        except InvalidDataError:  # a column constant in this fold: no density to judge
+            yield from (Candidate(None) for _ in grid)
+            return
+        solver = getattr(self.model, "solver", self.solver)  # another model may have its own
+        limit = FOLD_ITER if self.max_iter is None and solver == "auto" else self.max_iter
+        for _, path in groupby(grid, key=lambda point: point.width):
+            points = list(path)
+            left = len(points)
+            with suppress(InfeasibleError):  # at this width no density meets the constraints
+                tasks = [probe._task(table, point) for point in points]
+                fits = probe._path(tasks, tol=max(self.tol, self.fold_tol), max_iter=limit)
+                for task, fitted in zip(tasks, fits, strict=True):
+                    if fitted.status is Status.INTERRUPTED:
+                        raise KeyboardInterrupt
+                    probe._unpack(task, fitted, table)
+                    yield Candidate(None, score=probe._held_out(held_out))
+                    left -= 1
+            yield from [Candidate(None, score=-np.inf)] * left
+
+    def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Folds over the rows, or over as many as candidates are judged on."""
-        folds = draw_folds(self.cv, data[0], data[1], groups, table, self.random_state)
+        folds = draw_folds(self.cv, data.X, data.y, groups, table, self.random_state)
         if len(table.X) <= TUNING_ROWS:
             return folds
         judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
         kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
         return [fold for fold in kept if all(map(len, fold))]
 
-    def _choose(self, candidates: list[WidthAndWeights], done: list[Array]) -> None:
+    def _choose(self, candidates: list[WidthAndWeights], said_by_folds: dict[str, Array]) -> None:
         """Choose by what the folds said: score and seconds of each candidate."""
-        scores, seconds = np.array(done).transpose(1, 0, 2)
+        scores, seconds = said_by_folds["score"], said_by_folds["fit_time"]
         name, said = type(self).__name__, None
         if np.isnan(scores).all():
             said = (
@@ -384,7 +419,7 @@ class TunedPenalty(NonnegativeEstimator):
             )
             scores = seconds = np.zeros_like(scores)
         elif len(getattr(self, "constraints", ())) and np.isneginf(scores).any():
-            unmet = np.isneginf(scores).any(axis=0)
+            unmet = np.atleast_1d(np.isneginf(scores).any(axis=0))
             widths = sorted({c.width for c, bad in zip(candidates, unmet, strict=True) if bad})
             said = (
                 f"In some fold no density of width {', '.join(f'{w:g}' for w in widths)} was found "
@@ -402,36 +437,6 @@ class TunedPenalty(NonnegativeEstimator):
         choice = choose(params, {"score": scores, "fit_time": seconds})
         self.cv_results_, self.best_index_ = choice
         self.best_params_, self.best_score_ = choice.params, choice.score
-
-
-def score_fold(
-    probe: Any, data: tuple[Array, Array, Array], candidates: list[WidthAndWeights], fold: Fold
-) -> Array:
-    """Held-out score and seconds of every candidate, shape (2, candidates)."""
-    probe = copy(probe)
-    train, test = ([part[rows] for part in data] for rows in fold)
-    out = np.full((2, len(candidates)), np.nan)
-    solver = getattr(probe.model, "solver", probe.solver)  # another model may have its own
-    limit = FOLD_ITER if probe.max_iter is None and solver == "auto" else probe.max_iter
-    with threadpool_limits(1, user_api="blas"):
-        try:
-            table = probe._prepare(*train)
-        except InvalidDataError:  # a column constant in this fold: no density to judge
-            return out
-        for width in dict.fromkeys(c.width for c in candidates):
-            chosen = [i for i, c in enumerate(candidates) if c.width == width]
-            started = time.perf_counter()
-            out[0, chosen] = -np.inf  # until fitted
-            with suppress(InfeasibleError):  # at this width no density meets the constraints
-                tasks = [probe._task(table, candidates[i]) for i in chosen]
-                path = probe._path(tasks, tol=max(probe.tol, probe.fold_tol), max_iter=limit)
-                for i, task, fitted in zip(chosen, tasks, path, strict=True):
-                    if fitted.status is Status.INTERRUPTED:
-                        raise KeyboardInterrupt
-                    probe._unpack(task, fitted, table)
-                    out[:, i] = probe._held_out(*test), time.perf_counter() - started
-                    started = time.perf_counter()
-    return out
 
 
 def _positive_pairs(values: Any, name: str, *, pairs: bool = True, share: float = 1.0) -> Array:

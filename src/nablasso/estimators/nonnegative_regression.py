@@ -24,6 +24,7 @@ from nablasso.estimators.nonnegative import (
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
@@ -113,9 +114,9 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
                 f'metric must be None, "adaptive" or "evidence"; got {self.metric!r}.'
             )
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, y = check_training_data(self, X, y)
-        return X, y, check_weights(sample_weight, len(X))
+        return Data(X, y, check_weights(sample_weight, len(X)))
 
     def _regression(
         self,
@@ -153,8 +154,8 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
             largest = task.scales.max(axis=0).reshape(-1, table.columns.size)
             self.scales_[table.columns] = np.sqrt(np.sum(largest**2, axis=0))
 
-    def _held_out(self, X: Array, y: Array, weights: Array) -> float:
-        return self._score(self._values(X), y, weights)
+    def _held_out(self, data: Data) -> float:
+        return self._score(self._values(data.X), data.y, data.weights)
 
     def _values(self, X: Array) -> Array:
         """Values of the functions at rows of the input, shape (k, m)."""

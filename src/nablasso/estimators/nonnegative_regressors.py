@@ -38,6 +38,7 @@ from nablasso.estimators.nonnegative_regression import (
     named,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.target import Data
 from nablasso.estimators.validation import check_finite_columns, check_new_data
 from nablasso.kernels.base import positive
 from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss, Task
@@ -79,9 +80,9 @@ class NonnegativeMean(NonnegativeRegressor):
                 f"loss must be one of {', '.join(LOSSES)}; got {self.loss!r}."
             )
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        X, y, weights = super()._validate(X, y, sample_weight)
-        bad = np.flatnonzero(y < 0)
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data = super()._validate(X, y, sample_weight)
+        y, bad = data.y, np.flatnonzero(data.y < 0)
         if bad.size:
             shown = ", ".join(map(str, bad[:SHOWN])) + (" ..." if bad.size > SHOWN else "")
             raise InvalidDataError(
@@ -89,7 +90,7 @@ class NonnegativeMean(NonnegativeRegressor):
                 f"rows are negative, rows {shown} (smallest value {y.min():g}). Shift y, drop "
                 "these rows, or use a regressor of any sign."
             )
-        return X, y, weights
+        return data
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         unit = float(table.weights @ table.y) or 1.0
@@ -477,7 +478,7 @@ class ConeValued(NonnegativeRegressor):
         """,
     )
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, y = validate_data(
             self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
         )
@@ -489,12 +490,12 @@ class ConeValued(NonnegativeRegressor):
         if len(X) < MIN_ROWS:
             raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
         self._flat = Y.ndim == 1
-        return X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X))
+        return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))
 
-    def _prepare(self, X: Array, y: Array, weights: Array) -> Table:
+    def _prepare(self, data: Data) -> Table:
         """A table whose ``y`` numbers the distinct rows of targets, kept aside."""
-        self._targets, numbers = np.unique(y, axis=0, return_inverse=True)
-        return super()._prepare(X, numbers.ravel().astype(float), weights)
+        self._targets, numbers = np.unique(data.y, axis=0, return_inverse=True)
+        return super()._prepare(data._replace(y=numbers.ravel().astype(float)))
 
     def _targets_of(self, table: Table) -> Array:
         return np.asarray(self._targets[table.y.astype(np.intp)], dtype=float)

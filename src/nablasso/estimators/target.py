@@ -125,7 +125,7 @@ def read_numbers(
 def read_classes(
     model: Any, X: Any, y: Any, sample_weight: Any, loss: Loss, class_weight: Any
 ) -> tuple[Data, Target]:
-    """Check labels; those of rows of no weight do not count. Sets ``classes_`` of the model."""
+    """Check labels; those of rows of no weight do not count."""
     X, y = validate_data(model, X, y, dtype=np.float64, ensure_all_finite=False)
     check_finite_columns(model, X)
     check_classification_targets(y)
@@ -133,11 +133,11 @@ def read_classes(
         raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
     weights = check_weights(sample_weight, len(X))
     counted = weights > 0
-    model.classes_ = np.unique(y[counted])
-    check_classes(model.classes_)
+    classes = np.unique(y[counted])
+    check_classes(classes)
     codes = np.zeros(len(y))
-    codes[counted] = np.searchsorted(model.classes_, y[counted])
-    return Data(X, codes, weights), Target(loss, model.classes_, class_weight)
+    codes[counted] = np.searchsorted(classes, y[counted])
+    return Data(X, codes, weights), Target(loss, classes, class_weight)
 
 
 def check_classes(classes: NDArray[Any]) -> None:

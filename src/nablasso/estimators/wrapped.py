@@ -20,8 +20,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from nablasso.data.table import MIN_ROWS, canonical_order, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import canonical_order, check_weights, used_rows
+from nablasso.errors import InvalidParameterError
+from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.validation import check_training_data
 from nablasso.types import Array, Index, Mask
 
@@ -45,11 +46,26 @@ class Rows(NamedTuple):
         return np.argsort(self.column_order)
 
 
+@estimator
 class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """A selector that asks another estimator; the result is ``support_``."""
+    """A selector that asks another estimator; the result is ``support_``.
 
-    estimator: Any
-    support_: Mask
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    estimator: Any = parameter(REQUIRED, "estimator", "What is asked.")
+    _: KW_ONLY
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws what is drawn, and seeds the estimator where its own ``random_state`` is None.",
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -91,12 +107,7 @@ class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 def _arrange(
     X: Array, y: Array, targets: NDArray[Any], weights: Array, *, merge: bool, order: bool
 ) -> Rows:
-    origin = np.flatnonzero(weights > 0)
-    if len(origin) < MIN_ROWS:
-        raise InvalidDataError(
-            f"At least {MIN_ROWS} rows of non-zero sample weight are needed; got "
-            f"n_samples={len(origin)}."
-        )
+    origin = used_rows(weights)
     weights = weights[origin]
     if merge:
         table = np.column_stack([X[origin], y[origin]])

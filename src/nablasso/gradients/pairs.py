@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
@@ -165,6 +164,8 @@ def make_pairs(
             f"n_neighbors must be smaller than the number of distinct rows, {n}; got "
             f"{n_neighbors}. Lower it, or leave it out for weights between all pairs."
         )
+    from sklearn.neighbors import NearestNeighbors  # takes a while
+
     found = NearestNeighbors(n_neighbors=n_neighbors).fit(points).kneighbors(return_distance=False)
     second = np.sort(np.column_stack([found, np.arange(n)]), axis=1).ravel().astype(np.intp)
     starts = np.arange(n + 1, dtype=np.intp) * (n_neighbors + 1)

@@ -16,7 +16,7 @@ from nablasso.inspection.function_displays import (
     QuantileDisplay,
 )
 from nablasso.inspection.paths import path_of
-from nablasso.inspection.response import Response, interaction_strengths, response_of
+from nablasso.inspection.response import InspectedFunction, interaction_strengths, response_of
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
 
 __all__ = [
@@ -25,13 +25,13 @@ __all__ = [
     "Dependence",
     "DerivativeDisplay",
     "EdrDisplay",
+    "InspectedFunction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
     "Path",
     "PathDisplay",
     "QuantileDisplay",
-    "Response",
     "category_dependence",
     "interaction_strengths",
     "pair_dependence",

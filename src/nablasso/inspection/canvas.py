@@ -16,12 +16,32 @@ SEQUENTIAL = "Blues"
 class Display:
     """A drawing of numbers: :meth:`plot` opens axes and lets the display draw on them.
 
-    Displays are dataclasses of the numbers they draw; ``from_estimator`` computes these, and plots.
+    Displays are dataclasses of the numbers they draw. Their method ``of`` computes these from a
+    fitted model, :meth:`from_estimator` computes and plots.
     """
+
+    of: Any  # a class method: from a fitted model to the display, not drawn yet
 
     size: ClassVar[tuple[float, float]] = (7.0, 4.5)  # of a new figure, in inches
     ax_: Any = None
     figure_: Any = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *arguments: Any, ax: Any = None, **options: Any
+    ) -> Self:
+        """Compute and draw: :meth:`plot` of :meth:`of`, whose parameters it takes.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        *arguments, **options
+            Of :meth:`of`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        display: Self = cls.of(estimator, *arguments, **options)
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones; keep them as ``ax_`` and ``figure_``."""

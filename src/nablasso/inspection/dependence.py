@@ -33,7 +33,7 @@ from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import Response, response_of, sample_rows
+from nablasso.inspection.response import InspectedFunction, response_of, sample_rows
 from nablasso.reading import discrete_columns
 from nablasso.types import Array
 
@@ -383,7 +383,7 @@ def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
     return np.linspace(low, high, size), False
 
 
-def _curves(response: Response, rows: Array, column: int, grid: Array) -> Array:
+def _curves(response: InspectedFunction, rows: Array, column: int, grid: Array) -> Array:
     """f at every row with the column at every point of the grid, (g, n)."""
     points = np.tile(rows, (len(grid), 1))
     points[:, column] = np.repeat(grid, len(rows))
@@ -393,7 +393,7 @@ def _curves(response: Response, rows: Array, column: int, grid: Array) -> Array:
 def _summarised(
     curves: Array,  # (g, n)
     p: Array,
-    response: Response,
+    response: InspectedFunction,
     levels: tuple[float, float],
     *,
     slopes: Array,  # (s, n)

@@ -65,10 +65,8 @@ class DerivativeDisplay(Display):
     dependence: Dependence
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, feature: str | int, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Compute and draw the dependence on one variable.
+    def of(cls, estimator: Any, X: Any, feature: str | int, **options: Any) -> Self:
+        """The dependence on one variable.
 
         Parameters
         ----------
@@ -77,16 +75,10 @@ class DerivativeDisplay(Display):
             Rows to average over.
         feature : str or int
             Name or place of the variable.
-        ax : matplotlib Axes, optional
-            Its place is divided in two.
         **options
             Of :func:`partial_dependence`: ``target``, ``grid_size``, ``levels``, ...
-
-        Returns
-        -------
-        DerivativeDisplay
         """
-        return cls(partial_dependence(estimator, X, feature, **options)).plot(ax)
+        return cls(partial_dependence(estimator, X, feature, **options))
 
     def _draw(self, ax: Any) -> Any:
         curve = self.dependence
@@ -172,16 +164,14 @@ class PairDisplay(Display):
     points: Any = None
 
     @classmethod
-    def from_estimator(
+    def of(
         cls,
         estimator: Any,
         X: Any,
         features: Sequence[str | int],
-        *,
-        ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Compute and draw the dependence on two variables.
+        """The dependence on two variables.
 
         Parameters
         ----------
@@ -189,16 +179,11 @@ class PairDisplay(Display):
         X : array-like, shape (n_samples, n_features)
             Rows to average over.
         features : two names or places
-        ax : matplotlib Axes, optional
         **options
             Of :func:`pair_dependence`: ``target``, ``grid_size``, ``max_rows``, ...
-
-        Returns
-        -------
-        PairDisplay
         """
         pair = pair_dependence(estimator, X, features, **options)
-        return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)]).plot(ax)
+        return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)])
 
     def _draw(self, ax: Any) -> Any:
         pair = self.dependence
@@ -243,16 +228,15 @@ class InteractionDisplay(Display):
     names: list[str]
 
     @classmethod
-    def from_estimator(
+    def of(
         cls,
         estimator: Any,
         X: Any,
         *,
         columns: Sequence[str | int] | None = None,
-        ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Compute and draw the interactions of a fitted model.
+        """The interactions of a fitted model.
 
         Parameters
         ----------
@@ -261,13 +245,8 @@ class InteractionDisplay(Display):
             Rows to average over.
         columns : list of names or places, optional
             By default the selected variables, at most 15.
-        ax : matplotlib Axes, optional
         **options
             Of :func:`interaction_strengths`: ``target``, ``unit``, ``max_rows``, ...
-
-        Returns
-        -------
-        InteractionDisplay
         """
         chosen = (
             default_columns(estimator)
@@ -277,7 +256,7 @@ class InteractionDisplay(Display):
         pairs = interaction_strengths(estimator, X, list(chosen), **options)
         names = feature_names(estimator)
         listed = [int(a) for a in chosen]
-        return cls(pairs, listed, [names[a] for a in listed]).plot(ax)
+        return cls(pairs, listed, [names[a] for a in listed])
 
     @property
     def matrix(self) -> Any:
@@ -340,16 +319,15 @@ class DensityDisplay(Display):
     points: Array
 
     @classmethod
-    def from_estimator(
+    def of(
         cls,
         estimator: Any,
         X: Any,
         *,
         features: Sequence[str | int] | None = None,
         grid_size: int | None = None,
-        ax: Any = None,
     ) -> Self:
-        """Draw a fitted density.
+        """The values of a fitted density, on a grid.
 
         Parameters
         ----------
@@ -361,11 +339,6 @@ class DensityDisplay(Display):
             two.
         grid_size : int, optional
             Points per variable: 300 for one, 80 for two.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        DensityDisplay
         """
         if not isinstance(estimator, DensityEstimator):
             raise InvalidParameterError(
@@ -391,7 +364,7 @@ class DensityDisplay(Display):
         names = feature_names(estimator)
         shape = tuple(map(len, grids))
         listed = [names[a] for a in chosen]
-        return cls(grids, np.asarray(values).reshape(shape), listed, points).plot(ax)
+        return cls(grids, np.asarray(values).reshape(shape), listed, points)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax, (6.6, 4.6))
@@ -465,7 +438,7 @@ class QuantileDisplay(Display):
     others: int = 0
 
     @classmethod
-    def from_estimator(
+    def of(
         cls,
         estimator: Any,
         X: Any,
@@ -473,9 +446,8 @@ class QuantileDisplay(Display):
         *,
         feature: str | int = 0,
         grid_size: int = 150,
-        ax: Any = None,
     ) -> Self:
-        """Draw the quantiles of a fitted model.
+        """The quantiles of a fitted model along one variable.
 
         Parameters
         ----------
@@ -487,11 +459,6 @@ class QuantileDisplay(Display):
         feature : str or int, default=0
             The variable on the axis.
         grid_size : int, default=150
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        QuantileDisplay
         """
         if not isinstance(estimator, Quantiles | MeanAndNoise):
             raise InvalidParameterError(
@@ -507,7 +474,7 @@ class QuantileDisplay(Display):
         levels, quantiles = _quantiles(estimator, at)
         points = None if y is None else np.column_stack([X[:, a], np.asarray(y, dtype=float)])
         name, others = feature_names(estimator)[a], X.shape[1] - 1
-        return cls(grid, quantiles, levels, name, points, others).plot(ax)
+        return cls(grid, quantiles, levels, name, points, others)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)

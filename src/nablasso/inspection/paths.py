@@ -31,7 +31,7 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.paths import Family, Formulation, alpha_grid, walk_path
+from nablasso.paths import Formulation, ProblemFamily, alpha_grid, walk_path
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.progress import track
 from nablasso.solvers import as_solver
@@ -109,7 +109,7 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
         fit_intercept=True,
         loss=model._loss(),
     )
-    shared = Family(table, formulation, metric=model.scales_[table.columns])
+    shared = ProblemFamily(table, formulation, metric=model.scales_[table.columns])
     targets = rows.Y if shared.is_squared else rows.targets
     members = [shared.with_target(target) for target in targets.T]
     problems = [family.problem(float(model.ridge_)) for family in members]

@@ -35,7 +35,7 @@ BLOCK = 2000  # rows evaluated at once: the kernel matrix with the training rows
 
 
 @dataclass(frozen=True)
-class Response:
+class InspectedFunction:
     """``values`` of rows (m, d) in blocks, the exact ``gradients`` where known, and a ``unit``."""
 
     function: Callable[[Array], Array]
@@ -52,7 +52,7 @@ class Response:
         return self.unit.startswith("probability")
 
 
-def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> Response:
+def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> InspectedFunction:
     """The function that a fitted model predicts.
 
     Parameters
@@ -66,7 +66,7 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
 
     Returns
     -------
-    Response
+    InspectedFunction
     """
     check_is_fitted(model)
     if not hasattr(model, "predict"):
@@ -81,7 +81,7 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
         raise InvalidParameterError(
             f"target names a class; {type(model).__name__} predicts a number. Leave it out."
         )
-    return Response(plain.predict, "prediction", _gradients_of(plain))
+    return InspectedFunction(plain.predict, "prediction", _gradients_of(plain))
 
 
 def without_names(model: Any) -> Any:
@@ -91,11 +91,13 @@ def without_names(model: Any) -> Any:
     return plain
 
 
-def _class_response(model: Any, target: Any, scale: Scale) -> Response:
+def _class_response(model: Any, target: Any, scale: Scale) -> InspectedFunction:
     code = class_code(model, target)
     label = model.classes_[code]
     if scale == "probability" and hasattr(model, "predict_proba"):
-        return Response(lambda X: model.predict_proba(X)[:, code], f"probability of {label}")
+        return InspectedFunction(
+            lambda X: model.predict_proba(X)[:, code], f"probability of {label}"
+        )
 
     def odds(X: Array) -> Array:
         values = model.decision_function(X)
@@ -105,7 +107,7 @@ def _class_response(model: Any, target: Any, scale: Scale) -> Response:
 
     inner = _gradients_of(model)
     if inner is None:
-        return Response(odds, f"log-odds of {label}")
+        return InspectedFunction(odds, f"log-odds of {label}")
 
     def gradients(X: Array) -> Array:
         values = inner(X)
@@ -113,7 +115,7 @@ def _class_response(model: Any, target: Any, scale: Scale) -> Response:
             return np.asarray(values[:, code])
         return values if code == 1 else -values
 
-    return Response(odds, f"log-odds of {label}", gradients)
+    return InspectedFunction(odds, f"log-odds of {label}", gradients)
 
 
 def class_code(model: Any, target: Any) -> int:
@@ -164,7 +166,7 @@ class _Standardised:
     """A response as a function of standardised columns."""
 
     def __init__(
-        self, response: Response, scale: Array, unit: float, columns: Index, discrete: Any
+        self, response: InspectedFunction, scale: Array, unit: float, columns: Index, discrete: Any
     ) -> None:
         self.response, self.scale, self.unit = response, scale, unit
         self.columns, self.discrete = columns, discrete
@@ -241,7 +243,7 @@ def interaction_strengths(
     return sorted(pairs, key=lambda pair: -pair.strength)
 
 
-def _unit(model: Any, response: Response, rows: Array, given: float | None) -> float:
+def _unit(model: Any, response: InspectedFunction, rows: Array, given: float | None) -> float:
     if is_classifier(model):
         return 1.0
     return (float(response.values(rows).std()) or 1.0) if given is None else given

@@ -61,7 +61,7 @@ class PathDisplay(Display):
     path: Path
 
     @classmethod
-    def from_estimator(
+    def of(
         cls,
         estimator: Any,
         X: Any,
@@ -69,9 +69,8 @@ class PathDisplay(Display):
         sample_weight: Any = None,
         *,
         n_alphas: int = 30,
-        ax: Any = None,
     ) -> Self:
-        """Compute and draw the path that a fitted selector lies on.
+        """The path that a fitted selector lies on.
 
         Parameters
         ----------
@@ -82,13 +81,8 @@ class PathDisplay(Display):
         y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
         n_alphas : int, default=30
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        PathDisplay
         """
-        return cls(path_of(estimator, X, y, sample_weight, n_alphas=n_alphas)).plot(ax)
+        return cls(path_of(estimator, X, y, sample_weight, n_alphas=n_alphas))
 
     @classmethod
     def from_path(
@@ -202,19 +196,14 @@ class DagDisplay(Display):
     labels: dict[Hashable, str]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the hull of a fitted model.
+    def of(cls, estimator: Any) -> Self:
+        """The hull of a fitted model.
 
         Parameters
         ----------
         estimator : HierarchicalKernelRegressor or another estimator with ``active_set_``
             The nodes of a DAG of your own are drawn under their own names. Of more than 60 nodes
             the heaviest are drawn, with all nodes above them.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        DagDisplay
         """
         if not hasattr(estimator, "_parents") or not hasattr(estimator, "_depths"):
             raise InvalidParameterError(
@@ -228,7 +217,7 @@ class DagDisplay(Display):
             parents={node: [v for v in estimator._parents[node] if v in kept] for node in kept},
             sinks=set(estimator.sinks_) & set(kept),
             labels={node: _node_name(node, estimator) for node in kept},
-        ).plot(ax)
+        )
 
     @property
     def places(self) -> dict[Hashable, tuple[float, float]]:
@@ -354,8 +343,8 @@ class EdrDisplay(Display):
     is_classes: bool = False
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Draw the directions of a fitted sparse gradient model.
+    def of(cls, estimator: Any, X: Any, y: Any) -> Self:
+        """The directions of a fitted sparse gradient model.
 
         Parameters
         ----------
@@ -363,12 +352,6 @@ class EdrDisplay(Display):
         X : array-like, shape (n_samples, n_features)
             Rows to project.
         y : array-like, shape (n_samples,)
-        ax : matplotlib Axes, optional
-            Its place is divided in two.
-
-        Returns
-        -------
-        EdrDisplay
         """
         if not isinstance(estimator, SparseGradientEstimator):
             raise InvalidParameterError(
@@ -386,7 +369,7 @@ class EdrDisplay(Display):
             projections=projections,
             y=np.asarray(y),
             is_classes=is_classifier(estimator),
-        ).plot(ax)
+        )
 
     def _draw(self, ax: Any) -> Any:
         left, right = self._split(ax, (1, 2), width_ratios=(1, 1.25))

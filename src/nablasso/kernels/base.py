@@ -34,8 +34,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -106,6 +107,111 @@ class KernelOperator(ABC):
     def gradients(self, u: Array, v: Array) -> Array:
         """``D u + L v`` at ``Z``."""
         return self.pull(u, v, self.push(v)[1])
+
+
+class ScalarKernel(Protocol):
+    """A function ``phi`` of one number, with its derivatives."""
+
+    def profile(self, r: Array, /) -> tuple[Array, Array, Array]:
+        """``phi(r), phi'(r), phi''(r)``."""
+
+    def first_two(self, r: Array, /) -> tuple[Array, Array]:
+        """``phi(r), phi'(r)``."""
+
+
+class ProfileOperator(KernelOperator):
+    r"""A kernel of one number: ``phi(|z - x|^2 / 2)`` (radial) or ``phi(z . x)``.
+
+    With ``K1 = phi'``, ``K2 = phi''`` (m x n), ``sigma = -1`` for a radial kernel and 1 for the
+    other, and ``T[i,j] = z_i . v_j``, less ``t_j = x_j . v_j`` for a radial kernel,
+
+    * ``D' v = sigma rowsum(K1 * T) = sigma (rows(Z . (K1 v)) - K1 t)``
+    * ``D u + L v = sigma K1 v + B X`` with ``B = K2 * T + sigma K1 diag(u)``, and for a radial
+      kernel less ``diag(B 1) Z``
+
+    which are three matrix products: ``K1 v``, ``Z v'`` and ``B X``. :meth:`push` makes the first
+    and hands it on, or with more columns than rows the second, ``T``.
+    """
+
+    def __init__(
+        self, kernel: ScalarKernel, numbers: Array, Z: Array, X: Array, *, radial: bool
+    ) -> None:
+        self.kernel, self.numbers = kernel, numbers
+        self.K0, self.K1 = kernel.first_two(numbers)
+        self.Z, self.X, self.radial = Z, X, radial
+        self.sigma = -1.0 if radial else 1.0
+        self.wide = X.shape[1] > len(X)
+
+    @cached_property
+    def K2(self) -> Array:
+        """``phi''``, which values and slopes do not need."""
+        K2 = self.kernel.profile(self.numbers)[2]
+        del self.numbers  # as large as the others
+        return K2
+
+    def gram(self) -> Array:
+        """``K0``."""
+        return self.K0
+
+    def slopes(self, u: Array) -> Array:
+        """``B X`` with ``B = sigma K1 diag(u)``."""
+        return self._gradients(self.K1 * (self.sigma * u))
+
+    def push(self, v: Array) -> tuple[Array, Array]:
+        """``D' v``, and ``K1 v`` or ``T``."""
+        t = np.einsum("ja,ja->j", self.X, v) if self.radial else None
+        if self.wide:
+            T = self.Z @ v.T
+            if t is not None:
+                T -= t
+            return self.sigma * np.einsum("ij,ij->i", self.K1, T), T
+        K1v = self.K1 @ v
+        Dv = np.einsum("ia,ia->i", self.Z, K1v)
+        if t is not None:
+            Dv -= self.K1 @ t
+        return self.sigma * Dv, K1v
+
+    def pull(self, u: Array, v: Array, carry: Array) -> Array:
+        """``sigma K1 v + B X``, with the rest of a radial kernel."""
+        signed = self.sigma * u
+        if self.wide:
+            return self._gradients(carry * self.K2 + self.K1 * signed, v)
+        t = np.einsum("ja,ja->j", self.X, v) if self.radial else None
+        G = self.sigma * carry
+        for rows in row_blocks(*self.K1.shape):
+            B = self.Z[rows] @ v.T
+            if t is not None:
+                B -= t
+            B *= self.K2[rows]
+            B += self.K1[rows] * signed
+            if self.radial:
+                G[rows] -= B.sum(axis=1)[:, None] * self.Z[rows]
+            G[rows] += B @ self.X
+        return G
+
+    def _gradients(self, B: Array, v: Array | None = None) -> Array:
+        """The same from ``B``, in blocks of columns."""
+        sums = B.sum(axis=1)[:, None] if self.radial else None
+        G = np.empty(self.Z.shape)
+        for columns in column_blocks(*self.Z.shape):
+            block = B @ self.X[:, columns]
+            if sums is not None:
+                block -= sums * self.Z[:, columns]
+            if v is not None:
+                block += self.sigma * (self.K1 @ v[:, columns])
+            G[:, columns] = block
+        return G
+
+    def dense(self) -> tuple[Array, Array]:
+        """``D`` and ``L``, entry by entry."""
+        here, there = self.Z[:, None, :], self.X[None, :, :]
+        along, against = (here - there, there - here) if self.radial else (there, here)
+        shape = (*self.K1.shape, self.X.shape[1])
+        along, against = np.broadcast_to(along, shape), np.broadcast_to(against, shape)
+        L = np.einsum("ij,ija,ijb->iajb", self.K2, along, against)
+        for a in range(shape[2]):
+            L[:, a, :, a] += self.sigma * self.K1
+        return np.einsum("ij,ija->iaj", self.K1, along), L
 
 
 class Kernel(BaseEstimator, ABC):

@@ -4,13 +4,7 @@ r"""Dot-product kernels ``k(z, x) = phi(z . x)``.
     \partial_z k = \phi'\,x, \qquad \partial_x k = \phi'\,z, \qquad
     (\partial_z \partial_x k)_{ab} = \phi'\,\delta_{ab} + \phi''\,x_a z_b .
 
-With ``K1 = phi'``, ``K2 = phi''`` (m x n) and ``T[i,j] = z_i . v_j``
-
-* ``D' v = rows(Z . (K1 v))``
-* ``D u + L v = K1 v + (K2 * T + K1 diag(u)) X``
-
-again three matrix products, of which :meth:`push` makes ``K1 v``, or with more columns than rows
-``T``, and hands it on.
+The products are those of :class:`~nablasso.kernels.base.ProfileOperator`.
 
 **Powers of an additive kernel**: smooth functions of few variables at a time, at matrix speed.
 
@@ -39,14 +33,13 @@ then its variance stands outside ``phi``, and ``k`` of order one is linear in it
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import eigh
 
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels.base import Kernel, KernelOperator, column_blocks, row_blocks
+from nablasso.kernels.base import Kernel, KernelOperator, ProfileOperator
 from nablasso.types import Array
 
 REACH = 3.0  # the outermost knots of the features, in deviations of a column
@@ -68,7 +61,7 @@ class DotProductKernel(Kernel):
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return DotProductOperator(self, Z, X)
+        return ProfileOperator(self, Z @ X.T, Z, X, radial=False)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(|x|^2)``."""
@@ -133,61 +126,6 @@ class Polynomial(DotProductKernel):
                 f"offset must be zero or positive, or the kernel is not positive; got {c!r}."
             )
         return int(p), float(c)
-
-
-class DotProductOperator(KernelOperator):
-    """A dot-product kernel between evaluation points and centres."""
-
-    def __init__(self, kernel: DotProductKernel, Z: Array, X: Array) -> None:
-        self.kernel, self.Z, self.X = kernel, Z, X
-        self.T = Z @ X.T
-        self.K0, self.K1 = kernel.first_two(self.T)
-        self.wide = X.shape[1] > len(X)
-
-    @cached_property
-    def K2(self) -> Array:
-        """``phi''``, which values and slopes do not need."""
-        return self.kernel.profile(self.T)[2]
-
-    def gram(self) -> Array:
-        """``K0``."""
-        return self.K0
-
-    def slopes(self, u: Array) -> Array:
-        """``K1 diag(u) X``."""
-        return np.asarray((self.K1 * u) @ self.X)
-
-    def push(self, v: Array) -> tuple[Array, Array]:
-        """``D' v``, and ``K1 v`` or ``T``."""
-        if self.wide:
-            T = self.Z @ v.T
-            return np.einsum("ij,ij->i", self.K1, T), T
-        K1v = self.K1 @ v
-        return np.einsum("ia,ia->i", self.Z, K1v), K1v
-
-    def pull(self, u: Array, v: Array, carry: Array) -> Array:
-        """``K1 v + (K2 * T + K1 diag(u)) X``."""
-        if self.wide:
-            B = carry * self.K2 + self.K1 * u
-            G = np.empty(self.Z.shape)
-            for columns in column_blocks(*self.Z.shape):
-                G[:, columns] = B @ self.X[:, columns] + self.K1 @ v[:, columns]
-            return G
-        G = carry.copy()
-        for rows in row_blocks(*self.K1.shape):
-            B = self.Z[rows] @ v.T
-            B *= self.K2[rows]
-            B += self.K1[rows] * u
-            G[rows] += B @ self.X
-        return G
-
-    def dense(self) -> tuple[Array, Array]:
-        """``D`` and ``L``, entry by entry."""
-        D = np.einsum("ij,ja->iaj", self.K1, self.X)
-        L = np.einsum("ij,ja,ib->iajb", self.K2, self.X, self.Z)
-        for a in range(self.Z.shape[1]):
-            L[:, a, :, a] += self.K1
-        return D, L
 
 
 class AdditivePower(Kernel):
@@ -282,7 +220,8 @@ class _AdditiveOperator(KernelOperator):
         self.shape = (len(Z), X.shape[1], int(kernel.rank))
         Phi_z, self.J_z = kernel.features(Z)
         Phi_x, self.J_x = (Phi_z, self.J_z) if X is Z else kernel.features(X)
-        self.inner = DotProductOperator(kernel._outer(), Phi_z, Phi_x)
+        dots = Phi_z @ Phi_x.T
+        self.inner = ProfileOperator(kernel._outer(), dots, Phi_z, Phi_x, radial=False)
 
     def gram(self) -> Array:
         return self.inner.gram()

@@ -6,13 +6,7 @@ With ``r = |z - x|^2 / 2`` and ``delta = z - x``
     \partial_z k = \phi'\,\delta, \qquad \partial_x k = -\phi'\,\delta, \qquad
     \partial_z \partial_x k = -\phi' I - \phi''\,\delta\delta^\top .
 
-So with ``K1 = phi'``, ``K2 = phi''`` (m x n), ``T[i,j] = delta_ij . v_j``
-
-* ``D' v = -rowsum(K1 * T) = (K1 t) - rows(Z . (K1 v))`` with ``t_j = x_j . v_j``
-* ``D u + L v = -K1 v - (diag(B 1) Z - B X)`` with ``B = K2 * T - K1 diag(u)``
-
-which are three matrix products: ``K1 v``, ``Z v'`` and ``B X``. :meth:`push` makes the first and
-hands it on, or with more columns than rows the second, ``T``: then ``D' v = -rowsum(K1 * T)``.
+The products are those of :class:`~nablasso.kernels.base.ProfileOperator`.
 """
 
 from __future__ import annotations
@@ -26,9 +20,8 @@ from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.kernels.base import (
     Kernel,
     KernelOperator,
-    column_blocks,
+    ProfileOperator,
     positive,
-    row_blocks,
     width_by_rule,
 )
 from nablasso.types import Array
@@ -47,7 +40,10 @@ class RadialKernel(Kernel):
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return _RadialOperator(self, Z, X)
+        self._at_zero()
+        r = cdist(Z, X, "sqeuclidean")
+        r /= 2
+        return ProfileOperator(self, r, Z, X, radial=True)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(0)`` for every point."""
@@ -169,62 +165,3 @@ class RationalQuadratic(RadialKernel):
         k = base**-m
         k1 = k / base
         return k, k1 / -s2, k1 / base * ((m + 1) / (m * s2**2))
-
-
-class _RadialOperator(KernelOperator):
-    def __init__(self, kernel: RadialKernel, Z: Array, X: Array) -> None:
-        kernel._at_zero()
-        r = cdist(Z, X, "sqeuclidean")
-        r /= 2
-        self.Z, self.X = Z, X
-        self.K0, self.K1, self.K2 = kernel.profile(r)
-        self.wide = X.shape[1] > len(X)
-
-    def gram(self) -> Array:
-        return self.K0
-
-    def slopes(self, u: Array) -> Array:
-        return self._gradients(-(self.K1 * u))
-
-    def push(self, v: Array) -> tuple[Array, Array]:
-        t = np.einsum("ja,ja->j", self.X, v)
-        if self.wide:
-            T = self.Z @ v.T
-            T -= t
-            return -np.einsum("ij,ij->i", self.K1, T), T
-        K1v = self.K1 @ v
-        return self.K1 @ t - np.einsum("ia,ia->i", self.Z, K1v), K1v
-
-    def pull(self, u: Array, v: Array, carry: Array) -> Array:
-        if self.wide:
-            return self._gradients(carry * self.K2 - self.K1 * u, v)
-        t = np.einsum("ja,ja->j", self.X, v)
-        G = -carry
-        for rows in row_blocks(*self.K1.shape):
-            B = self.Z[rows] @ v.T
-            B -= t
-            B *= self.K2[rows]
-            B -= self.K1[rows] * u
-            G[rows] -= B.sum(axis=1)[:, None] * self.Z[rows]
-            G[rows] += B @ self.X
-        return G
-
-    def _gradients(self, B: Array, v: Array | None = None) -> Array:
-        """``-K1 v - (diag(B 1) Z - B X)`` in blocks of columns."""
-        sums = B.sum(axis=1)[:, None]
-        G = np.empty(self.Z.shape)
-        for columns in column_blocks(*self.Z.shape):
-            block = B @ self.X[:, columns]
-            block -= sums * self.Z[:, columns]
-            if v is not None:
-                block -= self.K1 @ v[:, columns]
-            G[:, columns] = block
-        return G
-
-    def dense(self) -> tuple[Array, Array]:
-        delta = self.Z[:, None, :] - self.X[None, :, :]
-        D = np.einsum("ij,ija->iaj", self.K1, delta)
-        L = -np.einsum("ij,ija,ijb->iajb", self.K2, delta, delta)
-        for a in range(self.Z.shape[1]):
-            L[:, a, :, a] -= self.K1
-        return D, L

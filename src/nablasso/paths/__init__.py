@@ -1,14 +1,14 @@
 """Families of problems in the exact space, on features, on landmarks; paths along alpha."""
 
-from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Family, Formulation
+from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Formulation, ProblemFamily
 from nablasso.paths.statistics_family import StatisticsFamily
 from nablasso.paths.walk import alpha_grid, consistent_tau, support_of, walk_path
 
 __all__ = [
     "DEFAULT_FRACTION",
     "RIDGE_FLOOR",
-    "Family",
     "Formulation",
+    "ProblemFamily",
     "StatisticsFamily",
     "alpha_grid",
     "consistent_tau",

@@ -1,6 +1,6 @@
 """Families of problems: one table, one kernel, one loss, one penalty; any ridge, any alpha.
 
-A :class:`Family` has what all its problems share, made once:
+A :class:`ProblemFamily` has what all its problems share, made once:
 
 * a **space** that f lives in (:mod:`nablasso.spaces`);
 * a **regression** in that space, which chooses the ridge (:mod:`nablasso.regression`): the
@@ -38,18 +38,14 @@ from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
-from nablasso.regression.ridge import FeatureRidge, KernelRidge, Ridge
+from nablasso.regression.ridge import FeatureRidge, Ridge, TargetRidge
 from nablasso.solvers import Solution, Solver
 from nablasso.spaces import (
-    AnySpace,
-    ExactSpace,
     FeatureMap,
     FeatureRows,
     FeatureSpace,
     FourierFeatures,
-    FourierSpace,
     Function,
-    NystromSpace,
     PenaltyPoints,
     PseudoRows,
     RepresenterSpace,
@@ -106,7 +102,7 @@ class Regression(Protocol):
         """Ridge of smallest leave-one-out loss, at least ``floor`` of the trace."""
 
 
-class Family:
+class ProblemFamily:
     """All problems (P) of one formulation on one table.
 
     Parameters
@@ -142,9 +138,9 @@ class Family:
         random_state: Any = None,
     ) -> None:
         self.choice, self.n_components, self.random_state = choice, n_components, random_state
-        self.kind: AnySpace = ExactSpace() if choice is None else choice.space
+        self.kind = "exact" if choice is None else choice.name
         self.whole, self.formulation, self.multiplier = table, formulation, multiplier
-        if isinstance(self.kind, NystromSpace):
+        if self.kind == "nystrom":
             n = min(max(n_components, MIN_ROWS), len(table.X))
             table, points = table.first(n), _thinned(points, table, n)
         self.table, self.points = table, points
@@ -154,7 +150,7 @@ class Family:
         self.width = self._width(table.X * self.metric)
         self.scales = self.metric / self.width
         self.features: FourierFeatures | None = None
-        if isinstance(self.kind, FourierSpace):
+        if self.kind == "fourier":
             drawn = self._draw(table.X, self.scales, table.weights)
             assert isinstance(drawn, FourierFeatures)
             self.features = drawn
@@ -172,7 +168,7 @@ class Family:
         self.space = space
         if self.is_squared:
             inverse = Ridge(space.gram, table.weights, fit_intercept=intercept)
-            self.regression = KernelRidge(inverse, table.y)
+            self.regression = TargetRidge(inverse, table.y)
         else:
             self.regression = self._machines(GramRows(space.gram))
 
@@ -208,8 +204,8 @@ class Family:
         other.whole = replace(self.whole, y=y)
         other.table = replace(self.table, y=mine)
         other.loss = self.formulation.loss.fitted(mine, self.table.weights)
-        if isinstance(self.regression, KernelRidge):
-            other.regression = KernelRidge(self.regression.inverse, mine)
+        if isinstance(self.regression, TargetRidge):
+            other.regression = TargetRidge(self.regression.inverse, mine)
         elif isinstance(self.regression, Machines):
             other.regression = replace(self.regression, loss=other.loss, y=mine)
         else:
@@ -264,7 +260,7 @@ class Family:
             "fit_intercept": self.formulation.fit_intercept,
             "penalty_weights": points if self.features is None else np.ones(len(space.points)),
         }
-        if isinstance(self.regression, KernelRidge):
+        if isinstance(self.regression, TargetRidge):
             return SquaredProblem(**shared, P=self.regression.inverse.matrix(ridge))
         return SmoothProblem(**shared)
 
@@ -349,7 +345,7 @@ class Family:
         """
         if self.features is not None:
             return self._error_of_features(problem, solver)
-        if isinstance(self.kind, NystromSpace) and self.is_squared and support.any():
+        if self.kind == "nystrom" and self.is_squared and support.any():
             return self._error_of_landmarks(support)
         return 0.0
 
@@ -401,12 +397,11 @@ class Family:
 
     def _draw(self, X: Array, scales: Array, weights: Array) -> FeatureMap | None:
         """Features of the kernel of these columns; None where the kernel itself serves."""
-        space, kernel, m = self.kind, self.formulation.kernel, self.n_components
-        if isinstance(space, FourierSpace):
-            return draw_fourier(kernel, scales, m, space.sampling, self.random_state, X)
-        if isinstance(space, NystromSpace) and self.is_squared:
-            how = space.landmarks, self.random_state
-            return draw_nystrom(kernel, scales, X, weights, m, *how)
+        kernel, m, seed = self.formulation.kernel, self.n_components, self.random_state
+        if self.kind == "fourier":
+            return draw_fourier(kernel, scales, m, seed, X)
+        if self.kind == "nystrom" and self.is_squared:
+            return draw_nystrom(kernel, scales, X, weights, m, seed)
         return None
 
     def _scales_of(self, support: Mask) -> Array:

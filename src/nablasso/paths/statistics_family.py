@@ -19,7 +19,7 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.paths.family import Family, Formulation
+from nablasso.paths.family import Formulation, ProblemFamily
 from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import SMALLEST_RIDGE, MomentRidge, best_of, ridge_grid
@@ -103,7 +103,7 @@ class FoldRidge:
         return np.asarray(offset**2 + around)
 
 
-class StatisticsFamily(Family):
+class StatisticsFamily(ProblemFamily):
     """All problems (P) of one formulation on rows that were added up.
 
     Parameters

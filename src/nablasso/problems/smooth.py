@@ -64,7 +64,7 @@ ARRIVED = 1e-12  # relative decrease at which the flat function is found
 
 
 @dataclass(frozen=True)
-class Model:
+class LocalModel:
     """The squared-loss problem that stands for (P) near some predictions."""
 
     problem: SquaredProblem
@@ -76,7 +76,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class CompressedModel(Model):
+class CompressedModel(LocalModel):
     """A model on pseudo-rows, and the way back to the rows of ``space``."""
 
     pseudo: FeatureSpace
@@ -114,7 +114,7 @@ class SmoothProblem(Problem):
         """Values of a point's function with its best intercept."""
         return point.values + self._best_intercept(point.values)
 
-    def model(self, point: DualPoint) -> Model:
+    def model(self, point: DualPoint) -> LocalModel:
         """Second-order model of (P) at a point: one O(n^3) inversion, or a pass over the rows."""
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
@@ -141,7 +141,7 @@ class SmoothProblem(Problem):
             penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
             P=inverse.matrix(),
         )
-        return Model(problem, scale)
+        return LocalModel(problem, scale)
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
@@ -174,7 +174,7 @@ class SmoothProblem(Problem):
         scale = model.scale * self.gauge(damped)
         return exact, (exact if exact <= BLOWN_UP * scale else scale)
 
-    def _flat(self) -> tuple[Array, Model]:
+    def _flat(self) -> tuple[Array, LocalModel]:
         """The flat function's multiplier and the model it solves."""
         free = replace(self, alpha=0.0)
         nothing = np.zeros(self.space.points.shape)

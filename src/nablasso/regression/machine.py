@@ -62,7 +62,7 @@ def quadratic_model(loss: Loss, y: Array, weights: Array, z: Array) -> Quadratic
     return QuadraticModel(weights * half, z - loss.gradient(y, z) / (2 * half))
 
 
-class Step(Protocol):
+class WeightedStep(Protocol):
     """One weighted ridge regression."""
 
     coef: Array
@@ -71,7 +71,7 @@ class Step(Protocol):
         """``1 - h``: the share of its residual that a row keeps when it is left out, (n,)."""
 
 
-class Rows(Protocol):
+class MachineRows(Protocol):
     """What a machine asks of the functions at the rows: linear maps and a regression."""
 
     def values(self, coef: Array) -> Array:
@@ -83,7 +83,9 @@ class Rows(Protocol):
     def from_dual(self, u: Array) -> Array:
         """Coefficients of the function of a dual variable."""
 
-    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+    def regress(
+        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
+    ) -> WeightedStep:
         """Ridge regression of one target with any weights."""
 
     def trace(self, weights: Array, *, fit_intercept: bool) -> float:
@@ -117,7 +119,9 @@ class GramRows:
         """``u`` itself."""
         return u
 
-    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+    def regress(
+        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
+    ) -> WeightedStep:
         """One Cholesky factorisation, O(n^3)."""
         regression = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
         return _GramStep(regression, target, weights, ridge)
@@ -169,7 +173,9 @@ class OnFeatures:
         """``Phi' u``."""
         return self.rows.adjoint(u)
 
-    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Step:
+    def regress(
+        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
+    ) -> WeightedStep:
         """One pass over the rows, O(n m^2)."""
         return _FeatureStep(self.rows, target, weights, ridge, fit_intercept=fit_intercept)
 
@@ -202,7 +208,7 @@ class Machines:
 
     smallest: ClassVar[float] = SMALLEST_MACHINE
     loss: Loss
-    rows: Rows
+    rows: MachineRows
     y: Array
     weights: Array
     fit_intercept: bool

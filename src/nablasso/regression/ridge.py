@@ -394,7 +394,7 @@ class LeaveOutRidge:
 
 
 @dataclass(frozen=True)
-class KernelRidge:
+class TargetRidge:
     """Ridge regression of one target; other targets share the decomposition."""
 
     smallest: ClassVar[float] = SMALLEST_RIDGE

@@ -29,11 +29,11 @@ from nablasso.inspection.response import without_names
 from nablasso.losses import Logistic
 from nablasso.regression.machine import refit
 from nablasso.report.content import (
-    Alternative,
     Certificate,
     Columns,
-    HeldOut,
     HeldOutClasses,
+    HeldOutNumbers,
+    RelatedColumn,
     Report,
     Trials,
     Variable,
@@ -151,10 +151,12 @@ def build_report(
     )
 
 
-def _quality(model: Any, left_out: HeldOut | HeldOutClasses | None) -> tuple[tuple[str, str], ...]:
+def _quality(
+    model: Any, left_out: HeldOutNumbers | HeldOutClasses | None
+) -> tuple[tuple[str, str], ...]:
     """Labelled numbers under the answer."""
     found = []
-    if isinstance(left_out, HeldOut):
+    if isinstance(left_out, HeldOutNumbers):
         how = "leave-one-out" if isinstance(model, AutomaticSelector) else "out of fold"
         found.append((f"R² {how}", f"{left_out.r2:.2f}"))
         found.append((f"Typical error (RMSE) {how}", number(left_out.rmse)))
@@ -315,7 +317,7 @@ def _evidence(model: Any, own: list[int]) -> float | None:
 
 def _related(
     model: Any, X: Array, weights: Array, columns: Columns
-) -> list[tuple[Alternative, ...]]:
+) -> list[tuple[RelatedColumn, ...]]:
     """For each variable the others worth naming: alternatives first, then correlated ones.
 
     A selected variable names any other; one that was left out names selected ones.
@@ -342,7 +344,7 @@ def _related(
         related[one].append((not as_well, -sizes.get((one, other), 0.0), other))
     return [
         tuple(
-            Alternative(columns.names[other], -size if size else None, not after)
+            RelatedColumn(columns.names[other], -size if size else None, not after)
             for after, size, other in sorted(own)[: max(SHOWN, sum(not x[0] for x in own))]
         )
         for own in related
@@ -351,7 +353,7 @@ def _related(
 
 def held_out(
     model: Any, X: Any, y: Any, sample_weight: Any = None
-) -> HeldOut | HeldOutClasses | None:
+) -> HeldOutNumbers | HeldOutClasses | None:
     """Observed and predicted targets of left-out rows; None where the model does not predict."""
     if not hasattr(model, "predict"):
         return None
@@ -364,7 +366,7 @@ def held_out(
     return _folds(model, X, y, weights)
 
 
-def _leave_one_out(model: Any) -> HeldOut:
+def _leave_one_out(model: Any) -> HeldOutNumbers:
     """The left-out predictions that the fit kept."""
     predictor, mean = model._predictor, model._y_mean
     return _numbers(
@@ -404,7 +406,7 @@ def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOu
     return _classes(model.classes_, observed, predicted, counts, LEAVE_ONE_OUT)
 
 
-def _folds(model: Any, X: Array, y: Any, weights: Array) -> HeldOut | HeldOutClasses | None:
+def _folds(model: Any, X: Array, y: Any, weights: Array) -> HeldOutNumbers | HeldOutClasses | None:
     kept = weights > 0
     X, y, weights = X[kept], y[kept], weights[kept]
     classes = is_classifier(model)
@@ -420,14 +422,14 @@ def _folds(model: Any, X: Array, y: Any, weights: Array) -> HeldOut | HeldOutCla
     return _classes(model.classes_, observed, found, weights, FOLDS)
 
 
-def _numbers(observed: Array, predicted: Array, weights: Array, how: str) -> HeldOut:
+def _numbers(observed: Array, predicted: Array, weights: Array, how: str) -> HeldOutNumbers:
     p = weights / weights.sum()
     error = float(p @ (observed - predicted) ** 2)
     spread = float(p @ (observed - p @ observed) ** 2)
     r2 = 1 - error / spread if spread > 0 else 0.0
     pairs = (tuple(float(f"{value:.6g}") for value in values) for values in (observed, predicted))
     seen, found = pairs
-    return HeldOut(seen, found, how, r2, float(np.sqrt(error)))
+    return HeldOutNumbers(seen, found, how, r2, float(np.sqrt(error)))
 
 
 def _classes(

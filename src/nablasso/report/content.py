@@ -55,7 +55,7 @@ def columns_of(names: Sequence[str], categories: Mapping[str, Sequence[str]] | N
 
 
 @dataclass(frozen=True)
-class Alternative:
+class RelatedColumn:
     """Another column that goes with a variable."""
 
     name: str
@@ -75,7 +75,7 @@ class Variable:
     certified: bool | None = None
     evidence: float | None = None  # nats that leaving it out would cost
     p_value: float | None = None
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[RelatedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class InteractionMap:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutNumbers:
     """Numbers predicted for rows that the predictor did not see."""
 
     observed: Numbers
@@ -207,7 +207,7 @@ class Report:
     path: PathLines | None = None
     effects: tuple[Effect, ...] = ()
     interactions: InteractionMap | None = None
-    held_out: HeldOut | HeldOutClasses | None = None
+    held_out: HeldOutNumbers | HeldOutClasses | None = None
     trials: Trials | None = None
     certificate: Certificate | None = None
     citations: tuple[Citation, ...] = ()

@@ -20,7 +20,7 @@ from nablasso.errors import MissingExtraError
 from nablasso.persistence import atomic_write
 from nablasso.report.content import (
     Curve,
-    HeldOut,
+    HeldOutNumbers,
     InteractionMap,
     Pair,
     PathLines,
@@ -386,7 +386,7 @@ def pair_chart(pair: Pair) -> str:
     return drawing(WIDTH, 250, parts, label)
 
 
-def scatter_chart(found: HeldOut, target: str) -> str:
+def scatter_chart(found: HeldOutNumbers, target: str) -> str:
     """Predicted against observed; on the line predictions are right."""
     step = 1 + len(found.observed) // MOST_POINTS
     observed, predicted = found.observed[::step], found.predicted[::step]

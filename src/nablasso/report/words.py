@@ -12,7 +12,7 @@ from nablasso.estimators.answer import WEAK
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.inspection import Dependence
-from nablasso.report.content import HeldOut, HeldOutClasses, Variable
+from nablasso.report.content import HeldOutClasses, HeldOutNumbers, Variable
 
 LISTED = 8  # names in a sentence
 AGREEMENT = 0.8  # share of the grid on which nearly all rows go the same way
@@ -55,7 +55,7 @@ def answer_of(
     target: str,
     variables: Sequence[Variable],
     status: str,
-    left_out: HeldOut | HeldOutClasses | None,
+    left_out: HeldOutNumbers | HeldOutClasses | None,
 ) -> str:
     """The result in a sentence or two."""
     chosen = [variable for variable in variables if variable.selected]
@@ -74,8 +74,8 @@ def answer_of(
     return f"{first} {_quality(len(chosen), left_out)}".strip()
 
 
-def _quality(n_chosen: int, left_out: HeldOut | HeldOutClasses | None) -> str:
-    if isinstance(left_out, HeldOut):
+def _quality(n_chosen: int, left_out: HeldOutNumbers | HeldOutClasses | None) -> str:
+    if isinstance(left_out, HeldOutNumbers):
         if left_out.r2 <= 0:
             return "In left-out rows that predicts no better than the mean does."
         verb = "It explains" if n_chosen == 1 else "Together they explain"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -71,6 +71,12 @@ class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002
         """A solution closer to the optimum than ``tol`` asks for, where that is cheap."""
         return solution
+
+
+def closer(solution: Solution, polished: Solution) -> Solution:
+    """The one of smaller gap, after all iterations of both, as the first one ended."""
+    best = min(solution, polished, key=lambda found: found.gap)
+    return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
 
 
 def certify(problem: SquaredProblem, coef: Coefficients, n_iter: int, status: Status) -> Solution:

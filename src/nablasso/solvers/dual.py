@@ -36,7 +36,7 @@ from sklearn.base import clone
 
 from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, between, descend
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Callback, Solution, Solver, Status
+from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
 from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
@@ -116,10 +116,7 @@ class DualSolver(Solver[SquaredProblem]):
         if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED or budget < 1:
             return solution
         finer = DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
-        polished = finer.solve(problem, solution.point.s)
-        best = min(solution, polished, key=lambda found: found.gap)
-        total = solution.n_iter + polished.n_iter
-        return replace(best, n_iter=total, status=solution.status)
+        return closer(solution, finer.solve(problem, solution.point.s))
 
     def _factored(self, problem: SquaredProblem, s: Array) -> _Run:
         """Go on from where ADMM gets to from ``s``."""
@@ -300,10 +297,7 @@ class Newton(Solver[SmoothProblem]):
         if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED:
             return solution
         finer = Newton(self.inner, tol=NEWTON_POLISH_TOL, max_iter=NEWTON_POLISH_STEPS)
-        polished = finer.solve(problem, solution.point.s)
-        best = min(solution, polished, key=lambda found: found.gap)
-        total = solution.n_iter + polished.n_iter
-        return replace(best, n_iter=total, status=solution.status)
+        return closer(solution, finer.solve(problem, solution.point.s))
 
     def _step(
         self, problem: SmoothProblem, here: DualPoint, allowed: float

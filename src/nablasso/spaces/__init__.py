@@ -1,10 +1,6 @@
 """Spaces: where f lives, with its values, gradients and norm."""
 
 from nablasso.spaces.choice import (
-    AnySpace,
-    ExactSpace,
-    FourierSpace,
-    NystromSpace,
     SpaceChoice,
     choose_space,
     require_memory,
@@ -38,19 +34,15 @@ from nablasso.spaces.nystrom import (
 from nablasso.spaces.statistics import SufficientStatistics
 
 __all__ = [
-    "AnySpace",
-    "ExactSpace",
     "FeatureMap",
     "FeatureRows",
     "FeatureSpace",
     "FourierFeatures",
-    "FourierSpace",
     "FrozenSpace",
     "Function",
     "LowRank",
     "Moments",
     "NystromFeatures",
-    "NystromSpace",
     "PenaltyPoints",
     "PseudoRows",
     "RepresenterSpace",

@@ -1,10 +1,10 @@
-r"""Which space: by name, by object, or by what memory and time allow.
+r"""Which space: by name, or by what memory and time allow.
 
-* :class:`ExactSpace`: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
-* :class:`FourierSpace`: m random features, one pass over the rows, O(d m^2) a product. It selects
-  where frequencies are sparse, that is with ANOVA kernels. Other losses than the squared one make a
-  pass at every Newton step.
-* :class:`NystromSpace`: (P) exactly on m landmark rows, the refit on all rows. For the others.
+* ``"exact"``: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
+* ``"fourier"``: m cosines and sines, one pass over the rows, O(d m^2) a product. It selects where
+  frequencies are sparse, that is with ANOVA kernels. Other losses than the squared one make a pass
+  at every Newton step.
+* ``"nystrom"``: (P) exactly on m landmark rows, the refit on all rows. For the others.
 
 ``"auto"`` takes the exact space while its matrices fit into half of the memory at hand and its
 floating-point operations stay under ``OPERATIONS`` (a minute or two on one core), and beyond that
@@ -18,62 +18,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel
 from nablasso.spaces.frequencies import has_frequencies
 
+SPACES = ("exact", "fourier", "nystrom")
 OPERATIONS = 2e12
 PRODUCTS = 300  # products with the kernel's derivatives that a fit is reckoned at
 SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their making needs
 EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
 
 
-class ExactSpace(BaseEstimator):
-    """The representer space of the kernel."""
-
-
-class FourierSpace(BaseEstimator):
-    """Random Fourier features.
-
-    Parameters
-    ----------
-    sampling : {"orthogonal", "quasi", "random"}, optional
-        See :func:`~nablasso.spaces.draw_fourier`.
-    """
-
-    def __init__(self, sampling: str | None = None) -> None:
-        self.sampling = sampling
-
-
-class NystromSpace(BaseEstimator):
-    """The exact problem on landmark rows, the refit on all rows in their Nystrom space.
-
-    Parameters
-    ----------
-    landmarks : {"uniform", "kmeans++", "leverage"}
-        How the refit's landmarks are chosen; those of the problem are a fair sample.
-    """
-
-    def __init__(self, landmarks: str = "uniform") -> None:
-        self.landmarks = landmarks
-
-
-AnySpace = ExactSpace | FourierSpace | NystromSpace
-
-SPACES: dict[str, type[AnySpace]] = {
-    "exact": ExactSpace,
-    "fourier": FourierSpace,
-    "nystrom": NystromSpace,
-}
-
-
 class SpaceChoice(NamedTuple):
-    """The space, its name, and why it was taken."""
+    """The name of a space, and why it was taken."""
 
-    space: AnySpace
     name: str
     reason: str
 
@@ -89,7 +49,7 @@ def choose_space(
 
     Parameters
     ----------
-    space : {"auto", "exact", "fourier", "nystrom"} or an object of these
+    space : {"auto", "exact", "fourier", "nystrom"}
     kernel : Kernel
     n_rows, n_columns : int
         Penalty points besides the rows count as rows.
@@ -103,14 +63,8 @@ def choose_space(
         fourier = isinstance(kernel, Anova) and has_frequencies(kernel)
         return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)
     if isinstance(space, str) and space in SPACES:
-        return SpaceChoice(SPACES[space](), space, "asked for")
-    for name, kind in SPACES.items():
-        if isinstance(space, kind):
-            return SpaceChoice(space, name, "asked for")
-    raise InvalidParameterError(
-        f"space must be one of auto, {', '.join(SPACES)}, or ExactSpace(), FourierSpace() or "
-        f"NystromSpace() of nablasso.spaces; got {space!r}."
-    )
+        return SpaceChoice(space, "asked for")
+    raise InvalidParameterError(f"space must be one of auto, {', '.join(SPACES)}; got {space!r}.")
 
 
 def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool) -> SpaceChoice:
@@ -118,7 +72,7 @@ def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool)
     slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
     operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
     if n <= n_components:
-        return SpaceChoice(ExactSpace(), "exact", f"{n} rows are few")
+        return SpaceChoice("exact", f"{n} rows are few")
     if available is not None and 2 * needed > available:
         why = (
             f"the exact space needs {needed / 2**30:.1f} GiB for {n} rows, more than half of the "
@@ -127,16 +81,10 @@ def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool)
     elif operations > OPERATIONS:
         why = f"the exact space would take about {operations:.0e} operations for {n} rows"
     else:
-        return SpaceChoice(
-            ExactSpace(), "exact", f"{n} rows fit into memory and time of the exact space"
-        )
+        return SpaceChoice("exact", f"{n} rows fit into memory and time of the exact space")
     if fourier:
-        return SpaceChoice(
-            FourierSpace(), "fourier", f"{why}; features of this kernel touch few variables each"
-        )
-    return SpaceChoice(
-        NystromSpace(), "nystrom", f"{why}; no Fourier features select with this kernel"
-    )
+        return SpaceChoice("fourier", f"{why}; features of this kernel touch few variables each")
+    return SpaceChoice("nystrom", f"{why}; no Fourier features select with this kernel")
 
 
 def available_bytes() -> int | None:

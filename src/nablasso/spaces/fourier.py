@@ -171,9 +171,10 @@ def draw_fourier(
     kernel: Kernel,
     scales: Array,
     n_components: int = 512,
-    sampling: str | None = None,
     random_state: Any = 0,
     points: Array | None = None,
+    *,
+    lattices: bool = True,
 ) -> FourierFeatures:
     """Draw the features of a kernel.
 
@@ -187,13 +188,13 @@ def draw_fourier(
         :class:`~nablasso.data.table.Table` has them, and permuting the input permutes the result.
     n_components : int
         ``m``; an odd number means the next even one. Fewer come where more would add nothing.
-    sampling : {"orthogonal", "quasi", "random"}, optional
-        By default a lattice where the kernel has few variables that matter, else ``"quasi"``, and
-        ``"orthogonal"`` for radial kernels of more than 20 variables.
     random_state : int or RandomState
     points : array, shape (k, d), optional
         Rows in the order of a table: they say how far lattices must reach. Without them the
         columns are taken for standardised ones.
+    lattices : bool
+        Whether frequencies may be on a lattice, which is exact where the kernel has few variables
+        that matter; all are drawn without.
 
     Returns
     -------
@@ -205,6 +206,6 @@ def draw_fourier(
         )
     scales = np.asarray(scales, dtype=float)
     drawn: Frequencies = draw_frequencies(
-        kernel, scales, (int(n_components) + 1) // 2, sampling, random_state, points
+        kernel, scales, (int(n_components) + 1) // 2, random_state, points, lattices=lattices
     )
     return FourierFeatures(len(scales), *drawn)

@@ -19,13 +19,12 @@ random permutations of the variables into pieces: every variable is touched equa
 ``a^2`` grows so that the sum stays unbiased. Interactions whose set was not drawn are then not in
 the space, and a warning says so: raise the number of features, or lower the number of variables.
 
-**Sampling.** By default the frequencies of a product kernel, a Gaussian one included, are on a
-lattice unless drawn ones make a better kernel, as they do where
-many variables matter or frequencies are few. Of drawn ones ``"random"`` is independent. ``"quasi"``
-puts points evenly (a shifted additive recurrence for sets of a few variables, scrambled Sobol
-points for radial kernels). ``"orthogonal"`` makes the directions of each block of ``d`` frequencies
-orthogonal. Each point has the right distribution by itself in all three, so all are unbiased; only
-their dependence differs.
+**Sampling.** The frequencies of a product kernel, a Gaussian one included, are on a lattice unless
+drawn ones make a better kernel, as they do where many variables matter or frequencies are few.
+Drawn ones are even: a shifted additive recurrence for sets of a few variables, scrambled Sobol
+points for radial kernels of up to ``FEW`` variables, and beyond these blocks of ``d`` frequencies
+with orthogonal directions. Each point has the right distribution by itself, so all are unbiased;
+only their dependence differs.
 
 **Lattices**: quadrature of a spectral density of few variables. For a product of one-dimensional
 kernels with spectral density ``p`` the sum over all points of a lattice with steps ``h``, shifted
@@ -77,7 +76,6 @@ from nablasso.types import Array, Index
 
 Generator = np.random.RandomState
 
-SAMPLINGS = ("orthogonal", "quasi", "random")
 MAIN = 8  # frequencies that a function of one variable should have
 FEW = 20  # variables up to which quasi-random points of a radial kernel beat orthogonal ones
 EDGE = 1e-12  # uniform numbers stay this far from 0 and 1
@@ -103,31 +101,28 @@ class Frequencies(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What all draws share: how, by which generator, and scaled differences (k, d) of rows."""
+    """What all draws share: a generator, scaled differences (k, d) of rows, lattices or not."""
 
-    sampling: str | None
     rng: Generator
     differences: Array
+    lattices: bool
 
 
 def draw_frequencies(
     kernel: Kernel,
     scales: Array,
     n: int,
-    sampling: str | None,
     random_state: Any,
     points: Array | None = None,
+    *,
+    lattices: bool = True,
 ) -> Frequencies:
     """At most ``n`` frequencies of a kernel of the scaled inputs.
 
     ``points`` (k, d) say how far apart inputs are; without them, as far as standardised ones.
     """
-    if sampling is not None and sampling not in SAMPLINGS:
-        raise InvalidParameterError(
-            f"sampling must be one of {', '.join(SAMPLINGS)} or None; got {sampling!r}."
-        )
     rng = check_random_state(0 if random_state is None else random_state)
-    how = Drawing(sampling, rng, _differences(points, len(scales)) * scales)
+    how = Drawing(rng, _differences(points, len(scales)) * scales, lattices)
     drawn = _draw(kernel, scales, n, how)
     return drawn._replace(values=drawn.values * scales[drawn.columns])
 
@@ -171,10 +166,9 @@ def _draw(kernel: Kernel, scales: Array, n: int, how: Drawing) -> Frequencies:
     active = np.flatnonzero(scales)
     if not len(active):
         return _constant(1.0, n)
-    best = "quasi" if len(active) <= FEW else "orthogonal"
-    omega = _radial(kernel, n, len(active), how.sampling or best, how.rng)
+    omega = _radial(kernel, n, len(active), how.rng)
     shares = np.full(n, 1 / n)
-    if how.sampling is None and (len(active) == 1 or isinstance(kernel, Gaussian)):
+    if how.lattices and (len(active) == 1 or isinstance(kernel, Gaussian)):
         omega, shares = _better(kernel, omega, shares, how.differences[:, active])
     return Frequencies(np.tile(active, (len(omega), 1)), omega, np.sqrt(shares))
 
@@ -229,11 +223,11 @@ def _complete(base: RadialKernel, sets: Index, n: int, weight: float, how: Drawi
     counts = np.full(len(sets), n // len(sets))
     counts[how.rng.permutation(len(sets))[: n % len(sets)]] += 1
     repeated = np.repeat(sets, counts, axis=0)
-    omega = _products(base, repeated, how.sampling or "quasi", how.rng)
+    omega = _products(base, repeated, how.rng)
     parts = []
     for T, here in zip(sets, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
         shares = np.full(len(here), 1 / len(here))
-        if how.sampling is None:
+        if how.lattices:
             here, shares = _better(base, here, shares, how.differences[:, T], len(sets))
         columns = np.tile(T, (len(here), 1))
         parts.append(Frequencies(columns, here, np.sqrt(weight * shares)))
@@ -264,7 +258,7 @@ def _some(
         pieces += [np.sort(order[i : i + t]) for i in range(0, d - t + 1, t)]
     sets = np.array(pieces[:n], dtype=np.intp)
     sets = sets[np.lexsort(sets.T[::-1])]
-    omega = _products(base, sets, how.sampling or "quasi", how.rng)
+    omega = _products(base, sets, how.rng)
     return Frequencies(sets, omega, np.full(n, np.sqrt(weight * comb(d, t) / n)))
 
 
@@ -293,35 +287,27 @@ def _shares(d: int, sizes: list[int], n: int) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _products(base: RadialKernel, sets: Index, sampling: str, rng: Generator) -> Array:
-    """Frequencies of products of one-dimensional kernels, one row for each set."""
+def _products(base: RadialKernel, sets: Index, rng: Generator) -> Array:
+    """Frequencies of products of one-dimensional kernels, one row for each set: even in each."""
     n, t = sets.shape
     starts = np.flatnonzero(np.any(np.diff(sets, axis=0, prepend=-1) != 0, axis=1))
     counts = np.diff(np.append(starts, n))
-    if sampling == "orthogonal":
-        g = np.vstack([_orthogonal(int(count), t, rng) for count in counts])
-        u = rng.uniform(size=(n, t))
-    else:
-        dims = 2 * t if not isinstance(base, Gaussian) else t
-        u = rng.uniform(size=(n, dims))
-        if sampling == "quasi":
-            shift = np.repeat(u[starts], counts, axis=0)
-            place = np.arange(n) - np.repeat(starts, counts)
-            u = np.mod(shift + place[:, None] * _recurrence(dims), 1.0)
-        g, u = ndtri(np.clip(u[:, :t], EDGE, 1 - EDGE)), u[:, t:]
+    dims = 2 * t if not isinstance(base, Gaussian) else t
+    shift = np.repeat(rng.uniform(size=(n, dims))[starts], counts, axis=0)
+    place = np.arange(n) - np.repeat(starts, counts)
+    u = np.mod(shift + place[:, None] * _recurrence(dims), 1.0)
+    g, u = ndtri(np.clip(u[:, :t], EDGE, 1 - EDGE)), u[:, t:]
     return np.asarray(g * np.sqrt(_precisions(base, u)) if u.size else g * _inverse_width(base))
 
 
-def _radial(kernel: RadialKernel, n: int, d: int, sampling: str, rng: Generator) -> Array:
+def _radial(kernel: RadialKernel, n: int, d: int, rng: Generator) -> Array:
     """Frequencies of a radial kernel of ``d`` variables."""
-    if sampling == "orthogonal":
+    if d > FEW:
         g, u = _orthogonal(n, d, rng), rng.uniform(size=(n, 1))
-    elif sampling == "quasi":
+    else:
         points = qmc.Sobol(d + 1, scramble=True, rng=np.random.default_rng(rng.randint(2**31)))
         drawn = points.random_base2(max(1, int(np.ceil(np.log2(n)))))[:n]
         g, u = ndtri(np.clip(drawn[:, :d], EDGE, 1 - EDGE)), drawn[:, d:]
-    else:
-        g, u = rng.standard_normal((n, d)), rng.uniform(size=(n, 1))
     return np.asarray(g * np.sqrt(_precisions(kernel, u)))
 
 

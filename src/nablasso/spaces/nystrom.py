@@ -9,10 +9,7 @@ the kernel's projection: exact at the landmarks, never larger than the kernel on
 ``f = w . phi`` is ``sum_i u_i k(l_i, .)`` with ``u = F^{-T} w``. For prediction and refits: the
 space has no functions of fewer variables, and no pass of slopes.
 
-Landmarks: ``"uniform"`` draws rows by their weights; ``"kmeans++"`` draws rows far from those drawn
-before; ``"leverage"`` draws them by their ridge leverage scores at the ridge ``trace / r``, whose
-sum is at most r, estimated with a uniform pilot. The last two look at ``POOL`` rows at most.
-Cost: O(r^3) once, O(r d + r^2) a row.
+Landmarks are rows drawn by their weights. Cost: O(r^3) once, O(r d + r^2) a row.
 
 **Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
 ``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times
@@ -34,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError
@@ -44,7 +40,6 @@ from nablasso.kernels.base import Kernel
 from nablasso.spaces.exact import RepresenterSpace
 from nablasso.types import Array, Index
 
-LANDMARKS = ("uniform", "kmeans++", "leverage")
 POOL = 20_000  # rows that landmarks are chosen from
 PRECISION = 1e-12  # of the trace of k(L, L): what dropping rows may lose
 RANK_PRECISION = 1e-10  # of the trace: what a kernel without a rank may lose
@@ -124,7 +119,6 @@ def draw_nystrom(
     X: Array,
     weights: Array,
     n_components: int = 512,
-    landmarks: str = "uniform",
     random_state: Any = 0,
 ) -> NystromFeatures:
     """Choose landmarks among the rows of ``X`` and make the features.
@@ -132,27 +126,16 @@ def draw_nystrom(
     Rows are expected merged and in canonical order (:mod:`nablasso.data.table`), so that draws do
     not depend on how they came. Fewer components come out where rows add nothing to the others.
     """
-    if landmarks not in LANDMARKS:
-        raise InvalidParameterError(
-            f"landmarks must be one of {', '.join(LANDMARKS)}; got {landmarks!r}."
-        )
     if not isinstance(n_components, int | np.integer) or n_components < 1:
         raise InvalidParameterError(
             f"n_components must be a whole number of at least 1; got {n_components!r}."
         )
     rng = check_random_state(0 if random_state is None else random_state)
     n = min(int(n_components), len(X))
-    pool = _by_weight(weights, max(min(POOL, len(X)), n), rng) if len(X) > POOL else slice(None)
-    Z, p = X[pool], weights[pool]
-    if landmarks == "kmeans++":
-        _, chosen = kmeans_plusplus(Z * scales, n, sample_weight=p, random_state=rng)
-        chosen = np.unique(chosen)
-    elif landmarks == "leverage":
-        pilot = nystrom_features(kernel, scales, Z[_by_weight(p, n, rng)])
-        chosen = _by_weight(p * _leverage(pilot, Z, p, n), n, rng)
-    else:
-        chosen = _by_weight(p, n, rng)
-    return nystrom_features(kernel, scales, Z[np.sort(chosen)])
+    if len(X) > POOL:
+        pool = _by_weight(weights, max(POOL, n), rng)
+        X, weights = X[pool], weights[pool]
+    return nystrom_features(kernel, scales, X[np.sort(_by_weight(weights, n, rng))])
 
 
 def nystrom_features(kernel: Kernel, scales: Array, landmarks: Array) -> NystromFeatures:
@@ -171,16 +154,6 @@ def _by_weight(weights: Array, n: int, rng: np.random.RandomState) -> Index:
     possible = int(np.count_nonzero(weights > 0))
     p = weights / weights.sum()
     return np.asarray(rng.choice(len(p), size=min(n, possible), replace=False, p=p))
-
-
-def _leverage(pilot: NystromFeatures, Z: Array, weights: Array, n: int) -> Array:
-    """Ridge leverage scores ``phi' (E phi phi' + trace / n)^{-1} phi`` of the rows."""
-    phi = np.asarray(pilot.features(Z), dtype=float)
-    p = weights / weights.sum()
-    second = (phi * p[:, None]).T @ phi
-    second[np.diag_indices_from(second)] += float(np.trace(second)) / n
-    solved = cho_solve(cho_factor(second, lower=True), phi.T)
-    return np.asarray(np.maximum(np.einsum("ij,ji->i", phi, solved), 0.0))
 
 
 class LowRank(NamedTuple):

@@ -1,0 +1,526 @@
+"""Error control around any estimator: stability selection, knockoffs, p-values.
+
+Stability selection bounds the expected number of false selections, the knockoff filter and the
+randomisation test with Benjamini and Hochberg's rule the false discovery rate. What they ask of the
+estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
+:mod:`nablasso.inference`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
+
+from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.cross_validation import Fold
+from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
+from nablasso.estimators.validation import group_labels
+from nablasso.estimators.wrapped import (
+    Rows,
+    WrappedSelector,
+    chooses_classes,
+    column_scores,
+    fit_clone,
+    root_seed,
+    selected_columns,
+    used_columns,
+)
+from nablasso.inference import (
+    ASSUMPTIONS,
+    HeldOut,
+    PredictionLoss,
+    adjusted_p_values,
+    as_conditional,
+    benjamini_hochberg,
+    complementary_pairs,
+    enough_draws,
+    false_selection_bound,
+    gaussian_knockoffs,
+    half_sample_selections,
+    knockoff_threshold,
+    log_loss,
+    randomization_p_values,
+    shrunk_correlation,
+    smallest_threshold,
+    squared_loss,
+)
+from nablasso.progress import run_jobs, track
+from nablasso.types import Array, Index, Mask
+
+HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
+
+
+@estimator
+class StabilitySelection(WrappedSelector):
+    """Select what an estimator selects on most halves of the data.
+
+    The rows are split into two halves ``n_pairs`` times, the estimator is fitted on every half, and
+    the variables selected in at least a share ``threshold`` of the fits are kept (complementary
+    pairs, Shah and Samworth 2013). The bounds on the expected number of false selections are for
+    variables that one half selects with probability at most ``average_selected_ / n_features``,
+    and they put the average number selected on a half in place of its expectation.
+
+    Sample weights go with their rows: copies of a row stay together in one half, and the estimator
+    gets the weights of its half. Classes are divided evenly.
+
+    Attributes
+    ----------
+    selection_probabilities_ : array, shape (n_features,)
+        Share of the halves that select the variable.
+    threshold_ : float
+        What was used; infinite where no threshold keeps ``max_expected_false``.
+    average_selected_ : float
+        Variables selected on a half, on average.
+    expected_false_selections_ : float
+        Bound under ``assumption``.
+    false_selection_bounds_ : dict
+        Bound under each assumption.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LassoCV
+    >>> from nablasso import StabilitySelection
+    >>> selector = StabilitySelection(LassoCV(), max_expected_false=1.0, random_state=0)
+    """
+
+    estimator: Any = parameter(
+        REQUIRED,
+        "estimator",
+        "Selects by ``support_`` or ``get_support``, else by non-zero ``feature_importances_`` or "
+        "``coef_``. It should select few variables: the bounds grow with the square of their "
+        "number.",
+    )
+    _: KW_ONLY
+    n_pairs: int = parameter(50, "int", "Times that the rows are split.")
+    threshold: float = parameter(0.6, "float", "Above 1/2 and at most 1.")
+    max_expected_false: float | None = parameter(
+        None,
+        "float",
+        "Raise the threshold until the bound on the expected number of false selections is at most "
+        "this.",
+    )
+    assumption: str = parameter(
+        "r-concave",
+        '{"r-concave", "unimodal", "worst-case"}',
+        "What is assumed of the distribution of selection proportions, see "
+        ":mod:`nablasso.inference.bounds`.",
+    )
+    n_jobs: int | None = parameter(
+        None, "int", "Halves fitted in parallel. The result does not depend on it."
+    )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select variables.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Needs an estimator that takes weights.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = self._rows(X, y, sample_weight)
+        seed = root_seed(self.random_state)
+        codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
+        halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
+        selections = half_sample_selections(
+            partial(_select, self.estimator),
+            rows.X,
+            rows.targets,
+            rows.weights,
+            halves,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._unpack(selections)
+        return self
+
+    def _unpack(self, selections: Mask) -> None:
+        q, d = float(selections.sum(axis=1).mean()), selections.shape[1]
+        self.threshold_ = float(self.threshold)
+        if self.max_expected_false is not None:
+            limit = float(self.max_expected_false)
+            self.threshold_ = smallest_threshold(
+                self.threshold, limit, q, d, self.n_pairs, self.assumption
+            )
+        self.selection_probabilities_ = selections.mean(axis=0)
+        self.support_ = self.selection_probabilities_ >= self.threshold_ - 1e-9
+        self.average_selected_ = q
+        self.false_selection_bounds_ = {
+            assumption: self._bound(assumption, q, d) for assumption in ASSUMPTIONS
+        }
+        self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
+        if np.isinf(self.threshold_):
+            least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
+            warnings.warn(
+                f"Nothing is selected: no threshold keeps the bound on the expected number of "
+                f"false selections under max_expected_false={self.max_expected_false}. The "
+                f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
+                f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
+                stacklevel=3,
+            )
+
+    def _bound(self, assumption: str, q: float, d: int) -> float:
+        if np.isinf(self.threshold_):
+            return 0.0
+        return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.n_pairs, Integral) or self.n_pairs < 1:
+            raise InvalidParameterError(
+                f"n_pairs must be a positive whole number; got {self.n_pairs!r}."
+            )
+        if not isinstance(self.threshold, Real) or not 0.5 < self.threshold <= 1:
+            raise InvalidParameterError(
+                "threshold must be above 0.5 and at most 1: at half or less there is no bound on "
+                f"the false selections; got {self.threshold!r}."
+            )
+        limit = self.max_expected_false
+        if limit is not None and not (isinstance(limit, Real) and 0 < limit < np.inf):
+            raise InvalidParameterError(
+                f"max_expected_false must be a positive number or None; got {limit!r}."
+            )
+        if self.assumption not in ASSUMPTIONS:
+            raise InvalidParameterError(
+                f"assumption must be one of {', '.join(ASSUMPTIONS)}; got {self.assumption!r}."
+            )
+
+
+def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
+    """What a clone of the estimator selects on these rows."""
+    return selected_columns(fit_clone(estimator, X, y, weights, seed), X.shape[1])
+
+
+@estimator
+class KnockoffSelector(WrappedSelector):
+    """Select the variables that beat their knockoffs, at a false discovery rate.
+
+    Every column gets a knockoff: a random column that is correlated with the others as the column
+    is, but knows nothing of ``y``. The estimator is fitted once on the standardised columns and
+    knockoffs together; variables are selected where they are more important than their knockoffs
+    by a margin that keeps the false discovery rate (Candes et al. 2018). The guarantee is for
+    Gaussian columns of known correlation; here it is estimated, shrunk towards the identity.
+
+    Fewer than ``1 / fdr`` selections are impossible (with ``offset=1``): for a sparse truth use
+    ``RandomizationTest``.
+
+    Attributes
+    ----------
+    knockoff_statistics_ : array, shape (n_features,)
+        Importance of the column minus that of its knockoff.
+    threshold_ : float
+        Smallest statistic selected; infinite when none is.
+    estimator_ : estimator
+        Fitted on standardised columns and knockoffs; each pair in random order.
+    """
+
+    estimator: Any = parameter(
+        REQUIRED,
+        "estimator",
+        "With ``feature_importances_`` or ``coef_`` after fit; it sees twice the columns.",
+    )
+    _: KW_ONLY
+    fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    offset: int = parameter(
+        1,
+        "{1, 0}",
+        "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
+        "variables are selected.",
+    )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select variables.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Needs an estimator that takes weights.
+
+        Returns
+        -------
+        self
+        """
+        check_rate(self.fdr, "fdr")
+        if self.offset not in (0, 1):
+            raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
+        rows = self._rows(X, y, sample_weight)
+        seed = root_seed(self.random_state)
+        for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
+            work(rows, seed)
+        return self
+
+    def _fit_rows(self, rows: Rows, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        Z, knockoffs = knockoffs_of(rows, rng)
+        d = Z.shape[1]
+        swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
+        swapped[rows.column_order] = rng.random(d) < 0.5
+        left, right = np.where(swapped, knockoffs, Z), np.where(swapped, Z, knockoffs)
+        self.estimator_ = fit_clone(
+            self.estimator, np.hstack([left, right]), rows.targets, rows.weights, seed
+        )
+        scores = column_scores(self.estimator_, 2 * d)
+        difference = scores[:d] - scores[d:]
+        self.knockoff_statistics_ = np.where(swapped, -difference, difference)
+        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
+        self.support_ = self.knockoff_statistics_ >= self.threshold_
+        if not self.support_.any():
+            self._warn_of_none()
+
+    def _warn_of_none(self) -> None:
+        ahead = int(np.sum(self.knockoff_statistics_ > 0))
+        least = int(np.ceil(1 / self.fdr - 1e-9))
+        rule = (
+            f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
+            if self.offset
+            else "the false ones are estimated to be too many"
+        )
+        warnings.warn(
+            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
+            f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
+            "RandomizationTest, which can select a single variable.",
+            stacklevel=4,
+        )
+
+
+def knockoffs_of(rows: Rows, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Standardised columns and their knockoffs; constant columns are zero in both."""
+    p = rows.weights / rows.weights.sum()
+    centred = rows.X - p @ rows.X
+    size = np.sqrt(p @ centred**2)
+    varies = size > 1e-12 * np.abs(rows.X).max(axis=0)
+    Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
+    drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
+    return Z, np.where(varies, drawn, 0.0)
+
+
+def check_rate(value: Any, name: str) -> None:
+    """Refuse anything but a number strictly between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise InvalidParameterError(
+            f"{name} must be a number strictly between 0 and 1, such as 0.1; got {value!r}."
+        )
+
+
+@estimator
+class RandomizationTest(WrappedSelector):
+    """P-values of the variables, and those selected at a false discovery rate.
+
+    The estimator is fitted on the training rows of every fold. A variable's values on the held-out
+    rows are then redrawn many times from their distribution given the other columns. Its p-value
+    says how often the held-out loss with redrawn values is as small as with the real ones.
+    Variables that no fit uses get p = 1 without a draw, which is valid and conservative. Benjamini
+    and Hochberg's rule selects. See :mod:`nablasso.inference.randomization`.
+
+    Attributes
+    ----------
+    p_values_ : array, shape (n_features,)
+        Columns of a group share one.
+    adjusted_p_values_ : array, shape (n_features,)
+        Smallest ``fdr`` at which the variable is selected.
+    n_draws_ : int
+        Most redraws per variable.
+    """
+
+    estimator: Any = parameter(REQUIRED, "estimator", "A regressor or classifier with ``predict``.")
+    _: KW_ONLY
+    fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    n_draws: int | None = parameter(
+        None,
+        "int",
+        "Most redraws per variable; by default as many as let one variable among all be selected, "
+        "``n_features / fdr``, at least 199. Variables that are clearly null need few.",
+    )
+    cv: Any = parameter(
+        5,
+        "int, splitter or iterable",
+        "Folds. A number draws them in a canonical order of the rows, stratified for classifiers.",
+    )
+    sampler: Any = parameter(
+        "auto",
+        '"auto" or callable',
+        'How a column is redrawn. ``"auto"``: ridge regression on the other columns and its '
+        "exchanged residuals; discrete columns (at most 10 values) keep their values. A function "
+        "``sampler(X, columns, rng)`` returns the redrawn ``X[:, columns]``.",
+    )
+    feature_groups: Any = parameter(
+        None,
+        "list of lists, mapping or labels",
+        "Columns that are redrawn together and share a p-value, such as indicators of one factor.",
+    )
+    scoring: Any = parameter(
+        None,
+        "str or callable",
+        "A scorer of scikit-learn's in place of the loss. By default the squared error, or the log "
+        "loss for classifiers.",
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int",
+        "Folds fitted and variables tested in parallel. The result does not depend on it.",
+    )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Compute p-values and select variables.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Needs an estimator that takes weights. Losses and redraws are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        own_folds = groups is None and isinstance(self.cv, Integral)
+        rows = self._rows(X, y, sample_weight, canonical=own_folds)
+        labels = group_labels(self, self.feature_groups)
+        seed = root_seed(self.random_state)
+        n_groups = int(labels.max()) + 1
+        self.n_draws_ = self.n_draws or enough_draws(n_groups, self.fdr)
+        folds = self._folds(X, y, groups, rows, seed)
+        columns = [np.flatnonzero(labels == g) for g in range(n_groups)]
+        p_values = randomization_p_values(
+            self._held_out(rows, folds, seed),
+            rows.X,
+            as_conditional(self.sampler, rows.X, rows.weights),
+            groups=columns,
+            ranks=np.array([rows.column_ranks[c].min() for c in columns]),
+            seed=seed,
+            n_draws=self.n_draws_,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.p_values_ = p_values[labels]
+        self.adjusted_p_values_ = adjusted_p_values(p_values)[labels]
+        self.support_ = benjamini_hochberg(p_values, self.fdr)[labels]
+        return self
+
+    def _folds(self, X: Any, y: Any, groups: Any, rows: Rows, seed: int) -> list[Fold]:
+        """(train, test) numbers of the kept rows."""
+        classes = chooses_classes(self.estimator)
+        if not isinstance(self.cv, Integral):
+            splitter = check_cv(self.cv, y, classifier=classes)
+        elif groups is not None:
+            splitter = GroupKFold(int(self.cv))
+        else:
+            kind = StratifiedKFold if classes else KFold
+            splitter = kind(int(self.cv), shuffle=True, random_state=seed)
+            return list(splitter.split(rows.X, rows.targets))
+        return _as_kept_rows(splitter.split(X, y, groups), rows.origin)
+
+    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
+        """Fit on each fold; what its predictor loses on the held-out rows."""
+        arguments = [
+            (self.estimator, rows.X[train], rows.targets[train], rows.weights[train], seed + k)
+            for k, (train, _) in enumerate(folds)
+        ]
+        label = f"{type(self).__name__} folds"
+        fitted = run_jobs(
+            fit_clone, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        return [
+            HeldOut(test, self._loss(model, rows, test), used_columns(model, rows.X.shape[1]))
+            for model, (_, test) in zip(fitted, folds, strict=True)
+        ]
+
+    def _loss(self, model: Any, rows: Rows, test: Index) -> Any:
+        weights = rows.weights[test]
+        if self.scoring is not None:
+            return ScorerLoss(get_scorer(self.scoring), model, rows.targets[test], weights)
+        if not chooses_classes(self.estimator):
+            return PredictionLoss(model.predict, rows.y[test], weights, squared_loss)
+        predict = partial(class_probabilities, model, np.unique(rows.targets))
+        return PredictionLoss(predict, rows.y[test], weights, log_loss)
+
+    def _check_parameters(self) -> None:
+        check_rate(self.fdr, "fdr")
+        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
+            raise InvalidParameterError(
+                f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
+                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
+            )
+        if self.n_draws is not None and not (
+            isinstance(self.n_draws, Integral) and self.n_draws >= 1
+        ):
+            raise InvalidParameterError(
+                f"n_draws must be a positive whole number or None; got {self.n_draws!r}."
+            )
+        if isinstance(self.cv, Integral) and self.cv < 2:
+            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
+
+
+@dataclass(frozen=True)
+class ScorerLoss:
+    """Minus a scorer's score, times the weight of the rows; one call per copy."""
+
+    scorer: Any
+    model: Any
+    y: NDArray[np.generic]
+    weights: Array
+
+    def __call__(self, copies: Array) -> Array:
+        """Loss of each copy."""
+        weighted = {} if np.ptp(self.weights) == 0 else {"sample_weight": self.weights}
+        scores = [self.scorer(self.model, copy, self.y, **weighted) for copy in copies]
+        if not np.isfinite(scores).all():
+            raise InvalidParameterError(
+                f"{self.scorer!r} gave no number on {len(self.y)} held-out rows. Use larger folds "
+                "or another score."
+            )
+        return np.asarray(-self.weights.sum() * np.array(scores, dtype=float))
+
+
+def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> Array:
+    """Probabilities of ``classes``, from what the classifier has.
+
+    Decision values become probabilities by the logistic function, plain predictions by a fixed
+    one; classes that the model has not seen have probability zero.
+    """
+    if hasattr(model, "predict_proba"):
+        own = np.asarray(model.predict_proba(X))
+    elif hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(X))
+        binary = values.ndim == 1
+        own = np.column_stack([expit(-values), expit(values)]) if binary else softmax(values, 1)
+    else:
+        hit = np.asarray(model.predict(X))[:, None] == model.classes_
+        own = np.where(hit, HIT, (1 - HIT) / max(1, len(model.classes_) - 1))
+    probabilities = np.zeros((len(X), len(classes)))
+    probabilities[:, np.searchsorted(classes, model.classes_)] = own
+    return probabilities
+
+
+def _as_kept_rows(folds: Any, origin: Index) -> list[Fold]:
+    """Folds of input rows as folds of the kept rows."""
+    kept = [
+        (np.flatnonzero(np.isin(origin, train)), np.flatnonzero(np.isin(origin, test)))
+        for train, test in folds
+    ]
+    if any(len(train) == 0 or len(test) == 0 for train, test in kept):
+        raise InvalidDataError(
+            "Every fold of cv needs training and test rows of non-zero weight; one has none."
+        )
+    return kept
