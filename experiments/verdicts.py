@@ -178,7 +178,8 @@ def best_of_points(own: Iterable[str], others: Iterable[str]) -> Judge:
             return Verdict(OPEN, "Not all methods have been run.")
         best, rival = min(ours, key=ours.__getitem__), min(theirs, key=theirs.__getitem__)
         why = f"Distance to the truth: {best} {ours[best]:.3g}, the nearest other ({rival}) "
-        kind = REPRODUCED if ours[best] < theirs[rival] else NOT
+        ahead = ours[best] / theirs[rival]
+        kind = REPRODUCED if ahead <= 1 - ALIKE else DIFFERENT if ahead < 1 else NOT
         return Verdict(kind, why + f"{theirs[rival]:.3g}; one draw, as in the paper.")
 
     return judge
@@ -386,8 +387,8 @@ def hkl_figure_9(rows: Rows) -> Verdict:
 
 
 def own_question(why: Callable[[Rows], str]) -> Judge:
-    """An experiment that no paper has."""
-    return lambda rows: Verdict(OWN, why(rows))
+    """An experiment that no paper has; it too is open with too few draws."""
+    return lambda rows: too_few(rows) if repeats(rows) < FEWEST else Verdict(OWN, why(rows))
 
 
 def hkl_rules(rows: Rows) -> str:

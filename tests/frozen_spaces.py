@@ -6,7 +6,8 @@ import numpy as np
 
 from nablasso.data.table import prepare
 from nablasso.kernels import Anova
-from nablasso.spaces import FrozenSpace, draw_fourier
+from nablasso.spaces import draw_fourier
+from nablasso.streaming import FrozenSpace
 
 
 def rows(n=300, d=4, seed=0, dtype=float):

@@ -4,9 +4,11 @@
 the workers of a cluster of processes (1, 2 and 4 of them; 2 with one killed in the middle), each
 against memory: whether the support is the same, and the largest difference of a coefficient.
 
-``large``: a table of generated Parquet files on two workers with 2 GiB each, and a million of its
-rows in memory: processor time per row, that of the client and of the workers added up, and the
-ratio of both. The files are deleted afterwards.
+``large``: a table of generated Parquet files on two workers with 2 GiB each, and the first gigabyte
+of it in memory: processor time per row, that of the client and of the workers added up, and the
+ratio of both. Processes of a cluster use a few per cent of a processor while they wait
+(``idle_share``, measured before the fit), which counts where other work keeps them waiting. The
+files are deleted afterwards.
 
 Rows go to ``results/blocks.csv`` one by one; a second call goes on where the first stopped,
 ``--fresh`` starts anew.
@@ -41,10 +43,10 @@ RESULTS = Path(__file__).parent / "results"
 KEY = ("question", "source", "workers", "killed", "n", "d")
 MEASURED = (
     *("digest", "exact", "same_support", "difference", "seconds", "cpu_seconds"),
-    *("cpu_us_per_row", "ratio_to_memory", "worker_peak_mb", "passes"),
+    *("cpu_us_per_row", "ratio_to_memory", "worker_peak_mb", "idle_share", "passes"),
 )
 N_FEATURES = 50
-IN_MEMORY = 1_000_000  # rows of the large table that are fitted in memory
+IN_MEMORY = 2_500_000  # rows of the large table that are fitted in memory: a gigabyte
 FILE_ROWS = 1 << 19
 PARTS = 16  # of the smaller table, so that there is something to merge
 SUPPORT = (0, 1, 2, 3, 4, 5)
@@ -109,8 +111,10 @@ def write_files(folder: Path, n: int, d: int) -> None:
 @contextmanager
 def cluster_of(workers: int, folder: Path) -> Iterator[Any]:
     """A client of processes on this machine."""
+    import dask
     import distributed
 
+    quiet = {"distributed.worker.profile.enabled": False}  # it samples the stacks of the workers
     options: dict[str, Any] = {
         "n_workers": workers,
         "threads_per_worker": 1,
@@ -121,6 +125,7 @@ def cluster_of(workers: int, folder: Path) -> Iterator[Any]:
         "silence_logs": 50,
     }
     with (
+        dask.config.set(quiet),
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
@@ -150,8 +155,24 @@ def killer(client: Any) -> Any:
     return watch
 
 
-def fitted(case: Case, folder: Path) -> tuple[NablassoRegressor, float, float, float]:
-    """The model, seconds, processor seconds of all processes, and the workers' peak in MB."""
+class Cost(NamedTuple):
+    """A model, and what it took."""
+
+    model: NablassoRegressor
+    seconds: float
+    cpu: float  # seconds of all processes
+    peak: float = float("nan")  # of a worker, in MB
+    idle: float = float("nan")  # processors that waiting processes use
+
+
+def _idle(client: Any, seconds: float = 5.0) -> float:
+    before = sum(client.run(_cpu).values()) + time.process_time()
+    time.sleep(seconds)
+    return (sum(client.run(_cpu).values()) + time.process_time() - before) / seconds
+
+
+def fitted(case: Case, folder: Path) -> Cost:
+    """Fit once."""
     model = NablassoRegressor()
     pattern = str(folder / "part-*.parquet")
     start, cpu = time.perf_counter(), time.process_time()
@@ -165,6 +186,7 @@ def fitted(case: Case, folder: Path) -> tuple[NablassoRegressor, float, float, f
             model.fit(open_table(pattern, "y", part_rows=part_rows(case.n)), None)
         else:
             with cluster_of(case.workers, folder) as client:
+                idle = _idle(client)
                 before = sum(client.run(_cpu).values())
                 start, cpu = time.perf_counter(), time.process_time()
                 with reporting(killer(client) if case.killed else lambda _: None):
@@ -173,8 +195,9 @@ def fitted(case: Case, folder: Path) -> tuple[NablassoRegressor, float, float, f
                 seconds, own = time.perf_counter() - start, time.process_time() - cpu
                 workers = sum(client.run(_cpu).values()) - before
                 peak = max(client.run(_peak).values())
-            return model, seconds, float("nan") if case.killed else own + workers, peak
-    return model, time.perf_counter() - start, time.process_time() - cpu, float("nan")
+            used = float("nan") if case.killed else own + workers
+            return Cost(model, seconds, used, peak, idle)
+    return Cost(model, time.perf_counter() - start, time.process_time() - cpu)
 
 
 def coefficients(model: Any) -> Array:
@@ -184,7 +207,7 @@ def coefficients(model: Any) -> Array:
 
 def measured(case: Case, folder: Path, reference: Any, memory_us: float) -> tuple[Row, Any]:
     """One fit, against the one in memory."""
-    model, seconds, cpu, peak = fitted(case, folder)
+    model, seconds, cpu, peak, idle = fitted(case, folder)
     same, difference = "", ""
     if reference is not None:
         same = str(int(np.array_equal(model.support_, reference.support_)))
@@ -203,6 +226,7 @@ def measured(case: Case, folder: Path, reference: Any, memory_us: float) -> tupl
         "cpu_us_per_row": f"{per_row:.2f}",
         "ratio_to_memory": f"{per_row / memory_us:.2f}" if memory_us > 0 else "",
         "worker_peak_mb": f"{peak:.0f}",
+        "idle_share": f"{idle:.3f}",
         "passes": model._predictor.terms.passes,
     }
     return row, model

@@ -30,8 +30,9 @@ from benchmarks.provenance import record_run
 from benchmarks.store import Row, RowStore
 from nablasso.data.table import prepare
 from nablasso.kernels import Gaussian
-from nablasso.spaces import FrozenSpace, SufficientStatistics, draw_fourier
-from nablasso.spaces.blocks import linear_algebra_threads
+from nablasso.spaces import draw_fourier
+from nablasso.streaming import FrozenSpace, SufficientStatistics
+from nablasso.streaming.sums import linear_algebra_threads
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]

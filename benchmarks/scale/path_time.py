@@ -35,8 +35,8 @@ from nablasso import DerivativeLasso
 from nablasso.kernels import Anova
 from nablasso.paths import StatisticsFamily, alpha_grid, walk_path
 from nablasso.solvers import DualSolver
-from nablasso.spaces import SufficientStatistics
-from nablasso.spaces.blocks import linear_algebra_threads
+from nablasso.streaming import SufficientStatistics
+from nablasso.streaming.sums import linear_algebra_threads
 
 RESULTS = Path(__file__).parent / "results"
 QUESTIONS = ("copies", "rows", "columns", "features")

@@ -19,7 +19,8 @@ from nablasso.errors import (
     NoSelectionWarning,
 )
 from nablasso.kernels import Anova
-from nablasso.spaces import SufficientStatistics, choice
+from nablasso.spaces import choice
+from nablasso.streaming import SufficientStatistics
 
 
 def draw(n=150, d=5, seed=3):

@@ -148,7 +148,7 @@ def test_all_rows_get_the_assumption_of_few():
     rows = table("tails", n=160)
     few = rows.first(100)
     model = few.tune(LINEAR, np.array([0, 1]))
-    for suspicion in suspicions(rows, few, model):
-        held = suspicion.assumption
-        for part in (held.weights, held.level):
-            assert part is None or len(part) == 160
+    held = [suspicion.assumption for suspicion in suspicions(rows, few, model)]
+    parts = [part for a in held for part in (a.weights, a.level) if part is not None]
+    assert parts
+    assert {len(part) for part in parts} == {160}

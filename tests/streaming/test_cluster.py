@@ -17,8 +17,7 @@ from nablasso.errors import DriftWarning, InvalidDataError, NablassoError, Worke
 from nablasso.kernels import Anova
 from nablasso.progress import reporting, run_jobs
 from nablasso.search.grown import grow
-from nablasso.spaces import SufficientStatistics
-from nablasso.streaming import collect_statistics, fair_sample, open_table
+from nablasso.streaming import SufficientStatistics, collect_statistics, fair_sample, open_table
 from nablasso.streaming.sources import Arrays
 from tests.frozen_spaces import frozen, rows
 

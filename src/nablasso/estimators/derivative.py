@@ -47,7 +47,8 @@ from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, support_
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver
-from nablasso.spaces import FrozenSpace, Function, PenaltyPoints, SufficientStatistics
+from nablasso.spaces import Function, PenaltyPoints
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
@@ -90,7 +91,7 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         Returns
         -------
         FrozenSpace
-            What :class:`~nablasso.spaces.SufficientStatistics` are collected for.
+            What :class:`~nablasso.streaming.SufficientStatistics` are collected for.
         """
         return from_statistics.freeze(self, self._read(X, y, sample_weight), n_rows)
 

@@ -1,9 +1,9 @@
 r"""Derivative regressors from sums over rows: more rows than memory, or rows on other machines.
 
 Three steps: ``freeze`` on a sample fixes scaling, metric and features;
-:class:`~nablasso.spaces.SufficientStatistics` of that space are collected from all rows, anywhere
-and in any order; ``fit_statistics`` solves. The folds of the statistics choose what ``fit`` chooses
-by leave-one-out or cross-validation, so that no row is read twice.
+:class:`~nablasso.streaming.SufficientStatistics` of that space are collected from all rows,
+anywhere and in any order; ``fit_statistics`` solves. The folds of the statistics choose what
+``fit`` chooses by leave-one-out or cross-validation, so that no row is read twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from nablasso.estimators.target import Data
 from nablasso.losses import Squared
 from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path
 from nablasso.solvers import Solver
-from nablasso.spaces import FrozenSpace, SpaceChoice, SufficientStatistics
+from nablasso.spaces import SpaceChoice
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
 

@@ -1,6 +1,6 @@
 r"""The family of problems that sums over rows allow, when the rows themselves are gone.
 
-:class:`~nablasso.spaces.SufficientStatistics` keep the moments of each fold. Two things are done
+:class:`~nablasso.streaming.SufficientStatistics` keep the moments of each fold. Two things are done
 differently than with rows in memory:
 
 * **Ridges** are chosen by cross-validation over the folds: ridge regression on the moments of all
@@ -24,16 +24,8 @@ from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import SMALLEST_RIDGE, MomentRidge, best_of, ridge_grid
 from nablasso.solvers import Solution, Solver
-from nablasso.spaces import (
-    FeatureSpace,
-    FourierFeatures,
-    FrozenSpace,
-    Function,
-    Moments,
-    PseudoRows,
-    SufficientStatistics,
-    slope_map,
-)
+from nablasso.spaces import FeatureSpace, FourierFeatures, Function, Moments, PseudoRows, slope_map
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Index, Mask
 
 

@@ -23,7 +23,6 @@ from nablasso.spaces.features import (
 )
 from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
-from nablasso.spaces.frozen import FrozenSpace
 from nablasso.spaces.nystrom import (
     LowRank,
     NystromFeatures,
@@ -31,14 +30,12 @@ from nablasso.spaces.nystrom import (
     low_rank,
     nystrom_features,
 )
-from nablasso.spaces.statistics import SufficientStatistics
 
 __all__ = [
     "FeatureMap",
     "FeatureRows",
     "FeatureSpace",
     "FourierFeatures",
-    "FrozenSpace",
     "Function",
     "LowRank",
     "Moments",
@@ -48,7 +45,6 @@ __all__ = [
     "RepresenterSpace",
     "Space",
     "SpaceChoice",
-    "SufficientStatistics",
     "choose_space",
     "draw_fourier",
     "draw_nystrom",

@@ -116,7 +116,8 @@ def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
 
 
 def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
-    X, y = np.asarray(rows.X, dtype=float) + 0.0, rows.y + 0.0
+    X, y = np.array(rows.X, dtype=float, order="C"), rows.y + 0.0
+    X += 0.0  # -0.0 is 0.0
     X[np.isnan(X)] = np.nan  # one pattern of bits
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
     piece = Sample(_hashes(X, y, ordered), X, y, rows.weight, place)

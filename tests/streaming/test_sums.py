@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.spaces.row_hash import fold_numbers, row_hashes
+from nablasso.streaming.sums import fold_numbers, row_hashes
 
 
 def test_equal_numbers_have_equal_hashes_in_both_precisions():
