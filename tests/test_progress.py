@@ -97,7 +97,7 @@ def power(base, exponent):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_results_of_jobs_come_in_order_for_any_number_of_workers(n_jobs):
     arguments = [(k, 2) for k in range(6)]
-    with parallel_config(backend="threading"):  # processes: tests/estimators/test_stability.py
+    with parallel_config(backend="threading"):  # processes: tests/estimators/test_error_control.py
         assert run_jobs(power, arguments, label="squares", n_jobs=n_jobs) == [0, 1, 4, 9, 16, 25]
 
 

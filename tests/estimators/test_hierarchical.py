@@ -60,6 +60,20 @@ def test_the_parts_add_up_to_the_penalised_function():
     assert plain.refit_kind_ == "none"
 
 
+@pytest.mark.parametrize("options", [{}, {"debias": False}, {"loss": "poisson"}], ids=str)
+def test_gradients_are_slopes_of_what_is_predicted(options):
+    target = np.round(np.exp(SIGNAL - 3)) if "loss" in options else y
+    fitted = HierarchicalKernelRegressor(alpha=0.02, **options).fit(X, target)
+    new, step = RNG.normal(size=(4, 6)), 1e-5
+    slopes = fitted.predict_gradient(new)
+    for a in range(6):
+        ahead, behind = new.copy(), new.copy()
+        ahead[:, a] += step
+        behind[:, a] -= step
+        expected = (fitted.predict(ahead) - fitted.predict(behind)) / (2 * step)
+        np.testing.assert_allclose(slopes[:, a], expected, rtol=1e-4, atol=1e-5)
+
+
 def test_the_gap_has_two_parts(model):
     kernel, weights = model.gap_parts_
     assert kernel >= 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from typing import Any
 
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+import nablasso
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 
 
@@ -120,3 +122,14 @@ def test_a_written_section_of_parameters_is_refused():
             """
 
             width: float = parameter(1.0, "float", "Here.")
+
+
+PUBLIC = [name for name in nablasso.__all__ if hasattr(getattr(nablasso, name), "fit")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_parameter_of_every_estimator_is_documented(name):
+    kind = getattr(nablasso, name)
+    section = re.search(r"Parameters\n-{3,}\n(.*?)\n\n[A-Z]", inspect.getdoc(kind), flags=re.S)
+    documented = re.findall(r"^(\w+) : ", section[1], flags=re.M)
+    assert sorted(documented) == sorted(inspect.signature(kind).parameters)

@@ -29,6 +29,7 @@ KERNELS = (
     "gaussian",
     "matern",
     "rational_quadratic",
+    "rough",
     "linear",
     "polynomial",
     "anova",

@@ -42,7 +42,6 @@ SHAPES = {
     "flat": "does not depend on {name}",
 }
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-MANY_ROWS = 1000  # more take minutes: --sample is recommended
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
 
 

@@ -219,12 +219,6 @@ def on_folds(
     return done
 
 
-def by_name(kind: Any, done: Sequence[Sequence[Any]]) -> dict[str, Array]:
-    """Fields of the tuples that the folds gave, each (n_folds, n_candidates)."""
-    arrays = np.array(done, dtype=float).transpose(2, 0, 1)
-    return dict(zip(kind._fields, arrays, strict=True))
-
-
 def choose(
     params: list[dict[str, float]],
     outcomes: dict[str, Array],

@@ -139,6 +139,7 @@ class KernelClasses(PredictsClasses, KernelSelector):
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
+        self.classes_: Any = self._target.classes
         return data
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from nablasso.estimators.target import (
     read_numbers,
 )
 from nablasso.estimators.validation import feature_names
-from nablasso.gradients import GradientFit, union_of
+from nablasso.gradients import GradientFit, Learner, union_of
 from nablasso.losses import Logistic, Squared
 from nablasso.progress import track
 from nablasso.types import Array
@@ -85,6 +85,7 @@ class GradientClasses(PredictsClasses, SparseGradientEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         data, self._target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
+        self.classes_: Any = self._target.classes
         return data
 
 
@@ -100,35 +101,8 @@ class GradientsAtAlpha(SparseGradientEstimator):
         "(:mod:`nablasso.gradients.solvers`).",
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        X_unlabeled: Any = None,
-    ) -> Self:
-        """Learn the gradients, select variables and find directions.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
-        groups : ignored
-            For the form with cross-validation.
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target, for the smoothness term.
-
-        Returns
-        -------
-        self
-        """
-        data = self._data(X, y, sample_weight, X_unlabeled)
-        table = self._table(data)
-        return self._fit_table(data, table, self._learner(data, table, self.tol), self.alpha)
+    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
+        return self.alpha
 
     def _path(
         self,
@@ -190,47 +164,17 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         "times their natural unit) down to a hundredth (thousandth) of it.",
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        X_unlabeled: Any = None,
-    ) -> Self:
-        """Choose alpha, learn the gradients, select variables and find directions.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter.
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target, for the smoothness term.
-
-        Returns
-        -------
-        self
-        """
+    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
         check_rule(self.selection_rule)
-        data = self._data(X, y, sample_weight, X_unlabeled)
-        table = self._table(data)
-        learner = self._learner(data, table, self.tol)
         cell = Cell(self._grid(learner, self.alphas))
-        chosen = self._keep_choice(
-            choose(
-                grid_points([cell]),
-                self._judged(data, table, groups, cell),
-                rule=self.selection_rule,
-                scoring=self.scoring,
-                ties=cell.alphas,
-            )
+        choice = choose(
+            grid_points([cell]),
+            self._judged(data, table, groups, cell),
+            rule=self.selection_rule,
+            scoring=self.scoring,
+            ties=cell.alphas,
         )
-        return self._fit_table(data, table, learner, chosen["alpha"])
+        return self._keep_choice(choice)["alpha"]
 
     def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
         table, model = self._table(train), copy(self)

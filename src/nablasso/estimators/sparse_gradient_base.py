@@ -212,6 +212,41 @@ class SparseGradientEstimator(
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Checked arrays; sets ``_target``."""
 
+    @abstractmethod
+    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
+        """The sparsity weight, given or chosen by cross-validation."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Learn the gradients, select variables and find directions.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        sample_weight : array-like, shape (n_samples,), optional
+            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
+        groups : array-like, shape (n_samples,), optional
+            Groups of rows for the splitter of a cross-validation.
+        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+            Rows without a target, for the smoothness term.
+
+        Returns
+        -------
+        self
+        """
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        learner = self._learner(data, table, self.tol)
+        return self._fit_table(data, table, learner, self._alpha(data, table, learner, groups))
+
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
 

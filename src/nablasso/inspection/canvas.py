@@ -9,7 +9,6 @@ from nablasso.errors import MissingExtraError
 BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
 # Told apart by colour-blind eyes too, and dark enough for lines on white.
 COLOURS = (BLUE, ORANGE, GREEN, "#8b3f8f", "#a8741a", "#1c7f8c", "#b03a5b", "#5a5f6b")
-DIVERGING = "RdBu_r"
 SEQUENTIAL = "Blues"
 
 
