@@ -45,6 +45,23 @@ class Smoother(BaseEstimator):
     )
     scales: Any = parameter((1.0, 2.0), "tuple of float")
 
+    def fit(self, X, y=None, sample_weight=None):
+        """Smooth.
+
+        Parameters
+        ----------
+        y : ignored
+        """
+        return self
+
+    def predict(self, X):
+        """Smoothed values.
+
+        Returns
+        -------
+        array
+        """
+
 
 @estimator
 class Narrow(Smoother):
@@ -72,6 +89,19 @@ def test_the_docstring_is_built_from_the_fields():
         "width_ : float\n    What was used.\nlow_, high_\n    Ends.\n\n"
         "Examples\n--------\n>>> 1 + 1\n2\n"
     )
+
+
+def test_methods_document_what_is_special_and_the_rest_is_known():
+    assert Smoother.fit.__doc__ == (
+        "Smooth.\n\nParameters\n----------\n"
+        "X : array-like, shape (n_samples, n_features)\n"
+        "y : ignored\n"
+        "sample_weight : array-like, shape (n_samples,), optional\n"
+        "    Weight ``k`` equals ``k`` copies of a row.\n\n"
+        "Returns\n-------\nself\n"
+    )
+    assert (Smoother.predict.__doc__ or "").endswith("n_features)\n\nReturns\n-------\narray\n")
+    assert Narrow.fit is Smoother.fit
 
 
 def test_a_subclass_inherits_parameters_and_attributes():

@@ -83,7 +83,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         ----------
         X : array-like, shape (n_samples, n_features)
             A fair sample: a few thousand rows.
-        y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
         n_rows : int, default=2000
             At most so many of the rows are used.
@@ -103,10 +102,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         statistics : SufficientStatistics
             Of a space that :meth:`freeze` made. What is not given is chosen by their folds, by mean
             squared errors; the width is that of the space.
-
-        Returns
-        -------
-        self
         """
         family = from_statistics.family_of(self, statistics)
         self._target = Target(self._loss(), centred=self.fit_intercept)
@@ -170,16 +165,8 @@ class GivenWeights(DerivativeEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
         X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
             Rows without a target at which derivatives are penalised too.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, sample_weight, X_unlabeled)
 
@@ -274,18 +261,10 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter.
         X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
             Rows without a target at which derivatives are penalised too.
-
-        Returns
-        -------
-        self
         """
         check_rule(self.selection_rule)
         return self._fit(X, y, sample_weight, X_unlabeled, groups)

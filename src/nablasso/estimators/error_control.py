@@ -123,14 +123,8 @@ class StabilitySelection(WrappedSelector):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
             Needs an estimator that takes weights.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         rows = self._rows(X, y, sample_weight)
@@ -248,14 +242,8 @@ class KnockoffSelector(WrappedSelector):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
             Needs an estimator that takes weights.
-
-        Returns
-        -------
-        self
         """
         check_rate(self.fdr, "fdr")
         if self.offset not in (0, 1):
@@ -382,16 +370,8 @@ class RandomizationTest(WrappedSelector):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
         sample_weight : array-like, shape (n_samples,), optional
             Needs an estimator that takes weights. Losses and redraws are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         own_folds = groups is None and isinstance(self.cv, Integral)

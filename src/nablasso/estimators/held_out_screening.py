@@ -93,15 +93,8 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
         y : array-like, shape (n_samples,)
             Numbers or labels.
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         data, target = self._read(X, y, sample_weight)

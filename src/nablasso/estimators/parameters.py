@@ -12,7 +12,9 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
 The section Parameters of the docstring is made from the fields and cannot differ from the
 signature. A subclass inherits both: its parents' parameters, and the attributes that their
 docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
-keeps its place and its documentation, and describe an inherited attribute anew.
+keeps its place and its documentation, and describe an inherited attribute anew. Arguments of
+methods that mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where
+they mean more.
 """
 
 from __future__ import annotations
@@ -27,6 +29,14 @@ Class = TypeVar("Class", bound=type)
 
 WIDTH = 95  # of the lines of a built section
 REQUIRED = MISSING  # the default of a parameter that has none
+
+ROWS = "array-like, shape (n_samples,)"
+ARGUMENTS = {
+    "X": ("array-like, shape (n_samples, n_features)", ""),
+    "y": (ROWS, ""),
+    "sample_weight": (f"{ROWS}, optional", "Weight ``k`` equals ``k`` copies of a row."),
+    "groups": (f"{ROWS}, optional", "Groups of rows for the splitter."),
+}
 
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "parameter"]
 
@@ -47,6 +57,9 @@ def estimator(cls: Class) -> Class:
     made: Class = dataclass(eq=False, repr=False)(cls)  # type: ignore[assignment]
     if text:  # there is none under python -OO
         made.__doc__ = _documented(made, text)
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
+            method.__doc__ = _with_arguments(method)
     return made
 
 
@@ -70,8 +83,27 @@ def _documented(cls: type, text: str) -> str:
             "fields. Document each with parameter(default, kind, text)."
         )
     attributes = _attributes(cls, sections.pop("Attributes", ""))
-    built = {"Parameters": _parameters(cls), "Attributes": attributes, **sections}
-    parts = [f"{name}\n{'-' * len(name)}\n{body}" for name, body in built.items() if body]
+    return _joined(head, {"Parameters": _parameters(cls), "Attributes": attributes, **sections})
+
+
+def _with_arguments(method: Any) -> str:
+    """The docstring of a method with the arguments that it does not describe itself."""
+    head, sections = _sections(inspect.cleandoc(method.__doc__))
+    own = {names[0]: entry for names, entry in _entries(sections.pop("Parameters", "")).items()}
+    listed = []
+    for name in list(inspect.signature(method).parameters)[1:]:
+        if name in own:
+            listed.append(own[name])
+        elif name in ARGUMENTS:
+            kind, text = ARGUMENTS[name]
+            listed.append(f"{name} : {kind}" + (f"\n    {text}" if text else ""))
+    if method.__name__.startswith("fit"):
+        sections.setdefault("Returns", "self")
+    return _joined(head, {"Parameters": "\n".join(listed), **sections})
+
+
+def _joined(head: str, sections: dict[str, str]) -> str:
+    parts = [f"{name}\n{'-' * len(name)}\n{body}" for name, body in sections.items() if body]
     return "\n\n".join([head, *parts]) + "\n"
 
 

@@ -157,10 +157,6 @@ class PredictsNumbers(RegressorMixin):
     def predict(self, X: Any) -> Array:
         """Predict the target.
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
         Returns
         -------
         array, shape (n_samples,)
@@ -170,10 +166,6 @@ class PredictsNumbers(RegressorMixin):
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the predicted function, in the units of ``X`` and ``y``.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
 
         Returns
         -------
@@ -212,10 +204,6 @@ class PredictsClasses(ClassifierMixin):
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second class, or of each class against the rest.
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
         Returns
         -------
         array, shape (n_samples,) for two classes, (n_samples, n_classes) for more
@@ -227,10 +215,6 @@ class PredictsClasses(ClassifierMixin):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
 
         Returns
         -------
@@ -247,10 +231,6 @@ class PredictsClasses(ClassifierMixin):
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label.
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
         Returns
         -------
         array, shape (n_samples,)
@@ -261,10 +241,6 @@ class PredictsClasses(ClassifierMixin):
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the decision function, in the units of ``X``.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
 
         Returns
         -------

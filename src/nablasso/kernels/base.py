@@ -51,9 +51,9 @@ MAX_ROWS = 2000
 NEIGHBOURS = 20
 
 
-def row_blocks(n_rows: int, row_length: int) -> Iterator[slice]:
-    """Slices of rows whose temporaries stay within ``BLOCK_ELEMENTS`` entries."""
-    step = max(1, BLOCK_ELEMENTS // max(1, row_length))
+def row_blocks(n_rows: int, row_length: int, entries: int | None = None) -> Iterator[slice]:
+    """Slices of rows whose temporaries stay within ``entries`` (``BLOCK_ELEMENTS`` by default)."""
+    step = max(1, (BLOCK_ELEMENTS if entries is None else entries) // max(1, row_length))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 

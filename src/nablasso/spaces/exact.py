@@ -40,7 +40,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nablasso.data.table import Table
-from nablasso.kernels.base import Kernel, KernelOperator
+from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
 from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for one matrix
@@ -208,9 +208,7 @@ class RepresenterSpace:
         return np.concatenate([u, np.zeros(missing)]) if missing else u
 
     def _chunks(self, Z: Array) -> Iterator[tuple[slice, KernelOperator]]:
-        step = max(1, CHUNK_BYTES // (8 * max(1, *self.points.shape)))
-        for start in range(0, len(Z), step):
-            rows = slice(start, start + step)
+        for rows in row_blocks(len(Z), max(self.points.shape), CHUNK_BYTES // 8):
             yield rows, self.kernel.between(Z[rows] * self.scales, self._centres)
 
 

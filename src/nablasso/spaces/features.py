@@ -54,6 +54,7 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
 from nablasso.errors import InvalidParameterError
+from nablasso.kernels.base import row_blocks
 from nablasso.spaces.fourier import FourierFeatures, slope_moments
 from nablasso.spaces.nystrom import NystromFeatures
 from nablasso.types import Array
@@ -139,8 +140,7 @@ class FeatureRows:
     def chunks(self, n_rows: int | None = None) -> list[slice]:
         """Of all rows, or of the first ones: whose features are handled at a time."""
         n = len(self.Z) if n_rows is None else n_rows
-        step = max(1, self.chunk_bytes // (8 * max(1, self.n_components)))
-        return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+        return list(row_blocks(n, self.n_components, self.chunk_bytes // 8))
 
     def phi(self, rows: slice) -> Array:
         """Features of some rows."""

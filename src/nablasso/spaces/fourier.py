@@ -31,7 +31,6 @@ Cost: O(n q d) for the projections of dense frequencies, O(n q s) where each tou
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -41,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels.base import Kernel
+from nablasso.kernels.base import Kernel, row_blocks
 from nablasso.spaces.frequencies import Frequencies, draw_frequencies
 from nablasso.types import Array, Index
 
@@ -117,7 +116,7 @@ class FourierFeatures:
     def evaluate(self, Z: Array, w: Array) -> Array:
         """``w . phi(z)`` at new points, in chunks of bounded memory."""
         out = np.empty(len(Z))
-        for rows in self._chunks(len(Z)):
+        for rows in row_blocks(len(Z), self.n_components, CHUNK_BYTES // 8):
             out[rows] = self.features(Z[rows]) @ w
         return out
 
@@ -125,7 +124,7 @@ class FourierFeatures:
         """Gradients of ``w . phi`` at new points, shape (k, d)."""
         out = np.empty((len(Z), self.n_columns))
         q = len(self.amplitudes)
-        for rows in self._chunks(len(Z)):
+        for rows in row_blocks(len(Z), self.n_components, CHUNK_BYTES // 8):
             weighted = self._slopes(self.features(Z[rows])) * -w
             out[rows] = (weighted[:, :q] + weighted[:, q:]) @ self.frequencies
         return out
@@ -151,11 +150,6 @@ class FourierFeatures:
         for place in range(self.index.shape[1]):
             T += Z[:, self.index[:, place]] * self.values[:, place].astype(Z.dtype)
         return T
-
-    def _chunks(self, n: int) -> Iterator[slice]:
-        step = max(1, CHUNK_BYTES // (8 * max(1, self.n_components)))
-        for start in range(0, n, step):
-            yield slice(start, start + step)
 
 
 def slope_moments(second: Array) -> Array:

@@ -24,7 +24,6 @@ O(n r^2) after the n x n matrix.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels.base import Kernel
+from nablasso.kernels.base import Kernel, row_blocks
 from nablasso.spaces.exact import RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -83,7 +82,7 @@ class NystromFeatures:
         """``phi(z)``, shape (n, r), computed in double precision, in that of ``Z``."""
         out = np.empty((len(Z), self.n_components), dtype=np.result_type(Z.dtype, np.float32))
         centres = self.landmarks * self.scales
-        for rows in self._chunks(len(Z)):
+        for rows in row_blocks(len(Z), self.n_components, CHUNK_BYTES // 8):
             cross = self.kernel(Z[rows] * self.scales, centres)
             out[rows] = solve_triangular(self.factor, cross.T, lower=True, check_finite=False).T
         return out
@@ -106,11 +105,6 @@ class NystromFeatures:
     def _coefficients(self, w: Array) -> Array:
         """``u = F^{-T} w``."""
         return np.asarray(solve_triangular(self.factor, w, lower=True, trans="T"))
-
-    def _chunks(self, n: int) -> Iterator[slice]:
-        step = max(1, CHUNK_BYTES // (8 * max(1, self.n_components)))
-        for start in range(0, n, step):
-            yield slice(start, start + step)
 
 
 def draw_nystrom(
