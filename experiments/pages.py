@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.judging import OPEN, Verdict
 from experiments.registry import BACH, EXPERIMENTS, GREGOROVA, MARTEAU, ROSASCO, YE
 from experiments.rows import Rows, column, repeats, where
 from experiments.running import DEFAULT, Store, as_markdown, convergence, refuse_stale
-from experiments.verdicts import JUDGES, OPEN, Verdict
+from experiments.verdicts import JUDGES
 from nablasso.persistence import atomic_write
 
 PAPERS = {"denovas": ROSASCO, "nvsd": GREGOROVA, "hkl": BACH, "sgl": YE, "psd": MARTEAU}

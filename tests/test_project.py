@@ -3,6 +3,8 @@
 import ast
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -38,6 +40,19 @@ def test_the_tests_see_this_working_tree():
     assert Path(nablasso.__file__).resolve() == (PACKAGE / "__init__.py").resolve(), (
         f"expected the package of {PACKAGE}, got {nablasso.__file__}; run `make clean test`"
     )
+
+
+def test_names_of_the_package_are_loaded_when_asked_for():
+    asked = (
+        "import sys, nablasso\n"
+        "assert 'sklearn' not in sys.modules and nablasso.__version__\n"
+        "assert nablasso.NablassoRegressor is nablasso.estimators.NablassoRegressor\n"
+        "assert nablasso.kernels.Gaussian and nablasso.load is nablasso.persistence.load\n"
+        "assert set(nablasso.__all__) <= set(dir(nablasso))\n"
+    )
+    subprocess.run([sys.executable, "-c", asked], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'Absent'"):
+        nablasso.Absent  # noqa: B018 (asking is the point)
 
 
 def test_pyproject_takes_the_version_from_the_package():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import EXPERIMENTS, verdicts
+from experiments import EXPERIMENTS, derivative_verdicts, judging, verdicts
 from experiments.pages import PAPERS, pages, write_pages
 from nablasso.errors import InvalidDataError
 
@@ -70,9 +70,9 @@ def twins(lasso, net, draws=4):
 
 
 def test_a_verdict_follows_the_rows():
-    assert verdicts.nvsd_twins(twins(1, 2)).kind == verdicts.REPRODUCED
-    assert verdicts.nvsd_twins(twins(2, 1)).kind == verdicts.NOT
-    assert verdicts.nvsd_twins(twins(1, 2, draws=2)).kind == verdicts.OPEN
+    assert derivative_verdicts.nvsd_twins(twins(1, 2)).kind == judging.REPRODUCED
+    assert derivative_verdicts.nvsd_twins(twins(2, 1)).kind == judging.NOT
+    assert derivative_verdicts.nvsd_twins(twins(1, 2, draws=2)).kind == judging.OPEN
     kept = rows_of(
         n=[50, 100, 100, 100, 100],
         draw=[0, 0, 1, 2, 2],
@@ -80,28 +80,31 @@ def test_a_verdict_follows_the_rows():
         all_relevant=[0, 1, 1, 1, 0],
         others=[5, 1, 1, 1, 9],
     )
-    verdict = verdicts.denovas_safe_filter(kept)
-    assert verdict.kind == verdicts.REPRODUCED
+    verdict = derivative_verdicts.denovas_safe_filter(kept)
+    assert verdict.kind == judging.REPRODUCED
     assert "100 % of 3 draws, with 1 others" in verdict.why
 
 
 def test_the_kernel_of_e3_is_the_one_nearer_to_print():
     def krls(wide, narrow):
         return rows_of(
-            problem=["E3", verdicts.NARROW], n=[30, 30], method=["KRLS"] * 2, rmse=[wide, narrow]
+            problem=["E3", derivative_verdicts.NARROW],
+            n=[30, 30],
+            method=["KRLS"] * 2,
+            rmse=[wide, narrow],
         )
 
-    assert "as printed, sigma = 4 is nearer" in verdicts.kernel_of_e3(krls(0.64, 0.7))
-    assert "the one narrow is nearer" in verdicts.kernel_of_e3(krls(0.5, 0.66))
+    assert "as printed, sigma = 4 is nearer" in derivative_verdicts.kernel_of_e3(krls(0.64, 0.7))
+    assert "the one narrow is nearer" in derivative_verdicts.kernel_of_e3(krls(0.5, 0.66))
 
 
 def test_figures_are_judged_by_their_distance_to_the_truth():
-    judge = verdicts.best_of_points(["paper"], ["MKL"])
+    judge = derivative_verdicts.best_of_points(["paper"], ["MKL"])
     points = rows_of(method=["truth", "paper", "MKL"], value=[1.0, 1.1, 2.0])
-    assert judge(points).kind == verdicts.REPRODUCED
+    assert judge(points).kind == judging.REPRODUCED
     points[1]["value"] = "3.0"
-    assert judge(points).kind == verdicts.NOT
-    assert judge(points[:2]).kind == verdicts.OPEN
+    assert judge(points).kind == judging.NOT
+    assert judge(points[:2]).kind == judging.OPEN
 
 
 def test_what_was_not_run_leaves_a_verdict_open():
@@ -111,6 +114,6 @@ def test_what_was_not_run_leaves_a_verdict_open():
         for p, draw in places
         for method, error in (("HKL hermite", "0.1"), ("L2 hermite", "0.9"))
     ]
-    assert verdicts.hkl_figure_8(rows).kind == verdicts.REPRODUCED
+    assert verdicts.hkl_figure_8(rows).kind == judging.REPRODUCED
     short = [row for row in rows if row["p"] != "128" or row["method"] != "HKL hermite"]
-    assert verdicts.hkl_figure_8(short).kind == verdicts.OPEN
+    assert verdicts.hkl_figure_8(short).kind == judging.OPEN

@@ -81,6 +81,16 @@ def test_a_computed_path_can_be_drawn_on_given_axes(pyplot):
     assert display.path.names == list("abcdef")
 
 
+def test_numbers_are_computed_without_a_drawing(pyplot, model):
+    display = DerivativeDisplay.of(model, X, "x0", grid_size=6)
+    assert len(display.dependence.grid) == 6
+    assert display.figure_ is None
+    assert not pyplot.get_fignums()
+    ax = pyplot.figure().add_subplot()
+    assert display.plot(ax) is display
+    assert display.figure_ is ax.figure
+
+
 def test_a_dependence_has_its_curve_above_and_its_slope_below(pyplot, model):
     display = DerivativeDisplay.from_estimator(model, X, "x0", grid_size=6)
     above, below = display.axes_

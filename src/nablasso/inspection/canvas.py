@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from nablasso.errors import MissingExtraError
@@ -12,7 +13,7 @@ COLOURS = (BLUE, ORANGE, GREEN, "#8b3f8f", "#a8741a", "#1c7f8c", "#b03a5b", "#5a
 SEQUENTIAL = "Blues"
 
 
-class Display:
+class Display(ABC):
     """A drawing of numbers: :meth:`plot` opens axes and lets the display draw on them.
 
     Displays are dataclasses of the numbers they draw. Their method ``of`` computes these from a
@@ -48,9 +49,9 @@ class Display:
         self.figure_ = self.ax_.figure
         return self
 
+    @abstractmethod
     def _draw(self, ax: Any) -> Any:
         """Draw in the place of ``ax``; return the axes that matter most."""
-        raise NotImplementedError
 
     def _open(self, ax: Any, size: tuple[float, float] | None = None) -> Any:
         """The given axes, or new ones."""
