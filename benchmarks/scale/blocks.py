@@ -35,6 +35,8 @@ from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from nablasso import NablassoRegressor
 from nablasso.progress import Progress, reporting
+from nablasso.search.grown import Grown
+from nablasso.search.together import Terms
 from nablasso.streaming import open_table
 from nablasso.streaming.files import PART_ROWS
 from nablasso.types import Array
@@ -200,9 +202,10 @@ def fitted(case: Case, folder: Path) -> Cost:
     return Cost(model, time.perf_counter() - start, time.process_time() - cpu)
 
 
-def coefficients(model: Any) -> Array:
-    """Of the terms that all rows decided."""
-    return np.asarray(model._predictor.terms.state.coefficients)
+def grown(model: Any) -> Grown:
+    """The terms that all rows decided."""
+    (found,) = [part.grown for part in model._predictor.parts if isinstance(part, Terms)]
+    return found
 
 
 def measured(case: Case, folder: Path, reference: Any, memory_us: float) -> tuple[Row, Any]:
@@ -211,7 +214,7 @@ def measured(case: Case, folder: Path, reference: Any, memory_us: float) -> tupl
     same, difference = "", ""
     if reference is not None:
         same = str(int(np.array_equal(model.support_, reference.support_)))
-        a, b = coefficients(model), coefficients(reference)
+        a, b = (grown(one).state.coefficients for one in (model, reference))
         difference = f"{np.abs(a - b).max():.2e}" if a.shape == b.shape else "inf"
     per_row = 1e6 * cpu / case.n
     expected = np.isin(np.arange(case.d), SUPPORT)
@@ -227,7 +230,7 @@ def measured(case: Case, folder: Path, reference: Any, memory_us: float) -> tupl
         "ratio_to_memory": f"{per_row / memory_us:.2f}" if memory_us > 0 else "",
         "worker_peak_mb": f"{peak:.0f}",
         "idle_share": f"{idle:.3f}",
-        "passes": model._predictor.terms.passes,
+        "passes": grown(model).passes,
     }
     return row, model
 

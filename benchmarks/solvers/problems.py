@@ -24,5 +24,5 @@ def family(n_samples: int, n_features: int, seed: int = 0) -> ProblemFamily:
 def problem(n_samples: int, n_features: int, seed: int = 0) -> Problem:
     """The lasso problem at the stated ridge and alpha."""
     made = family(n_samples, n_features, seed)
-    free = made.problem(RIDGE * made.inverse.trace)
+    free = made.problem(RIDGE * made.trace)
     return replace(free, alpha=FRACTION * free.alpha_max())

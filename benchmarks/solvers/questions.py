@@ -59,7 +59,7 @@ def iteration_cost(n: int, dimensions: list[int], samples: list[int], repeats: i
     rows: list[Row] = []
     for size, d in sizes:
         made = family(size, d)
-        posed = made.problem(RIDGE * made.inverse.trace)
+        posed = made.problem(RIDGE * made.trace)
         s = np.random.default_rng(0).standard_normal((size, d))
         posed.dual_point(s)
         seconds = []
@@ -108,7 +108,7 @@ def path_cost(n: int, d: int, points: int, repeats: int) -> list[Row]:
     rows: list[Row] = []
     for repeat in range(repeats):
         made = family(n, d, seed=repeat)
-        posed = made.problem(RIDGE * made.inverse.trace)
+        posed = made.problem(RIDGE * made.trace)
         flat = posed.flat_dual()
         alphas = alpha_grid(posed.gauge(flat), points, 1e-3)[::-1]
         solver = DualSolver()

@@ -22,6 +22,7 @@ from nablasso.regression.terms import Posterior
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.rules import Rules
 from nablasso.solvers.sums import Certificate, centred, certify
+from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.judgement import (
     Judgement,
@@ -32,7 +33,7 @@ from nablasso.streaming.judgement import (
 )
 from nablasso.streaming.passes import State, Sums, Term, counted
 from nablasso.streaming.sample import Sample, fair_sample
-from nablasso.streaming.sources import Coded, CodedArrays, CodedPart, Source
+from nablasso.streaming.sources import Source
 from nablasso.types import Array
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin

@@ -33,6 +33,7 @@ from nablasso.search.proposals import (
     triples_by_gain,
 )
 from nablasso.search.rules import Rules
+from nablasso.streaming.blocks import Coded
 from nablasso.streaming.codes import Column
 from nablasso.streaming.judgement import Judgement, judged, serial_filter
 from nablasso.streaming.passes import (
@@ -45,7 +46,6 @@ from nablasso.streaming.passes import (
     screen,
 )
 from nablasso.streaming.sample import Sample
-from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin

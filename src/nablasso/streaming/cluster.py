@@ -28,7 +28,8 @@ from nablasso.errors import (
     WorkersTimeoutError,
 )
 from nablasso.progress import track
-from nablasso.streaming.sources import CodedPart, Edge, Merge, Raw, edge_of, listed
+from nablasso.streaming.blocks import CodedPart, Edge, Merge, edge_of
+from nablasso.streaming.reading import Raw, listed
 
 Result = TypeVar("Result")
 

@@ -25,7 +25,8 @@ from nablasso.errors import InvalidDataError, StatisticsFileError
 from nablasso.progress import track
 from nablasso.streaming.cluster import Cluster
 from nablasso.streaming.frozen import FrozenSpace, check_names
-from nablasso.streaming.sources import Raw, Rows, Source
+from nablasso.streaming.reading import Raw, Rows
+from nablasso.streaming.sources import Source
 from nablasso.streaming.statistics import SufficientStatistics
 
 EVERY = 60.0  # seconds between checkpoints

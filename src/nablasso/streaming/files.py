@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from nablasso.streaming.sources import Part, Raw, listed
+from nablasso.streaming.reading import Part, Raw, listed
 
 PathLike = str | os.PathLike[str]
 

@@ -18,7 +18,7 @@ from nablasso.data.table import Scaler, Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels.base import Kernel
 from nablasso.spaces.features import FeatureMap
-from nablasso.streaming.sources import listed
+from nablasso.streaming.reading import listed
 from nablasso.types import Array, Index
 
 Floats = NDArray[Any]  # float32 or float64, as the input is

@@ -23,9 +23,9 @@ from functools import partial
 
 import numpy as np
 
+from nablasso.streaming.blocks import CONTEXT, Block, Coded
 from nablasso.streaming.codes import Column, with_functions
 from nablasso.streaming.responses import Response
-from nablasso.streaming.sources import CONTEXT, Block, Coded
 from nablasso.types import Array, Index
 
 Term = tuple[int, ...]

@@ -24,7 +24,8 @@ import numpy as np
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
-from nablasso.streaming.sources import Rows, Source
+from nablasso.streaming.reading import Rows
+from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
 
 HASHED = 1024  # rows at a time: their bits stay in the cache

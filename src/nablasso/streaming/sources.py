@@ -22,15 +22,39 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nablasso.errors import InvalidDataError
 from nablasso.progress import track
+from nablasso.streaming.blocks import (
+    BLOCK_ROWS,
+    Block,
+    Coded,
+    CodedFile,
+    CodedPart,
+    Edge,
+    Merge,
+    Neighbours,
+    edge_of,
+    joined,
+    neighbours_of,
+    on_codes,
+)
 from nablasso.streaming.checkpoints import Store, digest
-from nablasso.streaming.codes import Codes, Column
+from nablasso.streaming.codes import Column
+from nablasso.streaming.reading import (
+    Part,
+    Raw,
+    Reading,
+    Rows,
+    added_labels,
+    labels_of,
+    rows_of,
+    sorted_labels,
+)
 from nablasso.types import Array
 
 if TYPE_CHECKING:
@@ -38,125 +62,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Merge = Callable[[Result, Result], Result]
 
-BLOCK_ROWS = 8192  # their functions of columns stay near the cache; any number gives the same sums
-CONTEXT = 2  # rows of its neighbours that a coded block sees: the lags of a serial filter
-MOST_LABELS = 10_000
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
-SHOWN = 10  # names listed in a message before it says "..."
-
-
-class Raw(NamedTuple):
-    """Some rows as they were read; ``X`` is None where only the targets were asked for."""
-
-    X: NDArray[Any] | None
-    y: NDArray[Any]
-    weight: NDArray[Any] | None
-    origin: str  # a file, or what stands for it
-    first_row: int  # number of the first row there
-
-
-class Rows(NamedTuple):
-    """Some rows of a table: checked, with numbers as targets."""
-
-    X: Array  # (m, d), perhaps in single precision; NaN is missing
-    y: Array  # (m,)
-    weight: Array  # (m,): how many rows each one stands for
-    part: int  # number of the part
-    start: int  # number of the first row in the part
-
-
-class Block(NamedTuple):
-    """Coded rows with their neighbours: ``before`` rows in front and ``after`` at the end."""
-
-    codes: Codes  # (d, m)
-    y: Array
-    weight: Array
-    start: int  # number of the first row that is the block's own
-    before: int = 0
-    after: int = 0
-
-
-class Part(Protocol):
-    """Neighbouring rows of a table."""
-
-    @property
-    def n_rows(self) -> int | None:
-        """How many, where that is known without reading."""
-
-    def blocks(self) -> Iterator[Raw]:
-        """The rows, block by block."""
-
-    def targets(self) -> Part:
-        """The same rows without X."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How rows that were read become rows to compute with.
-
-    ``classes`` turn labels into their numbers and ``factors`` multiply the weights of each class;
-    ``missing`` says whether NaN may stand in X.
-    """
-
-    names: tuple[str, ...]
-    missing: bool = False
-    classes: NDArray[Any] | None = None
-    factors: Array | None = None
-
-    def rows(self, raw: Raw, part: int, start: int) -> Rows:
-        """Rows of positive weight, or an error that names file, row and column."""
-        assert raw.X is not None
-        y = self._targets(raw)
-        weight = weights_of(raw)
-        if not np.isfinite(y).all():
-            raise _bad(raw, y, "the target")
-        if not (np.isfinite(raw.X.sum()) or np.isfinite(raw.X).all()):
-            for j, name in enumerate(self.names):
-                x = raw.X[:, j]
-                if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
-                    raise _bad(
-                        raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
-                    )
-        if self.factors is not None:
-            weight = weight * self.factors[y.astype(np.intp)]
-        return Rows(raw.X, y, weight, part, start)
-
-    def _targets(self, raw: Raw) -> Array:
-        if self.classes is None:
-            return as_targets(raw)
-        y = raw.y.astype(self.classes.dtype) if raw.y.dtype.kind == "O" else raw.y
-        place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
-        return np.where(self.classes[place] == y, place, 0).astype(float)
-
-
-class CodedPart(NamedTuple):
-    """The rows of a part that count, in codes."""
-
-    codes: Codes  # (d, m)
-    y: Array
-    weight: Array
-
-    def rows(self, start: int, stop: int | None) -> CodedPart:
-        """Some of the rows."""
-        return CodedPart(self.codes[:, start:stop], self.y[start:stop], self.weight[start:stop])
-
-
-class Edge(NamedTuple):
-    """How long a part is, and its first and last rows."""
-
-    length: int
-    head: CodedPart
-    tail: CodedPart
-
-
-class Neighbours(NamedTuple):
-    """Where a coded part begins in the table, and the rows before and after it."""
-
-    start: int
-    before: CodedPart
-    after: CodedPart
 
 
 class Runner(Protocol):
@@ -178,9 +85,6 @@ class Runner(Protocol):
 
         ``key`` belongs to the table and its codes.
         """
-
-
-# --- here ---
 
 
 def in_order(
@@ -241,34 +145,6 @@ class Here:
         results = in_order(made, enumerate(items), self.threads)
         done = list(track(results, len(items), "Codes"))
         return [handle for handle, _ in done], [edge for _, edge in done]
-
-
-@dataclass(frozen=True)
-class CodedFile:
-    """A coded part in two files; those of its codes are mapped, not read."""
-
-    path: Path
-
-    def is_there(self) -> bool:
-        """Whether it was written, whole."""
-        return self._files()[1].exists()
-
-    def write(self, part: CodedPart) -> None:
-        """Write both files; the second one says that the first is whole."""
-        arrays: tuple[NDArray[Any], ...] = (part.codes, np.stack([part.y, part.weight]))
-        for place, array in zip(self._files(), arrays, strict=True):
-            beside = place.with_suffix(".new")
-            with beside.open("wb") as file:
-                np.save(file, array)
-            beside.replace(place)
-
-    def read(self) -> CodedPart:
-        """The part, its codes mapped from disk."""
-        codes, numbers = (np.load(place, mmap_mode="r") for place in self._files())
-        return CodedPart(codes, np.asarray(numbers[0]), np.asarray(numbers[1]))
-
-    def _files(self) -> tuple[Path, Path]:
-        return self.path.with_suffix(".codes.npy"), self.path.with_suffix(".targets.npy")
 
 
 # --- the table ---
@@ -345,8 +221,8 @@ class Source:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
         if "labels" not in self.tables:
             items = [(part.targets(),) for part in self.parts]
-            work = partial(self.runner.fold, _labels, _more_labels, items, "Labels")
-            made = self.remembered(("labels",), lambda: _as_arrays(work() or {}))
+            work = partial(self.runner.fold, labels_of, added_labels, items, "Labels")
+            made = self.remembered(("labels",), lambda: sorted_labels(work() or {}))
             self.tables["labels"] = made["labels"], made["weights"]
         found: tuple[NDArray[Any], Array] = self.tables["labels"]
         return found
@@ -462,36 +338,6 @@ def default_names(d: int) -> tuple[str, ...]:
 # --- the table in codes ---
 
 
-class Coded(Protocol):
-    """A coded table in blocks."""
-
-    def fold(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str = "Sums",
-    ) -> dict[str, Any]:
-        """Results of a task on every block, merged in the order of the rows."""
-
-
-@dataclass(frozen=True)
-class CodedArrays:
-    """Codes at hand."""
-
-    part: CodedPart
-    rows: int = BLOCK_ROWS
-
-    def fold(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str = "Sums",  # noqa: ARG002
-    ) -> dict[str, Any]:
-        """Results of a task on every block, merged in the order of the rows."""
-        none = self.part.rows(0, 0)
-        return _on_codes(self.part, Neighbours(0, none, none), task, merge, self.rows)
-
-
 class CodedSource:
     """A source in codes; they are made when a pass first needs them."""
 
@@ -517,7 +363,7 @@ class CodedSource:
         label: str,
     ) -> dict[str, Any]:
         handles, neighbours = self._parts()
-        work = partial(_on_codes, task=task, merge=merge, rows=self.source.block_rows)
+        work = partial(on_codes, task=task, merge=merge, rows=self.source.block_rows)
         items = list(zip(handles, neighbours, strict=True))
         found = self.source.runner.fold(work, merge, items, label)
         assert found is not None  # a table without rows has no sample, so no columns
@@ -530,179 +376,29 @@ class CodedSource:
             key = digest((source.fingerprint, source.reading, self._codes()))
             handles, edges = source.runner.keep(work, list(enumerate(source.parts)), key)
             there = [k for k, edge in enumerate(edges) if edge.length]
-            self._made = [handles[k] for k in there], _neighbours([edges[k] for k in there])
+            self._made = [handles[k] for k in there], neighbours_of([edges[k] for k in there])
         return self._made
 
     def _codes(self) -> list[tuple[Array, bool]]:
         return [(column.edges, column.category) for column in self.columns]
 
 
-def _neighbours(edges: Sequence[Edge]) -> list[Neighbours]:
-    """The rows on either side of every part, from as many parts as they lie in."""
-    if not edges:
-        return []
-    starts = np.cumsum([0, *(edge.length for edge in edges)]).tolist()
-    before, after = [edges[0].head.rows(0, 0)], [edges[0].head.rows(0, 0)]
-    for edge in edges[:-1]:
-        before.append(_joined([before[-1], edge.tail]).rows(-CONTEXT, None))
-    for edge in edges[:0:-1]:
-        after.append(_joined([edge.head, after[-1]]).rows(0, CONTEXT))
-    return [Neighbours(*x) for x in zip(starts, before, after[::-1], strict=False)]
-
-
-def _joined(parts: Sequence[CodedPart]) -> CodedPart:
-    codes, y, weight = zip(*parts, strict=True)
-    return CodedPart(np.concatenate(codes, axis=1), np.concatenate(y), np.concatenate(weight))
-
-
-def edge_of(part: CodedPart) -> Edge:
-    """The length and the ends of a part, as arrays of their own."""
-    m = len(part.y)
-    head, tail = part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m)
-    return Edge(m, _joined([head]), _joined([tail]))
-
-
-# --- what is done where the part is ---
-
-
 def _on_rows(
     number: int, part: Part, task: Callable[[Rows], Result], merge: Merge[Result], reading: Reading
 ) -> Result | None:
-    results = map(task, _rows_of(number, part, reading))
+    results = map(task, rows_of(number, part, reading))
     first = next(results, None)
     return None if first is None else reduce(merge, results, first)
-
-
-def _rows_of(number: int, part: Part, reading: Reading) -> Iterator[Rows]:
-    start = 0
-    for raw in part.blocks():
-        if len(raw.y):
-            yield reading.rows(raw, number, start)
-        start += len(raw.y)
 
 
 def _encoded(number: int, part: Part, columns: Sequence[Column], reading: Reading) -> CodedPart:
     """The rows of positive weight, in codes."""
     done = [CodedPart(np.empty((len(columns), 0), np.uint8), np.empty(0), np.empty(0))]
-    for rows in _rows_of(number, part, reading):
+    for rows in rows_of(number, part, reading):
         used = rows.weight > 0
         X, y, weight = rows.X, rows.y, rows.weight
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
         codes = np.stack([column.encode(X[:, j]) for j, column in enumerate(columns)])
         done.append(CodedPart(codes, y, weight))
-    return done[-1] if len(done) == 2 else _joined(done)
-
-
-def _on_codes(
-    handle: CodedPart | CodedFile,
-    around: Neighbours,
-    task: Callable[[Block], Result],
-    merge: Merge[Result],
-    rows: int,
-) -> Result:
-    part = handle.read() if isinstance(handle, CodedFile) else handle
-    return reduce(merge, map(task, _blocks(part, around, rows)))
-
-
-def _blocks(part: CodedPart, around: Neighbours, rows: int) -> Iterator[Block]:
-    n = len(part.y)
-    for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        low, high = max(start - CONTEXT, 0), min(stop + CONTEXT, n)
-        pieces = [part.rows(low, high)]
-        before, after = start - low, high - stop
-        if before < CONTEXT:
-            more = around.before.rows(max(len(around.before.y) - (CONTEXT - before), 0), None)
-            pieces.insert(0, more)
-            before += len(more.y)
-        if after < CONTEXT:
-            more = around.after.rows(0, CONTEXT - after)
-            pieces.append(more)
-            after += len(more.y)
-        own = pieces[0] if len(pieces) == 1 else _joined(pieces)
-        yield Block(*own, around.start + start, before, after)
-
-
-# --- targets ---
-
-
-def weights_of(raw: Raw) -> Array:
-    """Weights of rows, one by default; refuses negative and infinite ones."""
-    if raw.weight is None:
-        return np.ones(len(raw.y))
-    weight = np.asarray(raw.weight, dtype=float)
-    if not (np.isfinite(weight) & (weight >= 0)).all():
-        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
-        raise InvalidDataError(
-            f"{raw.origin}, row {raw.first_row + row} (the first is 0): the weight is "
-            f"{weight[row]:g}; expected a finite number that is not negative. Give rows to be left "
-            "out weight 0."
-        )
-    return weight
-
-
-def as_targets(raw: Raw) -> Array:
-    """Targets as numbers."""
-    try:
-        return np.asarray(raw.y, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(
-            f"The target in {raw.origin} must be numbers: {error}. Use a classifier for labels, "
-            "or repair the file."
-        ) from error
-
-
-def _labels(part: Part) -> dict[Any, float]:
-    found: dict[Any, float] = {}
-    for raw in part.blocks():
-        weight = weights_of(raw)
-        missing = [y is None or y != y for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
-        if any(missing):
-            raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
-        labels, inverse = np.unique(raw.y, return_inverse=True)
-        totals = np.bincount(inverse, weights=weight, minlength=len(labels))
-        for label, total in zip(labels.tolist(), totals.tolist(), strict=True):
-            found[label] = found.get(label, 0.0) + total
-    return _few(found)
-
-
-def _more_labels(a: dict[Any, float], b: dict[Any, float]) -> dict[Any, float]:
-    return _few({label: a.get(label, 0.0) + b.get(label, 0.0) for label in {**a, **b}})
-
-
-def _few(labels: dict[Any, float]) -> dict[Any, float]:
-    if len(labels) > MOST_LABELS:
-        raise InvalidDataError(
-            f"A classifier expects few labels, each of many rows; the target has more than "
-            f"{MOST_LABELS}. Use a regressor for numbers."
-        )
-    return labels
-
-
-def _as_arrays(totals: dict[Any, float]) -> dict[str, Any]:
-    kinds = {isinstance(label, str) for label in totals}
-    if len(kinds) > 1:
-        raise InvalidDataError(
-            f"Labels must be all text or all numbers; got {listed(sorted(map(str, totals)))}."
-        )
-    used = sorted(label for label, total in totals.items() if total > 0)
-    return {"labels": np.array(used), "weights": np.array([totals[label] for label in used])}
-
-
-# --- messages ---
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, quoted."""
-    more = " ..." if len(names) > SHOWN else ""
-    return ", ".join(repr(name) for name in names[:SHOWN]) + more
-
-
-def _bad(raw: Raw, values: Array, what: str) -> InvalidDataError:
-    row = int(np.flatnonzero(~np.isfinite(values))[0])
-    kind = "NaN" if np.isnan(values[row]) else "infinity"
-    return InvalidDataError(
-        f"{raw.origin} contains {kind}: row {raw.first_row + row} (the first is 0), {what}. Drop "
-        "such rows, or impute them first."
-    )
+    return done[-1] if len(done) == 2 else joined(done)

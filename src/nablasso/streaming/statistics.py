@@ -45,7 +45,7 @@ from nablasso.persistence import atomic_write, from_plain, to_plain
 from nablasso.spaces.features import Moments
 from nablasso.spaces.fourier import FourierFeatures
 from nablasso.streaming.frozen import CheckedRows, FrozenSpace, checked_rows
-from nablasso.streaming.sources import listed
+from nablasso.streaming.reading import listed
 from nablasso.streaming.sums import (
     Products,
     Slab,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.streaming.blocks import BLOCK_ROWS
 from nablasso.streaming.checkpoints import Store
 from nablasso.streaming.cluster import (
     TIMEOUT,
@@ -21,7 +22,8 @@ from nablasso.streaming.cluster import (
     partitions_of,
 )
 from nablasso.streaming.files import PART_BYTES, PART_ROWS, open_files
-from nablasso.streaming.sources import BLOCK_ROWS, Arrays, Here, Runner, Source, listed
+from nablasso.streaming.reading import listed
+from nablasso.streaming.sources import Arrays, Here, Runner, Source
 
 IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
 
