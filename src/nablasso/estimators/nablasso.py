@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -20,10 +20,10 @@ from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParamete
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
-from nablasso.estimators.docs import document
 from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
-from nablasso.estimators.log_odds import LogOddsClassifier
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
@@ -69,22 +69,129 @@ class Given(NamedTuple):
     rows: AllRows | None
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
-    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`."""
+    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
-    kernel: Any = "auto"
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    feature_importances_ : array, shape (n_features,)
+        Norms of the partial derivatives (difference quotients for discrete columns) of the
+        penalised function, in deviations of the target (for classes: in log-odds) per deviation
+        of the column.
+    importance_bounds_ : array, shape (n_features, 2)
+        The duality gap proves that the exact minimiser's derivative norms lie between these;
+        the difference quotients of a discrete column need not.
+    support_certified_ : array of bool, shape (n_features,)
+        Where the gap proves what the exact minimiser of (P) in the learned metric does.
+    evidence_ : array, shape (n_features,)
+        What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
+        20 to 1. Zero where it is not selected, or was to be kept.
+    clear_by_ : array, shape (n_features,)
+        Standard errors by which left-out rows are worse without it; not a number where that
+        was not looked at.
+    p_values_ : array, shape (n_features,), or None
+        With ``fdr``: by conditional randomisation on held-out rows.
+    selection_status_ : str
+        ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
+        (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+    n_rows_searched_ : int
+        Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
+        one's own or a wide table leave the decision to the first 600.
+    family_ : str
+        The family of functions that won; ``"terms"`` where more rows than 650 were searched.
+    assumptions_ : list of str
+        What was found about noise and target and taken into account: heavy tails, uneven or
+        serial noise, a skewed target.
+    runner_up_ : (list of int, float) or None
+        The best other set of columns that was tried, and by how many nats it lost.
+    cautions_ : list of str
+        What derivatives cannot see in these data.
+    screened_ : array of bool, shape (n_features,)
+        The variables that the search began from: all of them, unless the table is wide (more
+        than 4 000 000 numbers in the rows searched).
+    twins_, alternatives_ : lists of (int, int)
+        Selected variables and others correlated 0.95 or more with them; selected variables and
+        others that predict as well in their place.
+    interactions_ : list of (int, int, float)
+        Pairs of selected variables by decreasing root mean squared cross derivative.
+    tried_ : list of dict
+        The models that were tuned, by price: family, columns, price in nats.
+    kernel_, scales_, alpha_, ridge_
+        The kernel, the multiplier of every standardised column inside it (zero: dropped), and
+        the weights of (P).
+    dual_gap_, relative_gap_, objective_, n_iter_
+        The certificate of (P).
+    loo_r2_ : float
+        Leave-one-out R2 on the selected variables, in what is explained.
+    feature_kinds_ : array of str, shape (n_features,)
+        ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    kernel: Any = parameter(
+        "auto",
+        '"auto", str or Kernel',
+        '``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a '
+        "kernel restricts the search to it.",
+    )
     _: KW_ONLY
-    feature_groups: Any = None
-    always_keep: Any = None
-    max_features: int | None = None
-    fdr: float | None = None
-    cv: Any = None
-    scoring: Any = None
-    time: bool = True
-    rules: Rules | None = None
-    random_state: Any = None
-    verbose: int = 0
+    feature_groups: Any = parameter(
+        None,
+        "lists of columns, mapping or labels",
+        "Columns that are selected together, such as those of one category.",
+    )
+    always_keep: Any = parameter(
+        None,
+        "columns",
+        "Columns that stay in, by name or number.",
+    )
+    max_features: int | None = parameter(
+        None,
+        "int",
+        "Largest number of variables or groups.",
+    )
+    fdr: float | None = parameter(
+        None,
+        "float",
+        "Select by p-values instead: the expected share of false discoveries among the selected.",
+    )
+    cv: Any = parameter(
+        None,
+        "int, splitter or iterable",
+        "Rows that are left out together when the selected variables are checked; single rows "
+        "without it, groups of rows with ``groups``.",
+    )
+    scoring: Any = parameter(
+        None,
+        "str or callable",
+        "What left-out predictions are checked by, instead of absolute errors and log densities.",
+    )
+    time: bool = parameter(
+        True,
+        "bool",
+        "Whether the order of the rows may mean time. Where residuals then follow one "
+        "another, that is taken into account and said; otherwise the order of the rows "
+        "changes nothing.",
+    )
+    rules: Rules | None = parameter(
+        None,
+        "Rules",
+        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+    )
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws the folds and the randomisation; without it the draw is fixed.",
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        "Log progress on the ``nablasso`` logger.",
+    )
 
     @abstractmethod
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
@@ -355,8 +462,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         return certify_selection(table, formulation, space.scales, list(targets.T))
 
 
-@document
-@dataclass(eq=False, repr=False)
+@estimator
 class NablassoRegressor(RegressorMixin, AutomaticSelector):
     """Select variables and predict a number, everything chosen from the data.
 
@@ -364,14 +470,6 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     costs, decides between sets of variables, families and assumptions about the noise; left-out
     rows must agree; a derivative lasso in the learned metric certifies the answer
     (:mod:`nablasso.search.decide`).
-
-    Parameters
-    ----------
-    {automatic}
-
-    Attributes
-    ----------
-    {automatic_attributes}
 
     Examples
     --------
@@ -472,26 +570,13 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
             read_all_rows(self, [grown], joined, [self._predictor], given.rows)
 
 
-@document
-@dataclass(eq=False, repr=False)
-class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
+@estimator
+class NablassoClassifier(PredictsClasses, AutomaticSelector):
     """Select variables and predict a class, everything chosen from the data.
 
     The search explains the labels by least squares; what it finds must hold for the log-odds too,
     whose variances and probabilities come from Laplace's approximation
     (:mod:`nablasso.regression.laplace`), one class against the rest for more than two.
-
-    Parameters
-    ----------
-    {automatic}
-    class_weight : dict, "balanced" or None
-        Multiplies the weights of the rows of each class.
-
-    Attributes
-    ----------
-    {automatic_attributes}
-    classes_ : array
-        The labels.
 
     Examples
     --------
@@ -524,22 +609,27 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         """
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
-            self.classes_, totals = source.labels()
-            self._check_classes()
-            factors = self._class_factors(np.arange(len(totals), dtype=float), totals)
+            classes, totals = source.labels()
+            self.classes_: Any = classes
+            check_classes(self.classes_)
+            self._target = Target(self._loss(), self.classes_, self.class_weight)
+            factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
         X, y, sample_weight = apart(X, y, sample_weight)
-        X, codes, weights = self._validate_labels(X, y, sample_weight)
-        weights = weights * self._class_factors(codes, weights)[codes.astype(np.intp)]
-        self._fit_arrays(X, codes, weights, groups)
+        data, self._target = read_classes(
+            self, X, y, sample_weight, self._loss(), self.class_weight
+        )
+        self.classes_ = self._target.classes
+        factors = self._target.class_factors(data.y, data.weights)
+        self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
         return self
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=False)
 
     def _targets(self, table: Table) -> Array:
-        return self._signed_targets(table.y)
+        return self._target.functions(table.y)
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -554,7 +644,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._signed_targets(given.rows.y).T
+        targets = self._target.functions(given.rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
             found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))

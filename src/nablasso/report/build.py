@@ -377,7 +377,7 @@ def _leave_one_out(model: Any) -> HeldOutNumbers:
 def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOutClasses:
     """Kernel logistic regression in the metric of the fit, each row left out."""
     codes = np.searchsorted(model.classes_, y)
-    factors = model._class_factors(codes, weights)
+    factors = model._target.class_factors(codes, weights)
     table = prepare(
         X, codes.astype(float), weights * factors[codes], standardize=True, centre_y=False
     )
@@ -386,7 +386,7 @@ def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOu
     chosen = np.flatnonzero(model.support_[table.columns])
     columns = table.columns[chosen]
     odds = []
-    for target in model._signed_targets(table.y[rows]).T:
+    for target in model._target.functions(table.y[rows]).T:
         machine = refit(
             Logistic(),
             model.kernel_,
