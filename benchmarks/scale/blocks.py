@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from nablasso.search.together import Terms
 
 from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from nablasso import NablassoRegressor
 from nablasso.progress import Progress, reporting
 from nablasso.search.grown import Grown
+from nablasso.search.predictor import Terms
 from nablasso.streaming import open_table
 from nablasso.streaming.files import PART_ROWS
 from nablasso.types import Array

@@ -27,7 +27,7 @@ from nablasso.errors import (
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
-from nablasso.estimators import reading
+from nablasso.estimators import answer as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
