@@ -249,7 +249,6 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self._check_parameters()
         X, y, weights, _ = given
         table = self._table(X, y, weights)
-        self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         rules = Rules() if self.rules is None else self.rules
         whole = len(table.X) < rules.few_rows + LEAST_FRESH
         n = len(table.X) if whole else rules.few_rows
@@ -271,6 +270,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self.n_rows_searched_ = n
             searched = narrow.first(n)
             self._unpack(X, searched, decision)
+            self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
