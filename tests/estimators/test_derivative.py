@@ -27,7 +27,7 @@ from nablasso.errors import (
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
-from nablasso.estimators import reading
+from nablasso.estimators import answer as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
@@ -633,6 +633,7 @@ def twin_design(seed, n=40):
     return X, a * b + a + 0.3 * rng.normal(size=n)
 
 
+@pytest.mark.slow
 def test_the_elastic_net_keeps_twins_together_more_often():
     fractions = np.array([0.7, 0.5])  # of alpha_max
 

@@ -7,8 +7,7 @@ import pytest
 
 from nablasso.datasets import make_noisy_copies
 from nablasso.reading import alternatives
-from nablasso.reading.alternatives import PER_COLUMN, SWAPS, _candidates
-from nablasso.reading.left_out import compare
+from nablasso.reading.doubts import PER_COLUMN, SWAPS, _candidates, compare
 from tests.reading.known_functions import evidence
 
 

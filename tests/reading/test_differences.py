@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nablasso.reading.differences import discrete_columns, moves, quotients
+from nablasso.reading.function import discrete_columns, moves, quotients
 
 
 def test_ten_values_are_discrete_and_eleven_are_not():

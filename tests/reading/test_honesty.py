@@ -15,7 +15,7 @@ from nablasso.datasets import (
 )
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.reading import all_relevant, sign_only, support_gap
-from nablasso.reading.honesty import _best_step, _difference, _gaps
+from nablasso.reading.doubts import _best_step, _difference, _gaps
 from tests.reading.known_functions import evidence
 
 NAMES = [f"x{a}" for a in range(20)]

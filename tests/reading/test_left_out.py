@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.kernels import Gaussian
 from nablasso.losses import Squared
-from nablasso.reading.left_out import Change, compare
+from nablasso.reading.doubts import Change, compare
 from nablasso.regression.machine import refit
 from tests.reading.known_functions import evidence, weights_of
 

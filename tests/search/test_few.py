@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Matern52
-from nablasso.search.assumptions import Assumption
-from nablasso.search.check import check
+from nablasso.regression.noise import Assumption
+from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
-from nablasso.search.copies import one_variance, with_copies
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import Model
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidDataError
-from nablasso.search.grown import grow, grow_classes
+from nablasso.search.grown import grow
 from nablasso.streaming.sources import Arrays
 
 
@@ -191,14 +191,8 @@ def test_each_loss_finds_its_columns(kind, loss):
     assert found.predict(X).mean() == pytest.approx(truth.mean(), rel=0.1, abs=0.1)
 
 
-def test_three_classes_share_a_table():
-    X, f, noise = smooth(1000)
-    y = np.digitize(f + 0.3 * noise, [-0.5, 0.6]).astype(float)
-    found = grow_classes(Arrays(X, y), [0.0, 1.0, 2.0])
-    assert found.columns == (1, 4, 7)
-    P = found.predict(X)
-    np.testing.assert_allclose(P.sum(axis=1), 1)
-    assert (P.argmax(axis=1) == y).mean() > 0.7
+def test_labels_need_two_classes():
+    X, _, _ = smooth(1000)
     with pytest.raises(InvalidDataError, match="two classes"):
         grow(Arrays(X, np.zeros(1000)), "label")
 

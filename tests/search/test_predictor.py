@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.search.assumptions import Assumption, Warp
+from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.predictor import ROOM, predictor_of

@@ -8,9 +8,8 @@ from nablasso.regression.evidence import FLOOR
 from nablasso.search.decide import Decision
 from nablasso.search.families import FAMILIES
 from nablasso.search.grown import grow
-from nablasso.search.predictor import predictor_of
+from nablasso.search.predictor import AllRows, odds_of_all, predictor_of, predictor_of_all
 from nablasso.search.rules import Rules
-from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows
 

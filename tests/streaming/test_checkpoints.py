@@ -89,6 +89,7 @@ def test_codes_that_were_made_are_not_made_again(files, tmp_path):
     assert after.items() >= before.items()
 
 
+@pytest.mark.slow
 def test_the_one_call_takes_a_table_with_a_checkpoint(files, tmp_path):
     kept = tmp_path / "kept"
     expected = NablassoRegressor().fit(files, "y")

@@ -95,6 +95,7 @@ def test_collections_and_files_give_the_answer_in_memory(client, data, tmp_path)
     assert_same(grow(files), expected)
 
 
+@pytest.mark.slow
 def test_the_one_call_uses_the_current_client(client, data):
     rows = table(data)[:900]
     seen = []

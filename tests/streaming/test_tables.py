@@ -120,7 +120,13 @@ def test_the_sample_and_the_search_are_those_of_the_arrays(make, tmp_path):
     )
 
 
-@pytest.mark.parametrize("make", [as_parquet, as_dask_frame], ids=["parquet", "dask frame"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(as_parquet, id="parquet"),
+        pytest.param(as_dask_frame, id="dask frame", marks=pytest.mark.slow),
+    ],
+)
 def test_the_one_call_answers_the_same(make, tmp_path):
     table = frame()
     X = table[NAMES].to_numpy()

@@ -10,7 +10,7 @@ from nablasso import __version__
 from nablasso.cli.models import N_FOLDS, KernelChoice, Settings
 from nablasso.data.encoding import Groups, listed
 from nablasso.data.roles import EncodedTable
-from nablasso.estimators.outcome import WEAK
+from nablasso.estimators.answer import WEAK
 
 PROVISIONAL = "interrupted"  # a status
 

@@ -32,9 +32,9 @@ from nablasso.errors import (
     InvalidParameterError,
     NoSelectionWarning,
 )
+from nablasso.estimators.answer import feature_kinds, selection_status, summary_text
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.reading import feature_kinds, selection_status, summary_text
 from nablasso.estimators.target import Data, Target
 from nablasso.estimators.taught import groups_of
 from nablasso.estimators.validation import (

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.answer import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
-from nablasso.estimators.reading import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
 from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path

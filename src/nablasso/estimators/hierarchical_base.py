@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.answer import feature_kinds, selection_status
 from nablasso.estimators.hierarchical_reading import (
     importances_of,
     in_order,
@@ -38,7 +39,6 @@ from nablasso.estimators.hierarchical_reading import (
     variables,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_new_data,

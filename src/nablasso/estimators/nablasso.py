@@ -1,32 +1,468 @@
-"""One call that finds the variables: propose, price, check; then predict and certify."""
+"""The one call: decide which columns matter (:mod:`nablasso.search.decide`), predict, certify."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, check_weights, prepare
-from nablasso.estimators.automatic import AutomaticSelector, Given
-from nablasso.estimators.docs import document
-from nablasso.estimators.log_odds import LogOddsClassifier
-from nablasso.estimators.outcome import read_all_rows
-from nablasso.estimators.validation import check_new_data, check_training_data
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
+from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
+from nablasso.estimators.cross_validation import draw_folds
+from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
+from nablasso.estimators.taught import rows_of
+from nablasso.estimators.validation import (
+    check_new_data,
+    check_training_data,
+    column_indices,
+    group_labels,
+)
+from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
+from nablasso.paths import Formulation
+from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.search.decide import Decision
-from nablasso.search.predictor import Predictor, predictor_of
-from nablasso.search.together import odds_of_all, predictor_of_all
-from nablasso.spaces import Function
+from nablasso.screening import WIDE, is_wide, narrowed
+from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
+from nablasso.search.decide import Decision, decide, keep_all
+from nablasso.search.families import FAMILIES, Family
+from nablasso.search.few import FewRows
+from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.predictor import (
+    AllRows,
+    Predictor,
+    odds_of_all,
+    predictor_of,
+    predictor_of_all,
+)
+from nablasso.search.rules import Rules
+from nablasso.solvers import Status
+from nablasso.spaces import Function, RepresenterSpace
+from nablasso.streaming.judgement import Kind
+from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
-from nablasso.types import Array
+from nablasso.types import Array, Index, Mask
+
+ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
+N_FOLDS = 5
+LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
-@document
-@dataclass(eq=False, repr=False)
+class Given(NamedTuple):
+    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
+
+    source: Source
+    rows: AllRows | None
+
+
+@estimator
+class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    feature_importances_ : array, shape (n_features,)
+        Norms of the partial derivatives (difference quotients for discrete columns) of the
+        penalised function, in deviations of the target (for classes: in log-odds) per deviation
+        of the column.
+    importance_bounds_ : array, shape (n_features, 2)
+        The duality gap proves that the exact minimiser's derivative norms lie between these;
+        the difference quotients of a discrete column need not.
+    support_certified_ : array of bool, shape (n_features,)
+        Where the gap proves what the exact minimiser of (P) in the learned metric does.
+    evidence_ : array, shape (n_features,)
+        What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
+        20 to 1. Zero where it is not selected, or was to be kept.
+    clear_by_ : array, shape (n_features,)
+        Standard errors by which left-out rows are worse without it; not a number where that
+        was not looked at.
+    p_values_ : array, shape (n_features,), or None
+        With ``fdr``: by conditional randomisation on held-out rows.
+    selection_status_ : str
+        ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
+        (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+    n_rows_searched_ : int
+        Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
+        one's own or a wide table leave the decision to the first 600.
+    family_ : str
+        The family of functions that won; ``"terms"`` where more rows than 650 were searched.
+    assumptions_ : list of str
+        What was found about noise and target and taken into account: heavy tails, uneven or
+        serial noise, a skewed target.
+    runner_up_ : (list of int, float) or None
+        The best other set of columns that was tried, and by how many nats it lost.
+    cautions_ : list of str
+        What derivatives cannot see in these data.
+    screened_ : array of bool, shape (n_features,)
+        The variables that the search began from: all of them, unless the table is wide (more
+        than 4 000 000 numbers in the rows searched).
+    twins_, alternatives_ : lists of (int, int)
+        Selected variables and others correlated 0.95 or more with them; selected variables and
+        others that predict as well in their place.
+    interactions_ : list of (int, int, float)
+        Pairs of selected variables by decreasing root mean squared cross derivative.
+    tried_ : list of dict
+        The models that were tuned, by price: family, columns, price in nats.
+    kernel_, scales_, alpha_, ridge_
+        The kernel, the multiplier of every standardised column inside it (zero: dropped), and
+        the weights of (P).
+    dual_gap_, relative_gap_, objective_, n_iter_
+        The certificate of (P).
+    loo_r2_ : float
+        Leave-one-out R2 on the selected variables, in what is explained.
+    feature_kinds_ : array of str, shape (n_features,)
+        ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    kernel: Any = parameter(
+        "auto",
+        '"auto", str or Kernel',
+        '``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a '
+        "kernel restricts the search to it.",
+    )
+    _: KW_ONLY
+    feature_groups: Any = parameter(
+        None,
+        "lists of columns, mapping or labels",
+        "Columns that are selected together, such as those of one category.",
+    )
+    always_keep: Any = parameter(
+        None,
+        "columns",
+        "Columns that stay in, by name or number.",
+    )
+    max_features: int | None = parameter(
+        None,
+        "int",
+        "Largest number of variables or groups.",
+    )
+    fdr: float | None = parameter(
+        None,
+        "float",
+        "Select by p-values instead: the expected share of false discoveries among the selected.",
+    )
+    cv: Any = parameter(
+        None,
+        "int, splitter or iterable",
+        "Rows that are left out together when the selected variables are checked; single rows "
+        "without it, groups of rows with ``groups``.",
+    )
+    scoring: Any = parameter(
+        None,
+        "str or callable",
+        "What left-out predictions are checked by, instead of absolute errors and log densities.",
+    )
+    time: bool = parameter(
+        True,
+        "bool",
+        "Whether the order of the rows may mean time. Where residuals then follow one "
+        "another, that is taken into account and said; otherwise the order of the rows "
+        "changes nothing.",
+    )
+    rules: Rules | None = parameter(
+        None,
+        "Rules",
+        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+    )
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws the folds and the randomisation; without it the draw is fixed.",
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        "Log progress on the ``nablasso`` logger.",
+    )
+
+    @abstractmethod
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
+
+    @abstractmethod
+    def _targets(self, table: Table) -> Array:
+        """What the search explains, (n, q)."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Loss of the certificate."""
+
+    @abstractmethod
+    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+        """Remember what predicts."""
+
+    def summary(self) -> str:
+        """The result in words."""
+        check_is_fitted(self)
+        return describe(self)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
+        """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        used = np.flatnonzero(weights > 0)
+        source = Arrays(X, y, weights)
+        rows = Searched(X, y, weights, np.arange(len(X)))
+        if len(used) < len(X):
+            source = Arrays(X[used], y[used], weights[used])
+        if len(used) > PREPARED_ROWS:
+            rows = searched_rows(source, PREPARED_ROWS)
+            rows = rows._replace(place=used[rows.place])
+            groups = None if groups is None else np.asarray(groups)[rows.place]
+        self._fit_automatically(rows, source, groups)
+
+    def _fit_blocks(self, source: Source, groups: Any) -> None:
+        """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
+        if groups is not None:
+            raise InvalidParameterError(
+                "groups are for rows in memory; leave them out for a table in blocks."
+            )
+        self._check_parameters()
+        rows = searched_rows(source, PREPARED_ROWS)
+        self.n_features_in_ = source.n_columns
+        if source.named:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self._fit_automatically(rows, source, None)
+
+    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
+        """Everything between validated rows and fitted attributes."""
+        self._check_parameters()
+        X, y, weights, _ = given
+        table = self._table(X, y, weights)
+        rules = Rules() if self.rules is None else self.rules
+        whole = len(table.X) < rules.few_rows + LEAST_FRESH
+        n = len(table.X) if whole else rules.few_rows
+        with threadpool_limits(1, user_api="blas"):
+            rows = self._rows(given, table, groups, rules, n)
+            inner, narrow = self._screened(rows, table)
+            free = inner.n_groups > len(inner.kept)
+            decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
+            self.p_values_ = None
+            if self.fdr is not None:
+                self.p_values_ = np.ones(X.shape[1])
+                if free:
+                    decision, p_values = discoveries(
+                        decision, self.fdr, self.random_state, self.verbose
+                    )
+                    self.p_values_[narrow.columns] = p_values[inner.labels]
+            self.screened_ = np.ones(X.shape[1], dtype=bool)
+            self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
+            self.n_rows_searched_ = n
+            searched = narrow.first(n)
+            self._unpack(X, searched, decision)
+            self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+            read_outcome(self, searched, decision)
+            self._scaler = table.scaler
+        with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
+            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+        self._warn(decision)
+
+    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+        """The rows to search, in canonical order."""
+        place = np.full(len(table.X), np.inf)
+        came = np.flatnonzero(table.rows >= 0)
+        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
+        rows = rows_of(
+            self,
+            table,
+            self._targets(table),
+            n,
+            rules,
+            time=place[:n] if self.time else None,
+            families=self._families(),
+            folds=self._folds(given.X, given.y, groups, table, n),
+            most=None if self.max_features is None else int(self.max_features),
+            classes=not self._loss().translates,
+        )
+        if self.scoring is None:
+            return rows
+        return replace(rows, score=partial(fold_score, self, table))
+
+    def _all_rows(self, table: Table, n: int) -> AllRows | None:
+        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        more = len(table.X) - n
+        if not more:
+            return None
+        return AllRows(
+            Z=table.X,
+            y=table.y + table.y_mean,
+            weights=table.weights * table.total,
+            columns=table.columns,
+            centre=table.scaler.centre,
+            scale=table.scaler.scale,
+            n_searched=n,
+            n_fresh=min(FRESH, (more + 1) // 2),
+            shift=table.y_mean,
+        )
+
+    def _grown(
+        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
+    ) -> Grown | None:
+        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
+
+        ``looks`` are nats to be paid for the number of searches.
+        """
+        own = (self.fdr, self.cv, self.scoring)
+        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
+            return None
+        labels = group_labels(self, self.feature_groups)
+        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        rules = Rules() if self.rules is None else self.rules
+        self.n_rows_searched_ = int(coded_table(source).counts["count"])
+        return grow(
+            source,
+            kind,
+            replace(rules, surprise=rules.surprise + looks),
+            positive=positive,
+            groups=[group for group in groups if len(group) > 1],
+            keep=column_indices(self, self.always_keep, "always_keep").tolist(),
+            max_columns=self.max_features,
+            time=None if self.time else False,
+        )
+
+    def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
+        """On a wide table, rows and table with the columns that the search begins from."""
+        if not is_wide(rows):
+            return rows, table
+        if self.fdr is not None:
+            n, d = rows.X.shape
+            raise DataTooLargeError(
+                f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
+                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
+                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+            )
+        inner, columns = narrowed(rows, verbose=self.verbose)
+        return inner, table.on_columns(columns)
+
+    def _families(self) -> tuple[Family, ...]:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return FAMILIES
+        kernel = clone(as_kernel(self.kernel))
+        return (Family(repr(kernel), kernel),)
+
+    def _folds(self, X: Array, y: Any, groups: Any, table: Table, n: int) -> list[Index] | None:
+        """Rows of the table that are left out together; None for single rows."""
+        if self.cv is None and groups is None and self.scoring is None:
+            return None
+        cv = N_FOLDS if self.cv is None and groups is None else self.cv
+        drawn = draw_folds(cv, X, y, groups, table, self.random_state)
+        inside = np.where(table.rows < n, table.rows, -1)
+        tests = [np.unique(inside[test][inside[test] >= 0]) for _, test in drawn]
+        folds = [test for test in tests if 0 < len(test) < n - 1]
+        if not folds:
+            raise InvalidDataError(
+                "A fold needs at least 2 distinct training rows and one test row among the "
+                f"{n} rows that are searched; cv gives none. Use a number for cv, or folds that "
+                "mix the rows."
+            )
+        return folds
+
+    def _warn(self, decision: Decision) -> None:
+        if decision.interrupted:
+            self.selection_status_ = "interrupted"
+            warnings.warn(
+                f"Interrupted: the answer of {type(self).__name__} is the best one found until "
+                "then. Fit again for the whole answer.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        for caution in self.cautions_:
+            warnings.warn(caution, UserWarning, stacklevel=5)
+
+    def _check_parameters(self) -> None:
+        if self.fdr is not None and not 0 < float(self.fdr) < 1:
+            raise InvalidParameterError(
+                f"fdr is the share of false discoveries to allow, between 0 and 1, or None; got "
+                f"{self.fdr!r}."
+            )
+        most = self.max_features
+        if most is not None and (not isinstance(most, int | np.integer) or most < 1):
+            raise InvalidParameterError(
+                f"max_features must be a whole number of at least 1, or None; got {most!r}."
+            )
+        if self.rules is not None and not isinstance(self.rules, Rules):
+            raise InvalidParameterError(
+                f"rules must be a nablasso.search.Rules or None; got {self.rules!r}."
+            )
+
+    def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
+        """Fitted attributes of the penalised function in the metric of the model."""
+        d, few, model = X.shape[1], decision.few, decision.model
+        function = few.function(model)
+        columns, space = function.columns, function.space
+        assert space is None or isinstance(space, RepresenterSpace)
+        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
+        support = np.zeros(d, dtype=bool)
+        support[chosen.columns] = True
+        self.support_ = support
+        self.kernel_ = None if space is None else space.kernel
+        self.scales_ = np.zeros(d)
+        fits: list[Fit] = []
+        if space is not None:
+            self.scales_[chosen.columns] = space.scales
+            fits = self._certificate(chosen, decision, space)
+        if any(f.solution.status is Status.INTERRUPTED for f in fits):
+            raise KeyboardInterrupt
+        self.alpha_ = fits[0].problem.alpha if fits else 0.0
+        self.ridge_ = fits[0].problem.ridge if fits else 0.0
+        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
+        self.objective_ = sum(f.solution.primal for f in fits)
+        self.relative_gap_ = max(
+            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
+        )
+        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+        self.importance_bounds_ = np.zeros((d, 2))
+        self.support_certified_ = np.ones(d, dtype=bool)
+        self.feature_importances_ = np.zeros(d)
+        if fits:
+            for end in (0, 1):
+                bound = np.max([f.bounds[end] for f in fits], axis=0)
+                self.importance_bounds_[:, end] = spread(bound, chosen, d)
+            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
+            self.support_certified_ = spread(certified, chosen, d, fill=True)
+            self.support_certified_[~support] = True
+            norms = np.max([f.importances for f in fits], axis=0)
+            self.feature_importances_ = spread(norms, chosen, d)
+
+    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
+        """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
+        few = decision.few
+        columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
+        groups, labels = np.unique(few.labels[columns], return_inverse=True)
+        partition = Partition(labels.astype(np.intp))
+        weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
+        formulation = Formulation(
+            space.kernel,
+            length_scale=1.0,
+            penalty=lambda _: GroupLasso(partition, weights),
+            fit_intercept=True,
+            loss=self._loss(),
+        )
+        targets = few.Y if self._loss().translates else few.targets
+        return certify_selection(table, formulation, space.scales, list(targets.T))
+
+
+@estimator
 class NablassoRegressor(RegressorMixin, AutomaticSelector):
     """Select variables and predict a number, everything chosen from the data.
 
@@ -34,14 +470,6 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     costs, decides between sets of variables, families and assumptions about the noise; left-out
     rows must agree; a derivative lasso in the learned metric certifies the answer
     (:mod:`nablasso.search.decide`).
-
-    Parameters
-    ----------
-    {automatic}
-
-    Attributes
-    ----------
-    {automatic_attributes}
 
     Examples
     --------
@@ -142,26 +570,13 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
             read_all_rows(self, [grown], joined, [self._predictor], given.rows)
 
 
-@document
-@dataclass(eq=False, repr=False)
-class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
+@estimator
+class NablassoClassifier(PredictsClasses, AutomaticSelector):
     """Select variables and predict a class, everything chosen from the data.
 
     The search explains the labels by least squares; what it finds must hold for the log-odds too,
     whose variances and probabilities come from Laplace's approximation
     (:mod:`nablasso.regression.laplace`), one class against the rest for more than two.
-
-    Parameters
-    ----------
-    {automatic}
-    class_weight : dict, "balanced" or None
-        Multiplies the weights of the rows of each class.
-
-    Attributes
-    ----------
-    {automatic_attributes}
-    classes_ : array
-        The labels.
 
     Examples
     --------
@@ -194,22 +609,27 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         """
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
-            self.classes_, totals = source.labels()
-            self._check_classes()
-            factors = self._class_factors(np.arange(len(totals), dtype=float), totals)
+            classes, totals = source.labels()
+            self.classes_: Any = classes
+            check_classes(self.classes_)
+            self._target = Target(self._loss(), self.classes_, self.class_weight)
+            factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
         X, y, sample_weight = apart(X, y, sample_weight)
-        X, codes, weights = self._validate_labels(X, y, sample_weight)
-        weights = weights * self._class_factors(codes, weights)[codes.astype(np.intp)]
-        self._fit_arrays(X, codes, weights, groups)
+        data, self._target = read_classes(
+            self, X, y, sample_weight, self._loss(), self.class_weight
+        )
+        self.classes_ = self._target.classes
+        factors = self._target.class_factors(data.y, data.weights)
+        self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
         return self
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=False)
 
     def _targets(self, table: Table) -> Array:
-        return self._signed_targets(table.y)
+        return self._target.functions(table.y)
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -224,7 +644,7 @@ class NablassoClassifier(LogOddsClassifier, AutomaticSelector):
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._signed_targets(given.rows.y).T
+        targets = self._target.functions(given.rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
             found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.answer import CLEAR_GAIN
 from nablasso.estimators.nonnegative import (
     GivenPenalty,
     NonnegativeEstimator,
@@ -23,7 +24,6 @@ from nablasso.estimators.nonnegative import (
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.reading import CLEAR_GAIN
 from nablasso.estimators.target import Data
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (

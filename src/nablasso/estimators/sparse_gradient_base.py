@@ -27,10 +27,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.answer import feature_kinds, selection_status
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.reading import feature_kinds, selection_status
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_length_scale,

@@ -19,12 +19,11 @@ import nablasso.estimators as families
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, path
-from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.certificate import MAX_ITER, PATH_ROWS, PATH_TOL, TOL
 from nablasso.estimators.derivative_base import DerivativeEstimator
-from nablasso.estimators.fitting import Fit, spread
-from nablasso.estimators.log_odds import LogOddsClassifier
+from nablasso.estimators.fitting import MAX_ITER, PATH_ROWS, PATH_TOL, TOL, Fit, spread
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.estimators.target import PredictsClasses
 from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
@@ -137,11 +136,11 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
 
 def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:
     """Rows and selected columns that the path is about."""
-    weights, is_classes = check_weights(sample_weight, len(X)), isinstance(model, LogOddsClassifier)
+    weights, is_classes = check_weights(sample_weight, len(X)), isinstance(model, PredictsClasses)
     numbers = np.asarray(y)
     if is_classes:
         numbers = np.searchsorted(model.classes_, numbers)
-        weights = weights * model._class_factors(numbers, weights)[numbers]
+        weights = weights * model._target.class_factors(numbers, weights)[numbers]
     table = prepare(X, numbers.astype(float), weights, standardize=True, centre_y=not is_classes)
     chosen = np.flatnonzero(model.support_[table.columns])
     return table.first(CLASS_ROWS if is_classes else PATH_ROWS).on_columns(chosen)

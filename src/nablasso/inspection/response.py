@@ -5,7 +5,7 @@ Regressors give their prediction. Classifiers give the probability of one class 
 probability bends by itself wherever it comes near 0 or 1.
 
 Which pairs of variables act together in it is told by the numbers of
-:func:`nablasso.reading.interactions`, root mean squared cross derivatives, in deviations of the
+:func:`nablasso.reading.function`, root mean squared cross derivatives, in deviations of the
 prediction (log-odds of a class as they are) per deviation of both columns.
 """
 
@@ -25,7 +25,7 @@ from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.validation import check_new_data, column_indices
 from nablasso.reading import Interaction, discrete_columns, interactions
-from nablasso.reading.differences import moves, quotients
+from nablasso.reading.function import moves, quotients
 from nablasso.types import Array, Index
 
 Scale = Literal["probability", "log-odds"]

@@ -1,12 +1,22 @@
 """Reading a fitted function: what matters, what acts together, what could be otherwise."""
 
-from nablasso.reading.alternatives import Alternative, alternatives
-from nablasso.reading.differences import discrete_columns
-from nablasso.reading.honesty import all_relevant, sign_only, support_gap
-from nablasso.reading.importance import importances
-from nablasso.reading.interactions import Interaction, interactions
-from nablasso.reading.intervals import LocalScale, interval_half_width, local_scale
-from nablasso.reading.left_out import Evidence
+from nablasso.reading.doubts import (
+    Alternative,
+    Evidence,
+    all_relevant,
+    alternatives,
+    sign_only,
+    support_gap,
+)
+from nablasso.reading.function import (
+    Interaction,
+    LocalScale,
+    discrete_columns,
+    importances,
+    interactions,
+    interval_half_width,
+    local_scale,
+)
 
 __all__ = [
     "Alternative",

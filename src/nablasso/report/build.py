@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso import __version__
 from nablasso.data.table import absolute_correlations, check_weights, prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names
@@ -377,7 +377,7 @@ def _leave_one_out(model: Any) -> HeldOutNumbers:
 def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOutClasses:
     """Kernel logistic regression in the metric of the fit, each row left out."""
     codes = np.searchsorted(model.classes_, y)
-    factors = model._class_factors(codes, weights)
+    factors = model._target.class_factors(codes, weights)
     table = prepare(
         X, codes.astype(float), weights * factors[codes], standardize=True, centre_y=False
     )
@@ -386,7 +386,7 @@ def _class_leave_one_out(model: Any, X: Array, y: Any, weights: Array) -> HeldOu
     chosen = np.flatnonzero(model.support_[table.columns])
     columns = table.columns[chosen]
     odds = []
-    for target in model._signed_targets(table.y[rows]).T:
+    for target in model._target.functions(table.y[rows]).T:
         machine = refit(
             Logistic(),
             model.kernel_,

@@ -11,9 +11,9 @@ from typing import Any
 
 from nablasso import __version__
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative_base import DerivativeEstimator
 from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 
 Numbers = tuple[float, ...]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.inspection import (
     Dependence,
     category_dependence,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.answer import WEAK
 from nablasso.estimators.hierarchical_base import KernelSelector
-from nablasso.estimators.outcome import WEAK
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.inspection import Dependence
 from nablasso.report.content import HeldOutClasses, HeldOutNumbers, Variable
 

@@ -1,195 +1,128 @@
-r"""What is assumed of noise and target, judged by the same number.
-
-Under an assumption the target is ``t(y)`` and the shape of the noise is ``N``. Its total,
-
-    price of the model + value without columns + Jacobian of t + price of the assumption,
-
-compares with the totals of all others: assumptions are paid for like columns.
-
-* **Warp**: ``t(y) = side log(side (y - end) + c)``, for counts and skewed targets. Its Jacobian is
-  ``prod t'(y_i)``; half a log n for ``c``.
-* **Tails**: Student noise with ``nu`` degrees of freedom. A Gaussian of variance ``1 / w_i`` bounds
-  it from below for any weights, with equality at ``w = (nu + 1) / (nu + z^2)``, so the bound
-  is exact evidence paid in full. Weights start from left-out residuals: a fit that follows outliers
-  hides them.
-* **Level**: ``N_i = exp(h(x_i))``, ``h`` found by the same search on the logs of squared left-out
-  residuals; its columns are paid for.
-* **Serial**: ``N_ij = share rho^|t_i - t_j|`` off the diagonal, for rows in time. Columns that are
-  serial themselves absorb serial noise, so it is assumed *before* columns are believed.
-"""
+"""What residuals make suspect: assumptions worth a search, each with the total it promises."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
-from nablasso.types import Array, Index
+from nablasso.regression.noise import (
+    CORRELATIONS,
+    DEGREES,
+    SHARES,
+    Assumption,
+    in_time,
+    lag_correlation,
+    tail_weights,
+    warps,
+)
+from nablasso.search.families import FAMILIES
+from nablasso.search.few import FewRows, Model
+from nablasso.types import Array
 
-DEGREES = (2.0, 5.0)  # of freedom that are tried
-OFFSETS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of a warp, over the distance of the median from the end
-CORRELATIONS = (0.6, 0.8, 0.9, 0.97)
-SHARES = (1.0, 0.7)  # of the noise that is serial
-
-
-@dataclass(frozen=True)
-class Warp:
-    """``side log(side (y - end) + offset)``."""
-
-    side: float
-    end: float
-    offset: float
-
-    def __call__(self, y: Array) -> Array:
-        """The warped target."""
-        return self.side * np.log(self._inner(y))
-
-    def log_slope(self, y: Array) -> Array:
-        """Log of the derivative."""
-        return -np.log(self._inner(y))
-
-    def back(self, t: Array) -> Array:
-        """The target again."""
-        grown = np.exp(np.clip(self.side * t, -50, 50))
-        return np.asarray(self.end + self.side * (grown - self.offset))
-
-    def _inner(self, y: Array) -> Array:
-        return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
-
-    def __str__(self) -> str:
-        if self.side < 0:
-            return f"-log({self.end:.4g} - y + {self.offset:.3g})"
-        return f"log(y {'-' if self.end >= 0 else '+'} {abs(self.end):.4g} + {self.offset:.3g})"
+FIRST_SERIAL = (0.9, 1.0)
+FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not noise
+LINEAR, ADDITIVE = FAMILIES[0], FAMILIES[3]
 
 
-@dataclass(frozen=True)
-class Assumption:
-    """What is assumed; the default is equal, independent, normal noise on the target itself.
+class Suspicion(NamedTuple):
+    """An assumption for all rows; ``moves`` when one of its kind holds already."""
 
-    ``weights`` and ``level`` have an entry for every row of the table, ``level_price`` is what the
-    columns of the level cost.
-    """
-
-    warp: Warp | None = None
-    nu: float = 0.0
-    weights: Array | None = None
-    level: Array | None = None
-    level_price: float = 0.0
-    serial: tuple[float, float] | None = None
-
-    def target(self, y: Array) -> Array:
-        """What the model explains."""
-        return y if self.warp is None else self.warp(y)
-
-    def jacobian(self, y: Array) -> float:
-        """Mean log derivative of the target."""
-        return 0.0 if self.warp is None else float(self.warp.log_slope(y).mean())
-
-    def only(self, rows: Index) -> Assumption:
-        """For some of the rows."""
-        part = {k: v[rows] for k in ("weights", "level") if (v := getattr(self, k)) is not None}
-        return replace(self, **part) if part else self
-
-    def noise(self, n: int, time: Array | None) -> Array | None:
-        """Shape of the noise: None, variances (n,) or a matrix (n, n)."""
-        if self.weights is None and self.level is None and self.serial is None:
-            return None
-        variances = np.ones(n)
-        if self.weights is not None:
-            variances = variances / self.weights
-        if self.level is not None:
-            variances = variances * np.exp(self.level)
-        if self.serial is None:
-            return variances
-        assert time is not None
-        rho, share = self.serial
-        R = share * rho ** np.abs(time[:, None] - time)
-        R.flat[:: n + 1] = 1.0
-        root = np.sqrt(variances)
-        return np.asarray(R * root * root[:, None])
-
-    def price(self, n: int) -> float:
-        """Half a log n for each number, the level's columns, and what the bound of tails costs."""
-        numbers = (self.warp is not None) + (self.nu > 0) + 2 * (self.serial is not None)
-        price = 0.5 * numbers * np.log(n) + self.level_price
-        if self.weights is not None:
-            w, nu = self.weights, self.nu
-            squares = np.maximum((nu + 1) / w - nu, 0.0)
-            normal = 0.5 * np.log(w / (2 * np.pi)) - 0.5 * w * squares
-            price -= float(np.sum(log_student(squares, nu) - normal))
-        return float(price)
-
-    def words(self, mean: float = 0.0) -> list[str]:
-        """One sentence for each part; the target was searched less its ``mean``."""
-        said = []
-        if self.warp is not None:
-            warp = replace(self.warp, end=self.warp.end + mean)
-            said.append(f"The target is skewed: {warp} is explained.")
-        if self.nu:
-            assert self.weights is not None
-            small = int(np.sum(self.weights < 0.5))
-            said.append(
-                f"The noise has heavy tails ({self.nu:g} degrees of freedom); {small} rows count "
-                "less than half."
-            )
-        if self.level is not None:
-            ratio = float(np.exp(np.ptp(self.level) / 2))
-            said.append(f"The noise is uneven: its level differs by a factor of {ratio:.1f}.")
-        if self.serial is not None:
-            said.append(
-                f"Rows are serially correlated ({self.serial[0]:g} from one to the next): their "
-                "order carries information, and was taken into account."
-            )
-        return said
+    kind: str
+    assumption: Assumption
+    total: float
+    moves: bool = False
 
 
-PLAIN = Assumption()
+def rows_in_time(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
+    """Serial noise, if target or residuals correlate from row to row and rows may be in time."""
+    if few.time is None or few.Y.shape[1] > 1:
+        return
+    residuals = few.solved(model).left_out()[0][:, 0]
+    looks = (lag_correlation(e, few.time) for e in (few.Y[:, 0], residuals))
+    if in_time(few.targets[:, 0], few.time) and max(looks) > few.rules.clearly:
+        yield Suspicion("serial", replace(rows.assumption, serial=FIRST_SERIAL), -np.inf)
 
 
-def log_student(squares: Array, nu: float) -> Array:
-    """Log density of Student's distribution at squared residuals in its own units."""
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))
+def suspicions(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
+    """All assumptions next to the one at hand, judged at the model found."""
+    own = rows.assumption
+    if few.Y.shape[1] > 1 or len(np.unique(few.targets)) <= FEW_VALUES:
+        return
+    residuals = few.residuals(model, rows)[:, 0]
+    plain = replace(own, nu=0.0, weights=None, level=None, level_price=0.0)
+    for warp in (*warps(rows.targets[:, 0], residuals[: len(few.X)], own.warp), None):
+        if warp != own.warp:
+            warped = replace(plain, warp=warp)
+            yield Suspicion("warp", warped, judged(few, model, warped), own.warp is not None)
+    if own.serial is not None:
+        for serial in ((rho, share) for rho in CORRELATIONS for share in SHARES):
+            moved = replace(own, serial=serial)
+            yield Suspicion("serial", moved, judged(few, model, moved), moves=True)
+        return
+    if own.level is None:
+        uneven = _level(rows, few, model, residuals)
+        if uneven is not None:
+            yield Suspicion("level", uneven, judged(few, model, uneven))
+    flat = residuals if own.level is None else residuals / np.exp(own.level / 2)
+    for nu in DEGREES:
+        weights, gain = tail_weights(flat, nu)
+        tailed = replace(own, nu=nu, weights=weights)
+        if own.nu:
+            yield Suspicion("tails", tailed, judged(few, model, tailed), moves=True)
+        else:  # a fit that follows outliers is no judge of weights that do not
+            share = len(few.X) / len(rows.X)
+            total = few.total(model) - share * gain + 0.5 * float(np.log(len(few.X)))
+            yield Suspicion("tails", tailed, total)
 
 
-def tail_weights(residuals: Array, nu: float) -> tuple[Array, float]:
-    """Weights of the rows, and the gain in log likelihood over a normal distribution."""
-    squares = residuals**2
-    unit = float(np.median(squares)) or float(squares.mean()) or 1.0
-    for _ in range(30):
-        unit = float(np.mean((nu + 1) / (nu + squares / unit) * squares)) or unit
-    z = squares / unit
-    normal = -0.5 * len(z) * (np.log(2 * np.pi * squares.mean() / unit) + 1)
-    return (nu + 1) / (nu + z), float(log_student(z, nu).sum() - normal)
+def judged(few: FewRows, model: Model, assumption: Assumption) -> float:
+    """The total of a model, or of none, under another assumption: noise scaled, not tuned again."""
+    other = few.under(assumption.only(np.arange(len(few.X))))
+    best = other.base
+    if not len(model.groups):
+        return best
+    cost = other.cost(len(model.groups)) + other.base
+    looks = [(model.family, model.variances, np.exp(model.noise) * np.array([0.3, 1, 3, 10]))]
+    if assumption.warp != few.assumption.warp:  # a product may become a sum
+        equal = np.full(len(model.groups), 1.0 / len(model.groups))
+        looks.append((LINEAR, equal, np.array([0.1, 0.5])))
+    for family, v, noises in looks:
+        part = other.evidence(family).part(model.groups)
+        best = min([best, *(part.value(v, float(r)) + cost for r in noises)])
+    return best
 
 
-def warps(y: Array, residuals: Array, current: Warp | None) -> list[Warp]:
-    """Logarithms that bend the steep side of the residuals down, at a few offsets."""
-    side = 1.0 if np.mean((residuals - residuals.mean()) ** 3) > 0 else -1.0
-    if current is not None:
-        side = current.side
-    end = float(y.min() if side > 0 else y.max())
-    values = np.unique(y)
-    far = abs(float(np.median(y)) - end) or abs(float(y.mean()) - end)
-    step = float(np.diff(values).min()) if len(values) < 0.9 * len(y) else 0.0  # of counts
-    offsets = sorted({max(share * far, step) for share in OFFSETS})
-    found = [Warp(side, end, offset) for offset in offsets]
-    return [warp for warp in found if warp != current]
-
-
-def in_time(y: Array, time: Array) -> bool:
-    """Whether rows may be in time: ``y`` turns at least half as often as exchangeable rows do.
-
-    Those turn in two of three places; a table sorted by its target hardly ever.
-    """
-    signs = np.sign(np.diff(y[np.argsort(time, kind="stable")]))
-    signs = signs[signs != 0]
-    return len(signs) > 20 and bool(np.mean(signs[1:] != signs[:-1]) > 1 / 3)
-
-
-def lag_correlation(residuals: Array, time: Array) -> float:
-    """Correlation between neighbours in time, in standard errors."""
-    e = residuals[np.argsort(time, kind="stable")]
-    size = float(e @ e)
-    return float(e[1:] @ e[:-1]) / size * np.sqrt(len(e)) if size > 0 else 0.0
+def _level(rows: FewRows, few: FewRows, model: Model, residuals: Array) -> Assumption | None:
+    """The log variance of the noise as a sum of functions of the columns and of the fit."""
+    n = len(few.X)
+    columns, labels = rows.X, rows.labels
+    if len(model.groups):
+        fit = rows.standardised(few)[:, 0] - residuals
+        fit = (fit - fit[:n].mean()) / (float(fit[:n].std()) or 1.0)
+        columns = np.column_stack([columns, fit])
+        labels = np.append(labels, rows.n_groups)
+    squares = residuals[:n] ** 2
+    logs = np.log(squares + 1e-3 * float(np.median(squares)) + 1e-300)
+    inner = FewRows(
+        columns[:n],
+        logs[:, None],
+        few.weights,
+        labels,
+        np.empty(0, dtype=np.intp),
+        few.time,
+        few.rules,
+        families=(LINEAR, ADDITIVE),
+    )
+    proposed = min(inner.proposals(), key=lambda proposal: proposal[0], default=None)
+    if proposed is None:
+        return None
+    found = inner.backward(inner.tune(*proposed[1:]))
+    if not len(found.groups):
+        return None
+    level = inner.function(found).values(columns) * float(inner.unit[1][0])
+    price = inner.cost(len(found.groups))
+    plain = replace(rows.assumption, nu=0.0, weights=None)
+    return replace(plain, level=level - level[:n].mean(), level_price=price)

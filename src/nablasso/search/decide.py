@@ -1,6 +1,6 @@
 r"""The whole algorithm: propose, price, check.
 
-**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.walks`), each ending in a
+**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.families`), each ending in a
 ranking of the columns that is cut where its price is least.
 
 **Price.** One number, in nats, compares everything: minus the log evidence, half a log n for each
@@ -22,10 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.search.check import check
-from nablasso.search.copies import one_variance, with_copies
+from nablasso.search.assumptions import Suspicion, rows_in_time, suspicions
+from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.few import FewRows, Model
-from nablasso.search.suspicions import Suspicion, rows_in_time, suspicions
 from nablasso.types import Index
 
 ROUNDS = 4  # of assumptions
@@ -74,14 +73,14 @@ def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
 
 def _steps(rows: FewRows) -> Iterator[Decision]:
     """Ever better decisions."""
-    yield (best := proposed(rows, rows.rules.walked_rows, rows.rules.followed))
+    yield (best := compared(proposed(rows, rows.rules.walked_rows, rows.rules.followed)))
     yield (best := checked(assumed(best)))
     yield finished(best)
 
 
 def search(rows: FewRows, n: int) -> Decision:
     """Propose, price and check on the first ``n`` rows, under their assumption."""
-    return checked(proposed(rows, n, rows.rules.followed))
+    return checked(compared(proposed(rows, n, rows.rules.followed)))
 
 
 def proposed(rows: FewRows, n: int, n_followed: int) -> Decision:
@@ -97,15 +96,21 @@ def proposed(rows: FewRows, n: int, n_followed: int) -> Decision:
     return Decision(rows, few, best, tried=(*tried, best))
 
 
-def checked(best: Decision) -> Decision:
-    """All families on the groups found; then left-out rows must be worse without each group."""
+def compared(best: Decision) -> Decision:
+    """All families on the groups found; another that wins is pruned and grown too."""
     few, model, tried = best.few, best.model, list(best.tried)
-    if len(model.groups):
-        tried += [m for m in few.families_on(model, tried) if m not in tried]
-        other = min([model, *tried], key=lambda m: m.price)
-        model = model if other is model else few.forward(few.backward(other))
-    model, clear = check(few, model)
-    return replace(best, model=model, clear=clear, tried=tuple(tried))
+    if not len(model.groups):
+        return best
+    tried += [m for m in few.families_on(model, tried) if m not in tried]
+    other = min([model, *tried], key=lambda m: m.price)
+    model = model if other is model else few.forward(few.backward(other))
+    return replace(best, model=model, tried=tuple(tried))
+
+
+def checked(best: Decision) -> Decision:
+    """Left-out rows must be worse without each group."""
+    model, clear = check(best.few, best.model)
+    return replace(best, model=model, clear=clear)
 
 
 def assumed(best: Decision) -> Decision:
@@ -126,7 +131,7 @@ def assumed(best: Decision) -> Decision:
         history = (*best.history, (worst.kind, best.total - again.total, better))
         unwarped = best if better and best.rows.assumption.warp is None else best.plain
         best = replace(again if better else best, history=history, plain=unwarped)
-    return best
+    return compared(best) if any(stayed for *_, stayed in best.history) else best
 
 
 def _searched(best: Decision, suspicion: Suspicion) -> Decision:

@@ -23,10 +23,9 @@ from scipy.special import gammaln
 
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
-from nablasso.search.assumptions import PLAIN, Assumption
-from nablasso.search.families import FAMILIES, Family
+from nablasso.regression.noise import PLAIN, Assumption
+from nablasso.search.families import FAMILIES, Family, walk
 from nablasso.search.rules import Rules
-from nablasso.search.walks import walk
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -151,7 +150,7 @@ class FewRows:
 
     @cached_property
     def base(self) -> float:
-        """What the assumption costs whatever the model: see :mod:`~nablasso.search.assumptions`."""
+        """What the assumption costs whatever the model: see :mod:`~nablasso.regression.noise`."""
         n = len(self.X)
         scale = float(np.log(self.unit[1]).sum()) - self.assumption.jacobian(self.targets)
         return self.empty.value + (n - 1) * scale + self.assumption.price(n)

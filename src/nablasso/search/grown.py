@@ -18,13 +18,19 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidDataError
-from nablasso.search.certificate import Certificate, centred, certify
+from nablasso.regression.terms import Posterior
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
-from nablasso.search.judgement import Judgement, Kind, first_judgement, is_skewed, label_judgement
-from nablasso.search.posterior import Posterior
 from nablasso.search.rules import Rules
+from nablasso.solvers.sums import Certificate, centred, certify
 from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.judgement import (
+    Judgement,
+    Kind,
+    first_judgement,
+    is_skewed,
+    label_judgement,
+)
 from nablasso.streaming.passes import State, Sums, Term, counted
 from nablasso.streaming.sample import Sample, fair_sample
 from nablasso.streaming.sources import Source
@@ -92,40 +98,6 @@ class Grown:
         return self.state.slopes(X) * slope[:, None]
 
 
-@dataclass(frozen=True)
-class GrownClasses:
-    """What the search found for three classes or more: one member for each against the rest."""
-
-    classes: tuple[float, ...]
-    members: tuple[Grown, ...]
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Columns that tell any class from the rest."""
-        return tuple(sorted({j for m in self.members for j in m.columns}))
-
-    @property
-    def gain(self) -> dict[int, float]:
-        """What leaving a column out would cost, over all classes."""
-        return {j: sum(m.gain.get(j, 0.0) for m in self.members) for j in self.columns}
-
-    @property
-    def terms(self) -> dict[Term, float]:
-        """Gains of columns, pairs and triples, over all classes."""
-        names = sorted({t for m in self.members for t in m.terms})
-        return {t: sum(m.terms.get(t, 0.0) for m in self.members) for t in names}
-
-    @property
-    def passes(self) -> int:
-        """Passes over the rows."""
-        return sum(m.passes for m in self.members)
-
-    def predict(self, X: Array) -> Array:
-        """Probabilities of the classes."""
-        each = np.stack([m.predict(X) for m in self.members], axis=1)
-        return np.asarray(each / each.sum(axis=1, keepdims=True))
-
-
 def grow(
     source: Source,
     target_kind: Kind = "auto",
@@ -187,42 +159,6 @@ def grow(
         start_terms=start_terms,
         progress=progress,
     )
-
-
-def grow_classes(
-    source: Source,
-    classes: Sequence[float],
-    rules: Rules | None = None,
-    *,
-    categories: Collection[int] = (),
-    time: bool | None = None,
-    **wishes: Any,
-) -> GrownClasses:
-    """Each class against the rest, on the same codes; the looks are as many times more.
-
-    Parameters
-    ----------
-    source : Source
-    classes : sequence of float
-        The values of y, three or more; two classes are labels of :func:`grow`.
-    rules : Rules, optional
-    categories : collection of int
-    time : bool, optional
-    **wishes
-        ``groups, keep, max_columns, start_terms, progress`` as of :func:`grow`.
-
-    Returns
-    -------
-    GrownClasses
-    """
-    rules = rules or Rules()
-    rules = replace(rules, surprise=rules.surprise + log(len(classes)))
-    table = coded_table(source, categories)
-    y, weight = table.sample.y, table.sample.weight
-    members = [
-        _searched(table, label_judgement(y, weight, c), rules, time, **wishes) for c in classes
-    ]
-    return GrownClasses(tuple(classes), tuple(members))
 
 
 def _searched(

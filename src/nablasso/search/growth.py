@@ -10,7 +10,7 @@ One round is two passes over the rows.
    variances are **tuned**; what does not earn its price **leaves**; a basis whose last functions
    are used **grows**.
 
-The loss is judged on the way (see :mod:`nablasso.search.judgement`). With more rows than the fair
+The loss is judged on the way (:mod:`nablasso.streaming.judgement`). With more rows than the fair
 sample holds by far, the sample's terms start the search on all rows.
 """
 
@@ -23,8 +23,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.search.judgement import Judgement, judged, serial_filter
-from nablasso.search.posterior import Posterior
+from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.proposals import (
     Ranked,
     columns_by_gain,
@@ -34,9 +33,9 @@ from nablasso.search.proposals import (
     triples_by_gain,
 )
 from nablasso.search.rules import Rules
-from nablasso.search.terms import Noise, price
 from nablasso.streaming.blocks import Coded
 from nablasso.streaming.codes import Column
+from nablasso.streaming.judgement import Judgement, judged, serial_filter
 from nablasso.streaming.passes import (
     Design,
     State,
@@ -383,10 +382,10 @@ class Growth:
         Rows that no column sorts are in time where residuals correlate with the row before; where
         a column sorts them it may explain that, so the model must be silent first.
         """
-        self.judgement, changed = judged(self.judgement, residual, self.rules)
+        self.judgement, changed = judged(self.judgement, residual, self.rules.tails)
         response = self.judgement.response
         self.smear = float(residual["smear"] / residual["rows"]) if response.log else 1.0
-        h = serial_filter(residual, self.rules)
+        h = serial_filter(residual, self.rules.serial)
         if h and (self.order == "time" or (self.order == "sorted" and silent)):
             changed |= not self.in_time
             self.in_time = True

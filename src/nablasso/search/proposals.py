@@ -1,7 +1,7 @@
 r"""Which terms are worth measuring: gains as if all functions were orthonormal.
 
 The squared scores of a term's functions over their variance, and its prior, give a gain without
-any sum of products of functions (:func:`nablasso.search.terms.orthonormal_gains`). Columns and
+any sum of products of functions (:func:`nablasso.regression.terms.orthonormal_gains`). Columns and
 pairs are scored on all rows, triples on the fair sample: the scores of all products of three
 functions are ``2 d`` matrix products of the functions with themselves.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nablasso.search.terms import orthonormal_gains
+from nablasso.regression.terms import orthonormal_gains
 from nablasso.streaming.codes import Codes, Column
 from nablasso.streaming.passes import Term
 from nablasso.types import Array

@@ -10,7 +10,7 @@ class Rules:
     """What a search goes by.
 
     Everything else is compared by one number, the price in nats (:mod:`nablasso.search.few`,
-    :mod:`nablasso.search.terms`).
+    :mod:`nablasso.regression.terms`).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 r"""Which loss: what the target is, and what residuals say about the noise.
 
 Decided from the fair sample: what kind of numbers y are. Decided from the residuals' sums, every
-round: whether Student noise describes them better than normal noise, by more than ``rules.tails``
+round: whether Student noise describes them better than normal noise, by more than so many
 nats a row; then a row's influence is bounded (Huber's loss first, then Tukey's).
 
 With the histogram of ``|r|`` both log likelihoods are sums over its cells.
@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from nablasso.errors import InvalidDataError
-from nablasso.search.rules import Rules
 from nablasso.streaming.passes import CELLS, SIZES, Sums
 from nablasso.streaming.responses import Response
 from nablasso.types import Array
@@ -115,7 +114,7 @@ def student_gain(sizes: Array) -> float:
     return float(best - normal)
 
 
-def judged(before: Judgement, residual: Sums, rules: Rules) -> tuple[Judgement, bool]:
+def judged(before: Judgement, residual: Sums, tails: float) -> tuple[Judgement, bool]:
     """The judgement after a look at residuals, and whether the loss changed."""
     response = before.response
     if response.name == "counts":
@@ -125,7 +124,7 @@ def judged(before: Judgement, residual: Sums, rules: Rules) -> tuple[Judgement, 
     if response.name == "labels":
         return before, False
     heavy = student_gain(residual["sizes"])
-    if heavy < rules.tails + np.log(float(residual["rows"])) / float(residual["rows"]):
+    if heavy < tails + np.log(float(residual["rows"])) / float(residual["rows"]):
         if response.bounded:
             return replace(before, response=replace(response, name="squares")), True
         return before, False
@@ -138,10 +137,10 @@ def judged(before: Judgement, residual: Sums, rules: Rules) -> tuple[Judgement, 
     return replace(before, response=after, reason=reason), after.name != response.name
 
 
-def serial_filter(residual: Sums, rules: Rules) -> tuple[float, ...]:
+def serial_filter(residual: Sums, clear: float) -> tuple[float, ...]:
     """The filter that makes residuals white, where they correlate with those of the row before."""
     none, one, two = residual["lagged"] / max(float(residual["lagged"][0]), 1e-300)
-    if abs(one) * np.sqrt(float(residual["rows"])) < rules.serial:
+    if abs(one) * np.sqrt(float(residual["rows"])) < clear:
         return ()
     first, second = np.linalg.solve([[none, one], [one, none]], [one, two])
     return float(first), float(second)

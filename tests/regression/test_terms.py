@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.search.posterior import Posterior
-from nablasso.search.terms import Noise, evidence, orthonormal_gains, price
+from nablasso.regression.terms import Noise, Posterior, evidence, orthonormal_gains, price
 from nablasso.streaming.passes import Design, degrees_of
 
 TERMS = ((0,), (1,), (0, 1), (2,))

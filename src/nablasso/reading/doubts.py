@@ -1,4 +1,23 @@
-r"""What derivatives cannot know, said in a sentence. Each check returns one, or None.
+r"""What rows cannot tell: columns that could stand in, and what derivatives cannot see.
+
+**Left-out rows judge between two sets of columns.** Kernel ridge regression on some columns
+predicts each row from the others in closed form (:class:`nablasso.regression.ridge.Ridge`), the
+ridge being the best of its grid. Two sets are compared row by row by the difference of their
+squared left-out residuals (:func:`nablasso.regression.paired.paired`).
+
+Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
+canonical order of :mod:`nablasso.data.table` are a fair sample.
+
+**Alternatives**: "x3 could be replaced by x7". For a selected ``a`` and an unselected ``b`` that
+goes with it (correlation of values or of ranks at least 0.5 in size), ``b`` takes the place of
+``a`` in kernel ridge regression on the selected columns. If the left-out error does not rise by
+more than its paired standard error, the rows cannot tell the two apart and ``b`` is an alternative;
+unless leaving out ``a`` without a replacement does no more harm.
+
+Cost: one eigendecomposition, one more for each of at most 20 swaps, and one for each column that
+passes.
+
+**Doubts** are sentences about what derivatives cannot know.
 
 **A support in parts** (:func:`support_gap`). If a column's values lie in two separate parts, a
 function that is constant on each has derivative zero everywhere and depends on the column all the
@@ -26,16 +45,175 @@ importances separates strong from weak ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import fdtrc, stdtr
+from scipy.stats import rankdata
 
-from nablasso.kernels import Gaussian, length_scale
-from nablasso.reading.differences import discrete_columns
-from nablasso.reading.left_out import Evidence, compare
+from nablasso.kernels import Gaussian, Kernel, length_scale
+from nablasso.reading.function import discrete_columns
+from nablasso.regression.paired import paired
+from nablasso.regression.ridge import Ridge
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index, Mask
+
+MAX_ROWS = 500
+
+
+class Change(NamedTuple):
+    """Mean difference of squared left-out residuals, its standard error, and the mean before."""
+
+    mean: float
+    error: float
+    before: float
+
+    @property
+    def relative(self) -> float:
+        """The change as a fraction of the error before it."""
+        if self.before > 0:
+            return self.mean / self.before
+        return 0.0 if self.mean == 0 else float(np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a fit on some columns rests on.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array, shape (n, d)
+        All columns, the selected and the others.
+    y, weights : arrays, shape (n,)
+        The weights add up to one.
+    selected : array of int, shape (s,)
+    scales : array, shape (s,)
+        Multiplier of each selected column inside the kernel, ``1 / length_scale`` or the metric's.
+    """
+
+    kernel: Kernel
+    X: Array
+    y: Array
+    weights: Array
+    selected: Index
+    scales: Array
+
+    def at_most(self, n_rows: int = MAX_ROWS) -> Evidence:
+        """The first ``n_rows`` rows."""
+        if len(self.y) <= n_rows:
+            return self
+        weights = self.weights[:n_rows]
+        return replace(self, X=self.X[:n_rows], y=self.y[:n_rows], weights=weights / weights.sum())
+
+    @cached_property
+    def inverse(self) -> Ridge:
+        """Ridge regression on the selected columns."""
+        return self.inverse_on(self.X[:, self.selected], self.scales)
+
+    @cached_property
+    def residuals(self) -> Array:
+        """Left-out residuals on the selected columns."""
+        return self._residuals(self.inverse)
+
+    def inverse_on(self, inputs: Array, scales: Array) -> Ridge:
+        """Ridge regression on other inputs of the same rows; the mean if there are none."""
+        n = len(self.y)
+        gram = RepresenterSpace(self.kernel, inputs, scales).gram if scales.size else np.ones(())
+        return Ridge(np.broadcast_to(gram, (n, n)), self.weights)
+
+    def left_out(self, inputs: Array, scales: Array) -> Array:
+        """Left-out residuals on other inputs of the same rows."""
+        return self._residuals(self.inverse_on(inputs, scales))
+
+    def _residuals(self, inverse: Ridge) -> Array:
+        return inverse.loo_residuals(self.y, inverse.best_ridge(self.y))
+
+
+def compare(before: Array, after: Array, weights: Array) -> Change:
+    """Compare two sets of left-out residuals of the same rows."""
+    return Change(*paired(after**2 - before**2, weights), float(weights @ before**2))
+
+
+DEPENDENCE = 0.5  # correlation, of values or of ranks, under which b is no candidate
+PER_COLUMN = 3
+SWAPS = 20
+
+
+class Alternative(NamedTuple):
+    """``b`` could replace ``a``; ``change`` is the relative change of the left-out error."""
+
+    a: int
+    b: int
+    change: float
+
+
+def alternatives(evidence: Evidence) -> list[Alternative]:
+    """Unselected columns that could replace selected ones, the best for each first.
+
+    Parameters
+    ----------
+    evidence : Evidence
+
+    Returns
+    -------
+    list of Alternative
+        In the order of the selected columns.
+    """
+    evidence = evidence.at_most()
+    deviations = np.sqrt(evidence.weights @ _centred(evidence.X, evidence.weights) ** 2)
+    dropped: dict[int, float] = {}  # left-out error without the column
+    found = []
+    for place, b in _candidates(evidence):
+        a = evidence.selected[place]
+        inputs, scales = evidence.X[:, evidence.selected], evidence.scales.copy()
+        inputs[:, place] = evidence.X[:, b]
+        scales[place] *= deviations[a] / deviations[b]
+        after = evidence.left_out(inputs, scales)
+        change = compare(evidence.residuals, after, evidence.weights)
+        if change.mean > change.error:
+            continue
+        if place not in dropped:
+            rest = evidence.left_out(np.delete(inputs, place, 1), np.delete(scales, place))
+            dropped[place] = float(evidence.weights @ rest**2)
+        if evidence.weights @ after**2 < dropped[place]:
+            found.append((place, Alternative(int(a), b, change.relative)))
+    return [pair for _, pair in sorted(found, key=lambda item: (item[0], item[1].change))]
+
+
+def _candidates(evidence: Evidence) -> list[tuple[int, int]]:
+    """Pairs (place in ``selected``, unselected column), the most dependent first."""
+    size = _dependence(evidence.X, evidence.weights)[evidence.selected]
+    size[:, evidence.selected] = 0.0
+    size[evidence.scales == 0] = 0.0
+    closest = np.argsort(-size, axis=1, kind="stable")[:, :PER_COLUMN]
+    pairs = [
+        (-size[place, b], place, int(b))
+        for place, row in enumerate(closest)
+        for b in row
+        if size[place, b] >= DEPENDENCE
+    ]
+    return [(place, b) for _, place, b in sorted(pairs)[:SWAPS]]
+
+
+def _dependence(X: Array, weights: Array) -> Array:
+    """The larger of the correlations of values and of ranks, in size, (d, d)."""
+    both = [_correlation(X, weights), _correlation(rankdata(X, axis=0), weights)]
+    return np.asarray(np.max(np.abs(both), axis=0))
+
+
+def _correlation(X: Array, weights: Array) -> Array:
+    centred = _centred(X, weights)
+    deviations = np.sqrt(weights @ centred**2)
+    unit = centred / np.where(deviations > 0, deviations, 1.0)
+    return np.asarray((unit * weights[:, None]).T @ unit)
+
+
+def _centred(X: Array, weights: Array) -> Array:
+    return np.asarray(X - weights @ X)
+
 
 SIGNIFICANCE = 0.01
 UNLIKELY_GAP = 1e-3

@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from nablasso.search.certificate import centred, certify
 from nablasso.search.grown import grow
+from nablasso.solvers.sums import centred, certify
 from nablasso.streaming.sources import Arrays
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from nablasso.kernels import Gaussian, Linear, Matern52, Polynomial
 from nablasso.regression.evidence import Covariance, Evidence, without_columns
-from nablasso.search import walks
-from nablasso.search.walks import walk
+from nablasso.search import families as walks
+from nablasso.search.families import walk
 
 N, D = 40, 6
 
