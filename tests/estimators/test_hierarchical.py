@@ -240,7 +240,7 @@ def test_the_sparse_additive_model_and_its_elastic_net():
         ({"interactions": False, "whiten": True}, "no graph to whiten"),
         ({"interactions": False, "dag": ExplicitDag({0: []}, None)}, "no graph to whiten"),
     ],
-    ids=str,
+    ids=["weight zero", "weight of sums", "whitening", "graph"],
 )
 def test_options_of_products_and_of_sums_are_told_apart(wrong, match):
     with pytest.raises(InvalidParameterError, match=match):
