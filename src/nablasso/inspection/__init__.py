@@ -1,6 +1,5 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
-from nablasso.estimators.alpha_path import Path
 from nablasso.inspection.dependence import (
     Dependence,
     PairDependence,
@@ -29,7 +28,6 @@ __all__ = [
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
-    "Path",
     "PathDisplay",
     "QuantileDisplay",
     "category_dependence",
