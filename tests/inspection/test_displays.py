@@ -17,6 +17,7 @@ from nablasso import (
     SparseGradientRegressor,
 )
 from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.estimators.alpha_path import Path
 from nablasso.hierarchy import ExplicitDag
 from nablasso.inspection import (
     DagDisplay,
@@ -25,7 +26,6 @@ from nablasso.inspection import (
     EdrDisplay,
     InteractionDisplay,
     PairDisplay,
-    Path,
     PathDisplay,
     QuantileDisplay,
     category_dependence,
