@@ -230,3 +230,13 @@ def test_public_epistasis_tables_as_they_come_sorted_by_the_target(name, relevan
     names = [h for h in header if h != "target"]
     found = grow(Arrays(np.delete(values, at, axis=1), values[:, at]), "label")
     assert {names[j] for j in found.columns} == relevant
+
+
+def test_the_certificate_confirms_columns_one_by_one():
+    X, f, noise = smooth(3000)
+    found = grow(Arrays(X, f + 0.3 * noise), certificate=True)
+    assert found.certificate.holds
+    assert found.certified == frozenset(range(X.shape[1]))
+    wide = grow(Arrays(X[:, :1], noise), certificate=True)
+    assert wide.certificate.closed
+    assert grow(Arrays(X, noise)).certified is None

@@ -164,3 +164,10 @@ def test_a_class_that_is_absent_from_the_searched_rows_does_not_stop_the_search(
     assert rare.tune(FAMILIES[0], np.array([0])).value == pytest.approx(
         both.tune(FAMILIES[0], np.array([0])).value
     )
+
+
+def test_columns_are_certified_on_the_sums_of_all_rows():
+    X, y = table(n=400)
+    model = NablassoRegressor(rules=FEW).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 3]
+    assert model.support_certified_.all()

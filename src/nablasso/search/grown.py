@@ -41,6 +41,7 @@ MANY = 4  # times as many rows as sampled: the sample's terms then start the sea
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
 LEAST_ROWS = 5
 CERTIFIED = 4  # functions of a column that is not in the model, in the certificate
+CERTIFIED_WORK = 3e10  # products of its sums: a million rows of fifty columns are just too many
 JUDGED = 2048  # sampled rows on which y and its log are compared
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 
@@ -65,6 +66,7 @@ class Grown:
     smear: float
     limits: tuple[float, float]  # of the predictor
     certificate: Certificate | None = None
+    certified: frozenset[int] | None = None  # columns whose part its minimiser confirms
 
     @property
     def reason(self) -> str:
@@ -136,7 +138,7 @@ def grow(
     time : bool, optional
         Whether the order of the rows is time; judged by the residuals if not given.
     certificate : bool
-        Whether to certify the selection over all columns: one pass more.
+        Whether to certify the selection over all columns: one pass more, where it can be afforded.
     progress : callable, optional
         Called with one sentence after each round.
 
@@ -187,11 +189,14 @@ def _searched(
         **wishes,
     )
     found = _grown(growth, growth.run())
-    return replace(found, certificate=_certificate(growth)) if certificate else found
+    width = CERTIFIED * len(growth.columns) + growth.state.design.width
+    return (
+        _certified(found, growth) if certificate and table.n * width**2 < CERTIFIED_WORK else found
+    )
 
 
-def _certificate(growth: Growth) -> Certificate:
-    """The model's terms against the functions of all columns."""
+def _certified(found: Grown, growth: Growth) -> Grown:
+    """With the certificate of the model's terms against the functions of all columns."""
     mains = [(j,) for j, column in enumerate(growth.columns) if len(column.prior)]
     others = [t for t in mains if t not in growth.variance]
     inside = list(growth.variance)
@@ -200,7 +205,12 @@ def _certificate(growth: Growth) -> Certificate:
     C, c, yy = centred(model.C, model.c, model.yy)
     groups = [model.design.at[t] - 1 for t in [*inside, *others]]
     selected = range(len(inside))
-    return certify(C, c, yy, groups, selected, growth.n, model.noise.dispersion)
+    made = certify(C, c, yy, groups, selected, growth.n, model.noise.dispersion)
+    terms = [*inside, *others]
+    minimiser = {j for i in made.support for j in terms[i]}
+    apart = minimiser ^ {j for term in inside for j in term}
+    agreed = set(range(len(growth.columns))) - apart if made.closed else set()
+    return replace(found, certificate=made, certified=frozenset(agreed))
 
 
 @dataclass(frozen=True)

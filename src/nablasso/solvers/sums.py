@@ -20,7 +20,7 @@ one is reported; where there is none the certificate says so. Cost: ``p^2`` a sw
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,11 @@ class Certificate:
     support: tuple[int, ...]  # of the groups
     n_groups: int
     holds: bool  # the support is the selected one, and the gap is closed
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is as small as numbers allow."""
+        return self.gap <= 10 * TOLERANCE * max(self.objective, 1e-300)
 
 
 def certify(
@@ -77,8 +82,8 @@ def certify(
         objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
         support = tuple(i for i, a in enumerate(parts) if w[a].any())
         exact = set(support) == set(selected)
-        closed = gap <= 10 * TOLERANCE * max(objective, 1e-300)
-        best = Certificate(alpha, objective, gap, support, len(parts), exact and closed)
+        best = Certificate(alpha, objective, gap, support, len(parts), False)
+        best = replace(best, holds=exact and best.closed)
         if best.holds or len(support) > len(selected):
             break
     assert best is not None

@@ -1,0 +1,48 @@
+"""The ablation compares each variant with the rules as they are, on the same draws only."""
+
+from functools import partial
+
+import numpy as np
+
+from benchmarks.ablation import AS_IT_IS, COLUMNS, KEY, measured, page, questions
+from benchmarks.problem import Draw, Problem
+from benchmarks.store import RowStore
+from nablasso.search.rules import Rules
+
+
+def linear(n, seed, relevant=(0,)):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = X[:, 0] + 0.2 * rng.normal(size=n)
+    return Draw(X, y, X, y, support=np.isin(np.arange(4), relevant))
+
+
+def test_a_fit_is_judged_by_its_columns():
+    row = measured(Problem("linear", linear), 60, 0, Rules())
+    assert (row["exact"], row["spurious"], row["missed"]) == (1, 0, 0)
+    row = measured(Problem("two", partial(linear, relevant=(0, 1))), 60, 0, Rules())
+    assert (row["exact"], row["spurious"], row["missed"]) == (0, 0, 1)
+    row = measured(Problem("none", partial(linear, relevant=())), 60, 0, Rules())
+    assert (row["exact"], row["spurious"], row["missed"]) == (0, 1, 0)
+    other = measured(
+        Problem("none", partial(linear, relevant=()), indifferent=(0,)), 60, 0, Rules()
+    )
+    assert other["exact"] == 1
+
+
+def test_the_page_counts_shared_draws(tmp_path):
+    store = RowStore(tmp_path / "ablation.csv", COLUMNS, KEY)
+    judged = {"spurious": 0, "missed": 0, "cpu_seconds": "0.5"}
+    for variant, seed, exact in ((AS_IT_IS, 1, 1), ("no relatives", 1, 0), ("no relatives", 2, 1)):
+        key = dict(zip(KEY, (variant, "selection", "linear", 60, seed), strict=True))
+        store.append({**key, "exact": exact, **judged})
+    lines = page(store).split("\n")
+    assert "| no relatives | 1 | 0.000 | 1.000 | 0.000 | 0.000 | 0.50 |" in lines
+    assert "| no copies | 0 | | | | | |" in lines
+
+
+def test_every_rule_is_asked_about_problems_with_a_known_answer():
+    asked = list(questions())
+    assert {suite for _, _, suite, _, _ in asked} == {"selection", "not_ideal", "weak"}
+    for _, changes, _, _, _ in asked:
+        Rules(**changes)
