@@ -130,8 +130,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     kernel: Any = parameter(
         "gaussian",
         "str or Kernel",
-        '``"gaussian"``, ``"matern"``, ``"rational_quadratic"``, ``"linear"``, ``"polynomial"``, '
-        '``"anova"``, or an object of :mod:`nablasso.kernels`.',
+        '``"gaussian"``, ``"matern"``, ``"rough"``, ``"rational_quadratic"``, ``"linear"``, '
+        '``"polynomial"``, ``"anova"``, or an object of :mod:`nablasso.kernels`.',
     )
     _: KW_ONLY
     length_scale: Any = parameter(
