@@ -5,8 +5,8 @@ what was explained, ``t`` the warp if any, and ``e`` the left-out residuals, ove
 (without a warp that is the plain mean). Where a warp won, the best of the models of the plain
 target, on the columns found, takes its place if left-out rows are predicted better: squared errors
 are not what evidence looks at. (Means of several families, by shares that left-out rows chose or by
-equal ones, were tried on 22 real tables and on the stored problems: they gain on some and lose as
-much on others.)
+equal ones, were tried on 7 real tables of 500 rows, 16 small ones and stored problems: they gain
+on the first, lose as much as they gain on the second, and lose on the last.)
 
 Predictions stay within one range of the targets seen: polynomials of far points say nothing.
 
