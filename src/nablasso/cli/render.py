@@ -143,7 +143,8 @@ def _legend(result: Result) -> str:
     target = result.data.target
     unit = "log-odds" if result.data.has_classes else f"standard deviations of {target}"
     problem = (
-        "the derivative lasso on these columns, in the learned metric,"
+        "the derivative lasso on these columns, in the learned metric (with many rows: a group "
+        "lasso over all columns),"
         if result.settings.is_automatic
         else "the exact optimum"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,12 @@ def summary_text(selector: Any) -> str:
         f"alpha {selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, kernel {selector.kernel_!r}, "
         f"length scale {selector.length_scale_:.3g}."
     )
+    return "\n".join([*lines, *trust_in_words(selector, names, chosen)])
+
+
+def trust_in_words(selector: Any, names: list[str], chosen: Collection[Any]) -> list[str]:
+    """What left-out rows say, what could be replaced, and what could never be selected."""
+    lines = []
     if chosen:
         lines.append(f"Leave-one-out R2 on the selected variables: {selector.loo_r2_:.3f}.")
     if selector.selection_status_ == "too few rows":
@@ -105,7 +111,7 @@ def summary_text(selector: Any) -> str:
     ]
     if constant:
         lines.append(f"Constant, never selectable: {', '.join(constant)}.")
-    return "\n".join(lines)
+    return lines
 
 
 WEAK = 3.0  # nats: odds of about twenty to one

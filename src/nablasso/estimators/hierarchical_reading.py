@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.data.table import Table
+from nablasso.estimators.answer import trust_in_words
 from nablasso.estimators.validation import feature_names
 from nablasso.hierarchy import Found, Hierarchy
 from nablasso.types import Array, Index
@@ -129,17 +130,4 @@ def summary_of(selector: Any) -> str:
         f"({selector.relative_gap_:.1e} of the objective at zero): {state}."
     )
     lines.append(f"alpha {selector.alpha_:.3g} (alpha_max {selector.alpha_max_:.3g}).")
-    if chosen:
-        lines.append(f"Leave-one-out R2 on the selected variables: {selector.loo_r2_:.3f}.")
-    if selector.selection_status_ == "too few rows":
-        lines.append(
-            "Too few rows: the selected variables predict left-out rows not clearly better than "
-            "the mean."
-        )
-    lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in selector.twins_]
-    constant = [
-        n for n, kind in zip(names, selector.feature_kinds_, strict=True) if kind == "constant"
-    ]
-    if constant:
-        lines.append(f"Constant, never selectable: {', '.join(constant)}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *trust_in_words(selector, names, chosen)])
