@@ -8,11 +8,10 @@ import pytest
 from nablasso.regression.noise import PLAIN, Assumption, Warp
 from nablasso.search.assumptions import judged, rows_in_time, suspicions
 from nablasso.search.decide import assumed, decide, proposed
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import LINEAR, QUADRATIC
 from tests.search.rows import few_rows
 
 N, D = 120, 4
-LINEAR = FAMILIES[0]
 
 
 def table(kind, seed=0, n=N):
@@ -29,7 +28,7 @@ def table(kind, seed=0, n=N):
     y = signal + 0.4 * noise
     if kind == "warp":
         y = np.exp(1.5 * y)
-    return few_rows(X, y, time=np.arange(n, dtype=float), families=FAMILIES[:2])
+    return few_rows(X, y, time=np.arange(n, dtype=float), families=(LINEAR, QUADRATIC))
 
 
 def autoregressive(rng, n, rho=0.9):

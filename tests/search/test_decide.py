@@ -8,11 +8,11 @@ import pytest
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import decide, keep_all, search, settle
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN, LINEAR, QUADRATIC
 from nablasso.search.rules import Rules
 from tests.search.rows import draw, few_rows
 
-FEW = (FAMILIES[0], FAMILIES[1], FAMILIES[6])  # linear, quadratic, Gaussian
+FEW = (LINEAR, QUADRATIC, GAUSSIAN)
 
 
 def found(decision):

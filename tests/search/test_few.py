@@ -10,13 +10,11 @@ from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption
 from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
-from nablasso.search.families import FAMILIES, Family
+from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
 from nablasso.search.few import Model
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
 
-LINEAR, QUADRATIC, ADDITIVE = FAMILIES[0], FAMILIES[1], FAMILIES[3]
-GAUSSIAN = FAMILIES[6]
 N, D = 60, 5
 
 

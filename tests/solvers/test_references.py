@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
-from nablasso.paths import support_of
 from nablasso.solvers import (
     SOLVERS,
     Admm,
@@ -23,6 +22,7 @@ from nablasso.solvers import (
     admm,
     as_solver,
     irrelevant,
+    support_of,
 )
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
+from operator import truediv
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
+from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
-from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
@@ -33,7 +34,6 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
 from nablasso.screening import WIDE, is_wide, narrowed
@@ -50,7 +50,6 @@ from nablasso.search.predictor import (
     predictor_of_all,
 )
 from nablasso.search.rules import Rules
-from nablasso.solvers import Status
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.judgement import Kind
 from nablasso.streaming.sources import Arrays, Source
@@ -410,59 +409,47 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
         """Fitted attributes of the penalised function in the metric of the model."""
-        d, few, model = X.shape[1], decision.few, decision.model
-        function = few.function(model)
-        columns, space = function.columns, function.space
+        d, function = X.shape[1], decision.few.function(decision.model)
+        chosen = table.columns[function.columns]
+        self.support_ = np.isin(np.arange(d), chosen)
+        space = function.space
         assert space is None or isinstance(space, RepresenterSpace)
-        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
-        support = np.zeros(d, dtype=bool)
-        support[chosen.columns] = True
-        self.support_ = support
         self.kernel_ = None if space is None else space.kernel
         self.scales_ = np.zeros(d)
-        fits: list[Fit] = []
+        proofs: list[Proof] = []
         if space is not None:
-            self.scales_[chosen.columns] = space.scales
-            fits = self._certificate(chosen, decision, space)
-        if any(f.solution.status is Status.INTERRUPTED for f in fits):
-            raise KeyboardInterrupt
-        self.alpha_ = fits[0].problem.alpha if fits else 0.0
-        self.ridge_ = fits[0].problem.ridge if fits else 0.0
-        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
-        self.objective_ = sum(f.solution.primal for f in fits)
-        self.relative_gap_ = max(
-            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
-        )
-        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+            self.scales_[chosen] = space.scales
+            proofs = self._certificate(decision, space)
+        gaps = [max(proof.solution.gap, 0.0) for proof in proofs]
+        self.alpha_ = proofs[0].problem.alpha if proofs else 0.0
+        self.ridge_ = proofs[0].problem.ridge if proofs else 0.0
+        self.dual_gap_ = float(sum(gaps))
+        self.objective_ = float(sum(proof.solution.primal for proof in proofs))
+        references = [proof.problem.reference for proof in proofs]
+        self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
         self.feature_importances_ = np.zeros(d)
-        if fits:
-            for end in (0, 1):
-                bound = np.max([f.bounds[end] for f in fits], axis=0)
-                self.importance_bounds_[:, end] = spread(bound, chosen, d)
-            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
-            self.support_certified_ = spread(certified, chosen, d, fill=True)
-            self.support_certified_[~support] = True
-            norms = np.max([f.importances for f in fits], axis=0)
-            self.feature_importances_ = spread(norms, chosen, d)
+        if proofs:
+            bounds = np.max([proof.bounds for proof in proofs], axis=0)
+            self.importance_bounds_[chosen] = bounds.T
+            proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
+            self.support_certified_[chosen] = np.any(proven, axis=0)
+            norms = np.max([proof.importances for proof in proofs], axis=0)
+            self.feature_importances_[chosen] = norms
 
-    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
+    def _certificate(self, decision: Decision, space: RepresenterSpace) -> list[Proof]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
-        few = decision.few
+        few, loss = decision.few, self._loss()
         columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
         groups, labels = np.unique(few.labels[columns], return_inverse=True)
-        partition = Partition(labels.astype(np.intp))
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        formulation = Formulation(
-            space.kernel,
-            length_scale=1.0,
-            penalty=lambda _: GroupLasso(partition, weights),
-            fit_intercept=True,
-            loss=self._loss(),
-        )
-        targets = few.Y if self._loss().translates else few.targets
-        return certify_selection(table, formulation, space.scales, list(targets.T))
+        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        total = float(few.precisions.sum())
+        noise = float(np.exp(decision.model.noise)) / total
+        setting = Setting(space, few.precisions / total, penalty, loss, noise)
+        return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
 
 
 @estimator

@@ -36,11 +36,10 @@ from nablasso.nonnegative import FittedTask, RowLoss, Task
 from nablasso.nonnegative.scales import Inputs, evidence_scales
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
 from nablasso.types import Array
 
 SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 

@@ -18,13 +18,12 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import ADDITIVE, LINEAR
 from nablasso.search.few import FewRows, Model
 from nablasso.types import Array
 
 FIRST_SERIAL = (0.9, 1.0)
 FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not noise
-LINEAR, ADDITIVE = FAMILIES[0], FAMILIES[3]
 
 
 class Suspicion(NamedTuple):

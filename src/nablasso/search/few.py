@@ -280,11 +280,10 @@ class FewRows:
 
     @property
     def precisions(self) -> Array:
-        """Weights of the rows by their noise, adding up to one."""
+        """Weights of the rows by their noise: one over its variances."""
         if self.shape is None:
-            return self.weights / float(self.weights.sum())
-        p = 1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape))
-        return np.asarray(p / p.sum())
+            return np.ones(len(self.X))
+        return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""

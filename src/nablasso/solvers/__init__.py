@@ -8,7 +8,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Solution, Solver, Status
+from nablasso.solvers.base import Solution, Solver, Status, support_of
 from nablasso.solvers.denovas import Denovas, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
@@ -58,4 +58,5 @@ __all__ = [
     "Status",
     "as_solver",
     "irrelevant",
+    "support_of",
 ]
