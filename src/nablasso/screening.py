@@ -94,11 +94,6 @@ class Screened:
         return out
 
 
-def is_wide(rows: FewRows) -> bool:
-    """Whether a search over all columns is too much."""
-    return rows.X.size > WIDE
-
-
 def screen(rows: FewRows, *, pairs: bool = True, verbose: int = 0) -> Screened:
     """Rounds among the best columns, one more look at what these leave over, then pairs too.
 

@@ -124,7 +124,7 @@ def test_classes_with_more_rows_than_a_factor_holds():
     assert model.n_rows_searched_ == 400
 
 
-FEW = Rules(few_rows=60, walked_rows=60, followed=1)
+FEW = Rules(few_rows=60, walked_rows=60)
 
 
 def table(n=240, d=4, seed=0):

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
 from operator import truediv
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -25,20 +25,19 @@ from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     column_indices,
     group_labels,
+    groups_of,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.screening import WIDE, is_wide, narrowed
-from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
-from nablasso.search.decide import Decision, decide, keep_all
+from nablasso.screening import WIDE, narrowed
+from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
 from nablasso.search.grown import Grown, coded_table, grow
@@ -52,6 +51,7 @@ from nablasso.search.predictor import (
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.judgement import Kind
+from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
 from nablasso.types import Array, Index, Mask
@@ -59,13 +59,6 @@ from nablasso.types import Array, Index, Mask
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
-
-
-class Given(NamedTuple):
-    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
-
-    source: Source
-    rows: AllRows | None
 
 
 @estimator
@@ -207,7 +200,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Loss of the certificate."""
 
     @abstractmethod
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         """Remember what predicts."""
 
     def summary(self) -> str:
@@ -221,16 +216,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        self._check_parameters()
         used = np.flatnonzero(weights > 0)
+        if len(used) < self._rules.few_rows + LEAST_FRESH:
+            self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
+            return
         source = Arrays(X, y, weights)
-        rows = Searched(X, y, weights, np.arange(len(X)))
         if len(used) < len(X):
             source = Arrays(X[used], y[used], weights[used])
         if len(used) > PREPARED_ROWS:
-            rows = searched_rows(source, PREPARED_ROWS)
-            rows = rows._replace(place=used[rows.place])
-            groups = None if groups is None else np.asarray(groups)[rows.place]
-        self._fit_automatically(rows, source, groups)
+            sample = prepared_rows(source)
+            place = used[sample.place]
+            groups = None if groups is None else np.asarray(groups)[place]
+            self._fit_rows(sample.X, sample.y, sample.weight, place, source, groups)
+        else:
+            self._fit_rows(X, y, weights, np.arange(len(X)), source, groups)
 
     def _fit_blocks(self, source: Source, groups: Any) -> None:
         """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
@@ -239,32 +239,29 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
         self._check_parameters()
-        rows = searched_rows(source, PREPARED_ROWS)
+        sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
-        self._fit_automatically(rows, source, None)
+        self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
 
-    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
-        """Everything between validated rows and fitted attributes."""
-        self._check_parameters()
-        X, y, weights, _ = given
+    def _fit_rows(
+        self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
+    ) -> None:
+        """Everything between validated rows, at their places in the table, and attributes."""
         table = self._table(X, y, weights)
-        rules = Rules() if self.rules is None else self.rules
-        whole = len(table.X) < rules.few_rows + LEAST_FRESH
-        n = len(table.X) if whole else rules.few_rows
+        few = self._rules.few_rows
+        n = len(table.X) if len(table.X) < few + LEAST_FRESH else few
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(given, table, groups, rules, n)
+            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
             inner, narrow = self._screened(rows, table)
-            free = inner.n_groups > len(inner.kept)
-            decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
+            decision = decide(inner, verbose=self.verbose)
             self.p_values_ = None
             if self.fdr is not None:
                 self.p_values_ = np.ones(X.shape[1])
-                if free:
-                    decision, p_values = discoveries(
-                        decision, self.fdr, self.random_state, self.verbose
-                    )
+                if inner.n_groups > len(inner.kept):
+                    chance = self.fdr, self.random_state, self.verbose
+                    decision, p_values = discoveries(decision, *chance)
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
@@ -275,29 +272,31 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
-            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+            self._keep_functions(decision, narrow, source, self._all_rows(table, n))
         self._warn(decision)
 
-    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+    @property
+    def _rules(self) -> Rules:
+        return Rules() if self.rules is None else self.rules
+
+    def _rows(self, table: Table, n: int, place: Index, folds: list[Index] | None) -> FewRows:
         """The rows to search, in canonical order."""
-        place = np.full(len(table.X), np.inf)
+        first = np.full(len(table.X), np.inf)
         came = np.flatnonzero(table.rows >= 0)
-        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
-        rows = rows_of(
-            self,
+        np.minimum.at(first, table.rows[came], place[came].astype(float))
+        return FewRows.of(
             table,
             self._targets(table),
+            groups_of(self, table),
             n,
-            rules,
-            time=place[:n] if self.time else None,
+            time=first[:n] if self.time else None,
+            rules=self._rules,
             families=self._families(),
-            folds=self._folds(given.X, given.y, groups, table, n),
+            folds=folds,
             most=None if self.max_features is None else int(self.max_features),
             classes=not self._loss().translates,
+            score=None if self.scoring is None else partial(fold_score, self, table),
         )
-        if self.scoring is None:
-            return rows
-        return replace(rows, score=partial(fold_score, self, table))
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
         """All rows, where more than those searched; half of the others, at most 2000, judge."""
@@ -328,12 +327,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        rules = Rules() if self.rules is None else self.rules
         self.n_rows_searched_ = int(coded_table(source).counts["count"])
         return grow(
             source,
             kind,
-            replace(rules, surprise=rules.surprise + looks),
+            replace(self._rules, surprise=self._rules.surprise + looks),
             positive=positive,
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
@@ -344,7 +342,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
-        if not is_wide(rows):
+        if rows.X.size <= WIDE:
             return rows, table
         if self.fdr is not None:
             n, d = rows.X.shape
@@ -547,17 +545,19 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         sample = predictor_of(decision, table.columns)
         self._predictor: Predictor = sample
         self._y_mean = table.y_mean
-        if given.rows is None:
+        if source is None or rows is None:
             return
-        grown = self._grown(given.source, "auto")
-        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
+        grown = self._grown(source, "auto")
+        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
         self._y_mean = 0.0
         if grown is not None:
-            read_all_rows(self, [grown], joined, [self._predictor], given.rows)
+            read_all_rows(self, [grown], joined, [self._predictor], rows)
 
 
 @estimator
@@ -624,20 +624,22 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         self._functions: list[Function | Predictor] = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
-        if given.rows is None:
+        if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._target.functions(given.rows.y).T
+        targets = self._target.functions(rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
-            found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))
+            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return
@@ -646,9 +648,9 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
                 decision.few.rules,
                 found,
                 function,
-                given.rows,
+                rows,
                 target,
                 full=self.max_features is not None,
             )
             joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions, given.rows)
+        read_all_rows(self, grown, joined, self._functions, rows)

@@ -25,16 +25,17 @@ from nablasso.estimators.fitting import spread
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.target import PredictsClasses
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     column_indices,
     feature_names,
     group_labels,
+    groups_of,
 )
 from nablasso.paths import alpha_grid, walk_path
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.progress import track
+from nablasso.search.few import FewRows
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
 
@@ -99,7 +100,7 @@ def _metric_path(model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int) 
         )
     X = check_new_data(model, X)
     d, table = X.shape[1], _selected(model, X, y, sample_weight)
-    rows = rows_of(model, table, model._targets(table), len(table.X), time=None)
+    rows = FewRows.of(table, model._targets(table), groups_of(model, table), len(table.X))
     weights = np.bincount(rows.labels).astype(float)
     weights[rows.kept] = 0.0
     penalty, loss = GroupLasso(Partition(rows.labels), weights), model._loss()

@@ -20,8 +20,6 @@ class Rules:
     few_rows : int
         Rows that models are tuned on by an n x n factor; beyond, terms on all rows decide too. At
         a thousand rows these find twice as many weak columns in a tenth of the time.
-    followed : int
-        Proposals that are tuned and pruned; the best of eight kernels is among the first four.
     spread : float
         Prior deviation of the log of a variance: weak, it only keeps variances in reach.
     clearly : float
@@ -30,10 +28,10 @@ class Rules:
         left-out rows do.
     tenth : float
         Or the share by which their error must grow: with thirty rows hardly anything is clear.
-    copy, relatives : float, tuple of float
-        Correlation of a near copy, and of relatives. Rows do not tell copies apart.
-    copy_nats, relative_nats : float
-        A near copy joins unless it costs more, a relative if it gains more.
+    copy : float
+        Correlation of a near copy. Rows do not tell copies apart.
+    copy_nats : float
+        A near copy joins unless it costs more.
     surprise : float
         Nats beyond the log of the looks that a term must gain. One keeps noise silent in nineteen
         of twenty tables; half the log of the rows would cost power at a thousand rows.
@@ -53,14 +51,11 @@ class Rules:
 
     walked_rows: int = 300
     few_rows: int = 600
-    followed: int = 4
     spread: float = 4.0
     clearly: float = 2.5
     tenth: float = 0.1
     copy: float = 0.95
-    relatives: tuple[float, ...] = (0.85, 0.7)
     copy_nats: float = 3.0
-    relative_nats: float = 1.0
     surprise: float = 1.0
     trials: int = 2
     serial: float = 5.0
