@@ -10,8 +10,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.density import DensityEstimator
-from nablasso.estimators.nonnegative_regressors import MeanAndNoise, Quantiles, weighted_quantiles
+from nablasso.estimators.density import PSDDensity
+from nablasso.estimators.nonnegative_regressors import (
+    HeteroscedasticRegressor,
+    MultiQuantileRegressor,
+    weighted_quantiles,
+)
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import (
     BLUE,
@@ -340,7 +344,7 @@ class DensityDisplay(Display):
         grid_size : int, optional
             Points per variable: 300 for one, 80 for two.
         """
-        if not isinstance(estimator, DensityEstimator):
+        if not isinstance(estimator, PSDDensity):
             raise InvalidParameterError(
                 f"DensityDisplay needs a fitted density, such as PSDDensity; got {estimator!r}."
             )
@@ -460,7 +464,7 @@ class QuantileDisplay(Display):
             The variable on the axis.
         grid_size : int, default=150
         """
-        if not isinstance(estimator, Quantiles | MeanAndNoise):
+        if not isinstance(estimator, MultiQuantileRegressor | HeteroscedasticRegressor):
             raise InvalidParameterError(
                 "QuantileDisplay needs a fitted MultiQuantileRegressor or "
                 f"HeteroscedasticRegressor; got {estimator!r}."
@@ -525,7 +529,7 @@ class QuantileDisplay(Display):
 def _quantiles(estimator: Any, at: Array) -> tuple[Array, Array]:
     """Levels, and the quantiles at some rows."""
     plain = without_names(estimator)
-    if isinstance(plain, Quantiles):
+    if isinstance(plain, MultiQuantileRegressor):
         return np.asarray(plain.levels_), np.reshape(plain.predict(at), (len(at), -1))
     mean, deviation = plain.predict(at, return_std=True)
     levels = np.array(NORMAL_LEVELS)
