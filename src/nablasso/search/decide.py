@@ -81,11 +81,10 @@ def started(rows: FewRows, n: int) -> Decision:
 
 
 def proposed(best: Decision) -> Decision:
-    """The best proposal, tuned, pruned and grown."""
-    few, tried = best.few, [best.model]
-    first = min(few.proposals(), key=lambda proposal: proposal[0], default=None)
-    if first is not None:
-        tried.append(few.backward(few.tune(*first[1:])))
+    """The best proposals, tuned and pruned; the best of these grown."""
+    few = best.few
+    first = sorted(few.proposals(), key=lambda proposal: proposal[0])[: few.rules.followed]
+    tried = [best.model, *(few.backward(few.tune(*proposal[1:])) for proposal in first)]
     model = few.forward(min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=(*tried, model))
 
