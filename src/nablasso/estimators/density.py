@@ -16,12 +16,12 @@ from nablasso.estimators.nonnegative import (
     NonnegativeEstimator,
     TunedPenalty,
     WidthAndWeights,
-    check_count,
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
+    check_count,
     check_finite_columns,
     check_new_data,
     column_indices,

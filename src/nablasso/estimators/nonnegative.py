@@ -15,7 +15,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -39,7 +39,7 @@ from nablasso.estimators.cross_validation import (
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_length_scale
+from nablasso.estimators.validation import check_count, check_length_scale
 from nablasso.kernels.base import positive, width_by_rule
 from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
 from nablasso.solvers import Status
@@ -413,11 +413,3 @@ def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
 def width_of(X: Array, weights: Array, rule: Any) -> float:
     """Length scale that a rule or a number stands for on these points."""
     return width_by_rule(X, weights, rule) if isinstance(rule, str) else float(rule)
-
-
-def check_count(value: Any, name: str, also: str = "") -> None:
-    """Refuse anything but a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise InvalidParameterError(
-            f"{name} must be a whole number of at least 1{also}; got {value!r}."
-        )

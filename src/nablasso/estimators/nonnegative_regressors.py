@@ -25,7 +25,6 @@ from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     TunedPenalty,
-    check_count,
     weight_of_any_sign,
 )
 from nablasso.estimators.nonnegative_regression import (
@@ -35,7 +34,7 @@ from nablasso.estimators.nonnegative_regression import (
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_finite_columns, check_new_data
+from nablasso.estimators.validation import check_count, check_finite_columns, check_new_data
 from nablasso.kernels.base import positive
 from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import cone_matrix, decompose

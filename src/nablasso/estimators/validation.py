@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from nablasso.data.cells import is_frame, listed
 from nablasso.data.columns import Encoding
-from nablasso.data.table import MIN_ROWS
+from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
 from nablasso.types import Array, Index
@@ -161,6 +161,14 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     return np.array(indices, dtype=np.intp)
 
 
+def groups_of(estimator: Any, table: Table) -> tuple[Index, Index]:
+    """The group of each column of the table, numbered from 0, and the groups to be kept."""
+    labels = group_labels(estimator, estimator.feature_groups)
+    kept = column_indices(estimator, estimator.always_keep, "always_keep")
+    inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+    return numbers.astype(np.intp), np.flatnonzero(np.isin(inside, labels[kept]))
+
+
 def _as_index(column: Any) -> int | None:
     whole = isinstance(column, Integral) and not isinstance(column, bool)
     return int(column) if whole else None
@@ -170,6 +178,14 @@ def check_non_negative(value: float | None, name: str) -> None:
     """Refuse negative or infinite numbers; None passes."""
     if value is not None and not (isinstance(value, Real) and 0 <= float(value) < np.inf):
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
+
+
+def check_count(value: Any, name: str, also: str = "") -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+        )
 
 
 def check_length_scale(value: Any) -> None:
