@@ -21,22 +21,22 @@ from nablasso.estimators.answer import CLEAR_GAIN
 from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeights, width_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     feature_names,
     group_labels,
+    groups_of,
 )
 from nablasso.nonnegative import FittedTask, RowLoss, Task
 from nablasso.nonnegative.scales import Inputs, evidence_scales
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
+from nablasso.search.few import FewRows
 from nablasso.types import Array
 
 SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
@@ -234,7 +234,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
     By the search of the one call.
     """
     n = min(len(table.X), SEARCH_ROWS)
-    rows = rows_of(selector, table, targets[:, None], n, time=None)
+    rows = FewRows.of(table, targets[:, None], groups_of(selector, table), n)
     if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
         kept = np.isin(rows.labels, rows.kept).astype(float)
         return Learned(kept, rows.targets[:, 0] - rows.unit[0])

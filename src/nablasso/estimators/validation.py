@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.table import MIN_ROWS
+from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
 from nablasso.penalties import labels_from_groups
@@ -100,6 +100,14 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
             )
         indices.append(index)
     return np.array(indices, dtype=np.intp)
+
+
+def groups_of(estimator: Any, table: Table) -> tuple[Index, Index]:
+    """The group of each column of the table, numbered from 0, and the groups to be kept."""
+    labels = group_labels(estimator, estimator.feature_groups)
+    kept = column_indices(estimator, estimator.always_keep, "always_keep")
+    inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+    return numbers.astype(np.intp), np.flatnonzero(np.isin(inside, labels[kept]))
 
 
 def _as_index(column: Any) -> int | None:
