@@ -207,7 +207,7 @@ class KnockoffSelector(WrappedSelector):
     by a margin that keeps the false discovery rate (Candes et al. 2018). The guarantee is for
     Gaussian columns of known correlation; here it is estimated, shrunk towards the identity.
 
-    Fewer than ``1 / fdr`` selections are impossible: for a sparse truth use
+    Fewer than ``1 / fdr`` selections are impossible (with ``offset=1``): for a sparse truth use
     ``RandomizationTest``.
 
     Attributes
@@ -227,6 +227,12 @@ class KnockoffSelector(WrappedSelector):
     )
     _: KW_ONLY
     fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    offset: int = parameter(
+        1,
+        "{1, 0}",
+        "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
+        "variables are selected.",
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select variables.
@@ -237,6 +243,8 @@ class KnockoffSelector(WrappedSelector):
             Needs an estimator that takes weights.
         """
         check_rate(self.fdr, "fdr")
+        if self.offset not in (0, 1):
+            raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
         rows = self._rows(X, y, sample_weight)
         seed = root_seed(self.random_state)
         for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
@@ -256,7 +264,7 @@ class KnockoffSelector(WrappedSelector):
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         self.knockoff_statistics_ = np.where(swapped, -difference, difference)
-        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr)
+        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
             self._warn_of_none()
@@ -264,10 +272,14 @@ class KnockoffSelector(WrappedSelector):
     def _warn_of_none(self) -> None:
         ahead = int(np.sum(self.knockoff_statistics_ > 0))
         least = int(np.ceil(1 / self.fdr - 1e-9))
+        rule = (
+            f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
+            if self.offset
+            else "the false ones are estimated to be too many"
+        )
         warnings.warn(
-            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: fewer than 1 / fdr = {least} "
-            f"selections are impossible, and {ahead} of {len(self.support_)} variables are ahead "
-            "of their knockoffs. Raise fdr, or use "
+            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
+            f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
             stacklevel=4,
         )
