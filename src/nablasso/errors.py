@@ -81,10 +81,6 @@ class ModelFileError(NablassoError, ValueError):
     """A saved model cannot be loaded, or not safely."""
 
 
-class StatisticsFileError(NablassoError, ValueError):
-    """A file of statistics is damaged, of another version, or of another space."""
-
-
 class WorkersTimeoutError(NablassoError, TimeoutError):
     """The workers of a cluster have finished nothing for too long."""
 

@@ -102,8 +102,8 @@ class DerivativeEstimator(Selects, BaseEstimator, ABC):
         The space, and why it was taken.
     approximation_error_ : float
         How far that space is from the exact one: root mean squared difference of predictions
-        in deviations of ``y``, both fitted to the same few rows. Zero in the exact space, nan
-        where no rows were seen.
+        in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
+        the exact space, nan where no rows were seen.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
         the best fit so far, ``"interrupted"``.
@@ -357,10 +357,8 @@ class DerivativeEstimator(Selects, BaseEstimator, ABC):
             if fit.support.any() or not self.debias:
                 self._warn_if_degenerate(fit)
         self._unpack_problems(fits, X.shape[1])
-        solver = as_solver(self.solver, self.tol, self.max_iter, self.loss_)
-        self.approximation_error_ = max(
-            fit.family.approximation_error(fit.problem, fit.support, solver) for fit in fits
-        )
+        errors = [fit.family.approximation_error(fit.support) for fit in fits]
+        self.approximation_error_ = max(errors)
         choice = first.family.choice or self._choose_space(table, None)
         self.space_, self.space_reason_ = choice.name, choice.reason
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
