@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from operator import truediv
@@ -40,7 +41,7 @@ from nablasso.screening import WIDE, narrowed
 from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
     Predictor,
@@ -58,6 +59,8 @@ from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
@@ -116,8 +119,12 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     kernel_, scales_, alpha_, ridge_
         The kernel, the multiplier of every standardised column inside it (zero: dropped), and
         the weights of (P).
+    certificate_ : str
+        The problem that ``dual_gap_``, ``relative_gap_``, ``objective_``, ``alpha_`` and
+        ``ridge_`` speak of: (P) on the selected columns; with many rows the group lasso on the
+        sums of all of them, or (P) on a sample where that would take too long.
     dual_gap_, relative_gap_, objective_, n_iter_
-        The certificate of (P).
+        Its certificate.
     loo_r2_ : float
         Leave-one-out R2 on the selected variables, in what is explained.
     feature_kinds_ : array of str, shape (n_features,)
@@ -265,7 +272,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_ = n
+            self.n_rows_searched_ = self._n_sampled = n
             searched = narrow.first(n)
             self._unpack(X, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -327,8 +334,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        self.n_rows_searched_ = int(coded_table(source).counts["count"])
-        return grow(
+        found = grow(
             source,
             kind,
             replace(self._rules, surprise=self._rules.surprise + looks),
@@ -339,6 +345,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             time=None if self.time else False,
             certificate=True,
         )
+        self.n_rows_searched_ = found.n_rows
+        return found
+
+    def _certify_all_rows(self, grown: Sequence[Grown]) -> None:
+        """The gap of the problem on the sums of all rows takes the place of the sample's."""
+        proofs = [one.certificate for one in grown if one.certificate is not None]
+        if len(proofs) < len(grown):
+            self.certificate_ = f"{METRIC}, on a sample of {self._n_sampled} rows"
+            return
+        self.alpha_, self.ridge_ = proofs[0].alpha, 0.0
+        self.objective_ = float(sum(proof.objective for proof in proofs))
+        gaps = [max(proof.gap, 0.0) for proof in proofs]
+        self.dual_gap_ = float(sum(gaps))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
@@ -425,6 +446,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.solution.primal for proof in proofs))
         references = [proof.problem.reference for proof in proofs]
         self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self._metric = self.alpha_, self.ridge_
+        self.certificate_ = METRIC
         self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
@@ -558,6 +581,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
+            self._certify_all_rows([grown])
 
 
 @estimator
@@ -654,3 +678,4 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             )
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, rows)
+        self._certify_all_rows(grown)
