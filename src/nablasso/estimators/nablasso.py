@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,20 +12,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, check_weights, prepare
-from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
 from nablasso.estimators.validation import (
+    by_column,
     check_new_data,
     check_training_data,
     column_indices,
@@ -65,7 +65,7 @@ LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+class AutomaticSelector(Selects, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
@@ -401,14 +401,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _warn(self, decision: Decision) -> None:
         if decision.interrupted:
             self.selection_status_ = "interrupted"
-            warnings.warn(
+            warn(
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=5)
+            warn(caution)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
@@ -492,20 +491,32 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     ['x0', 'x1', 'x2', 'x3']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             A name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------
@@ -557,7 +568,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._predictor.gradients(Z) / self._scaler.scale)
+        return by_column(self, self._predictor.gradients(Z) / self._scaler.scale)
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=True)
@@ -602,20 +613,32 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     ['x0', 'x1']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             Labels; a name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------

@@ -9,7 +9,6 @@ before.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -26,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -242,17 +241,26 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _penalties(self, nonnegative: tuple[bool, ...], penalty: WidthAndWeights) -> dict[str, Any]:
-        """``l1`` and ``l2`` of each block."""
-        signs, weight = np.array(nonnegative), penalty.weight
-        l2 = np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight)
-        return {"l1": np.where(signs, weight * self.l1_ratio, 0.0), "l2": l2}
-
     def _seed(self) -> int:
         """One number that fixes every random choice of a fit."""
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _made(
+        self, table: Table, penalty: WidthAndWeights, nonnegative: tuple[bool, ...], **parts: Any
+    ) -> Task:
+        """A task; unless said otherwise outputs are the functions, of the table's columns."""
+        signs, weight, m = np.array(nonnegative), penalty.weight, len(nonnegative)
+        return Task(
+            weights=table.weights,
+            nonnegative=nonnegative,
+            l1=np.where(signs, weight * self.l1_ratio, 0.0),
+            l2=np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight),
+            rank=self.rank,
+            random_state=self._seed(),
+            **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
+        )
 
     def _warn_of(self, fitted: FittedTask) -> None:
         bound = (
@@ -261,11 +269,10 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             if np.isfinite(fitted.gap)
             else ". Nothing bounds the error of this model."
         )
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
             f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 
@@ -392,7 +399,7 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 "can be compared. Use another model, or a base_measure."
             )
         if said:
-            warnings.warn(said, UserWarning, stacklevel=3)
+            warn(said)
         keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
         params = [{key: getattr(c, key) for key in keys} for c in candidates]
         self._keep_choice(choose(params, {"score": scores, "fit_time": seconds}))

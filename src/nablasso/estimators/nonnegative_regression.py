@@ -116,17 +116,14 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
         made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
-        m = len(made["nonnegative"])
-        return Task(
+        return self._made(
+            table,
+            penalty,
             X=X,
-            weights=table.weights,
             loss=self._row_loss((Y - made["centre"]) / made["unit"]),
-            scales=self._scales_of(X, table, penalty.width, m),
+            scales=self._scales_of(X, table, penalty.width, len(made["nonnegative"])),
             constant=float(self.fit_intercept),
-            rank=self.rank,
-            random_state=self._seed(),
-            **self._penalties(made["nonnegative"], penalty),
-            **{"mixing": np.eye(m), "offset": np.zeros(m), **made},
+            **made,
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:

@@ -14,15 +14,14 @@ the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import MIN_ROWS, Table, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import Table, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     TunedPenalty,
@@ -35,7 +34,7 @@ from nablasso.estimators.nonnegative_regression import (
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_count, check_finite_columns, check_new_data
+from nablasso.estimators.validation import check_count, check_new_data, check_training_data
 from nablasso.kernels.base import positive
 from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import cone_matrix, decompose
@@ -203,11 +202,7 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
         mean = float(table.weights @ table.y)
         unit = float(np.sqrt(table.weights @ (table.y - mean) ** 2))
         if unit <= 1e-12 * abs(mean):
-            warnings.warn(
-                "y is constant, so only the penalty keeps the noise level above zero.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn("y is constant, so only the penalty keeps the noise level above zero.")
             mean, unit = float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
         floor = np.array([float(self.precision_floor), 0.0])
         outputs = {"offset": floor, "null": floor + np.array([1.0, 0.0])}
@@ -359,11 +354,9 @@ def check_levels(levels: Any) -> Array:
         )
     ordered = np.unique(array)
     if not np.array_equal(ordered, array):
-        warnings.warn(
+        warn(
             f"levels were sorted and repeated ones taken once; predictions have columns "
-            f"{ordered.tolist()}.",
-            UserWarning,
-            stacklevel=3,
+            f"{ordered.tolist()}."
         )
     return ordered
 
@@ -433,16 +426,7 @@ class ConeRegressor(NonnegativeRegressor):
     linear_weight: float | None = weight_of_any_sign()
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X, y = validate_data(
-            self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
-        )
-        check_finite_columns(self, X)
-        Y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(Y).all():
-            row = int(np.flatnonzero(~np.isfinite(Y.reshape(len(Y), -1)).all(axis=1))[0])
-            raise InvalidDataError(f"Input y contains NaN or infinity, the first at row {row}.")
-        if len(X) < MIN_ROWS:
-            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        X, Y = check_training_data(self, X, y, multi_output=True)
         self._flat = Y.ndim == 1
         return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))
 
