@@ -10,7 +10,6 @@ any candidate are not counted.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
@@ -32,7 +31,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.progress import track
@@ -219,11 +218,10 @@ def on_folds(
     except KeyboardInterrupt:
         if not done:
             raise
-        warnings.warn(
+        warn(
             f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters are "
             "chosen by these alone.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return done
 
