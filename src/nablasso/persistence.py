@@ -54,7 +54,7 @@ PICKLE_MAGIC = b"nablasso pickle\n"  # then the stamp in one line, then the pick
 OUR_PACKAGES = (
     *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
     *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
-    *("inference", "reading", "estimators"),
+    *("inference", "reading", "answer", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
+from nablasso.estimators.outcome import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
 from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path
@@ -84,6 +84,7 @@ def unpack(model: Any, family: StatisticsFamily, fit: Fit) -> None:
         "none found" if not fit.support.any() else "too few rows" if few else "clear"
     )
     model.twins_ = []  # correlations of columns are not kept
+    model._n_rows = family.moments.n_samples
 
 
 def _check(model: Any) -> None:
