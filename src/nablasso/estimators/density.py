@@ -14,16 +14,15 @@ from nablasso.data.table import MIN_ROWS, Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
-    GivenPenalty,
     NonnegativeEstimator,
     TunedPenalty,
     WidthAndWeights,
-    check_count,
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
+    check_count,
     check_finite_columns,
     check_new_data,
     column_indices,
@@ -39,16 +38,32 @@ BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the d
 
 
 @estimator
-class DensityEstimator(DensityMixin, NonnegativeEstimator):
-    """Shared by the density with given and with tuned parameters.
+class PSDDensity(DensityMixin, NonnegativeEstimator):
+    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
+
+    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
+    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
+    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
+    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
+    one, and integrals over boxes, marginals and conditionals are closed forms.
 
     Attributes
     ----------
     density_ : PSDModel
         The density in the units of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import PSDDensity
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> density = PSDDensity().fit(X)
+    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
+    (1.0, 0.5)
     """
 
     _: KW_ONLY
+    width: float = WIDTH
     base_measure: Any = parameter(
         None,
         'None, "gaussian" or (mean, variance)',
@@ -254,11 +269,11 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
     def _held_out(self, data: Data) -> float:
         return float(np.average(self.density_.logs(data.X), weights=data.weights))
 
-    def _look_at(self, table: Table) -> None:
-        super()._look_at(table)
+    def _look_at(self, data: Data) -> Table:
+        table = super()._look_at(data)
         d = table.X.shape[1]
         if d > MANY_FEATURES:
-            size = effective_size(table, self._width_of(table, getattr(self, "width", WIDTH)))
+            size = effective_size(table, self._width_of(table, self.width or WIDTH))
             warnings.warn(
                 f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
                 "lie within one length scale of a row, so the estimate is mostly its penalty. "
@@ -266,34 +281,11 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
                 UserWarning,
                 stacklevel=3,
             )
+        return table
 
 
 @estimator
-class PSDDensity(GivenPenalty, DensityEstimator):
-    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
-
-    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
-    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
-    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
-    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
-    one, and integrals over boxes, marginals and conditionals are closed forms.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nablasso import PSDDensity
-    >>> X = np.random.default_rng(0).normal(size=(200, 1))
-    >>> density = PSDDensity().fit(X)
-    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
-    (1.0, 0.5)
-    """
-
-    _: KW_ONLY
-    width: float = WIDTH
-
-
-@estimator
-class PSDDensityCV(TunedPenalty, DensityEstimator):
+class PSDDensityCV(TunedPenalty, PSDDensity):
     """:class:`PSDDensity` with width and weight of largest held-out log-likelihood."""
 
     default_widths = (0.35, 0.6, 1.0)

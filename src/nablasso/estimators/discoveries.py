@@ -2,8 +2,8 @@
 
 Each of five folds is left out of a search of its own, so that the columns its p-values are about
 were found on other rows. A column is redrawn given the others; its p-value is the share of redrawn
-columns that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is discovered
-unless the searches predict left-out rows clearly better than the mean.
+columns that predict the left-out rows as well (:mod:`nablasso.inference.randomization`). Nothing is
+discovered unless the searches predict left-out rows clearly better than the mean.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso.estimators.cross_validation import stratified_folds
-from nablasso.inference import (
+from nablasso.inference.randomization import (
     HeldOut,
     LinearConditional,
     PredictionLoss,

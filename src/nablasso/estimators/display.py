@@ -118,7 +118,9 @@ def bar_svg(column: Column, largest: float) -> str:
     parts = [f'<rect class="bar" x="0" y="4" width="{size:.1f}" height="8"/>']
     if column.share is not None and column.low is not None and column.high is not None:
         low, high = (WIDTH * min(end / largest, 1.0) for end in (column.low, column.high))
-        parts.append(f'<path class="ends" d="M{low:.1f} 8H{high:.1f}M{low:.1f} 4v8M{high:.1f} 4v8"/>')
+        parts.append(
+            f'<path class="ends" d="M{low:.1f} 8H{high:.1f}M{low:.1f} 4v8M{high:.1f} 4v8"/>'
+        )
     return (
         f'<svg class="share" width="{WIDTH}" height="16" viewBox="0 0 {WIDTH} 16" '
         f'aria-hidden="true">{"".join(parts)}</svg>'
@@ -217,14 +219,23 @@ def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: s
         cell.fill_between(shape.x, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
         cell.plot(shape.x, shape.value, color=ACCENT)
         if rug is not None:
-            cell.plot(rug, np.full(len(rug), 0.02), "|", color="0.3", ms=6, mew=0.5,
-                      transform=cell.get_xaxis_transform())
+            cell.plot(
+                rug,
+                np.full(len(rug), 0.02),
+                "|",
+                color="0.3",
+                ms=6,
+                mew=0.5,
+                transform=cell.get_xaxis_transform(),
+            )
     cell.set_xlabel(name)
     cell.set_ylabel(f"part in {target}")
 
 
 def _draw_surface(figure: Any, cell: Any, surface: Surface, target: str) -> None:
-    drawn = cell.pcolormesh(surface.a, surface.b, surface.value.T, shading="gouraud", cmap="viridis")
+    drawn = cell.pcolormesh(
+        surface.a, surface.b, surface.value.T, shading="gouraud", cmap="viridis"
+    )
     figure.colorbar(drawn, ax=cell, label=f"predicted {target}")
     cell.set_xlabel(surface.names[0])
     cell.set_ylabel(surface.names[1])

@@ -104,6 +104,14 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
+def check_count(value: Any, name: str, also: str = "") -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+        )
+
+
 def check_length_scale(value: Any) -> None:
     """Refuse anything but a positive number or the name of a rule."""
     if isinstance(value, str) and value in WIDTH_RULES:

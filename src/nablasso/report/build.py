@@ -29,8 +29,8 @@ from nablasso.estimators.outcome import (
 )
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection import interaction_strengths
-from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names
+from nablasso.inspection.structure_displays import single_fit
 from nablasso.report.content import (
     HeldOutClasses,
     HeldOutNumbers,

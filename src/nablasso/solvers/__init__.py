@@ -9,7 +9,7 @@ from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status
-from nablasso.solvers.denovas import Denovas, irrelevant
+from nablasso.solvers.denovas import Denovas, consistent_tau, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
@@ -57,5 +57,6 @@ __all__ = [
     "Solver",
     "Status",
     "as_solver",
+    "consistent_tau",
     "irrelevant",
 ]
