@@ -28,7 +28,6 @@ from nablasso.estimators.outcome import (
     feature_kinds,
     read_all_rows,
     read_outcome,
-    target_name,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
@@ -45,6 +44,7 @@ from nablasso.estimators.validation import (
     check_training_data,
     column_indices,
     group_labels,
+    target_name,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared

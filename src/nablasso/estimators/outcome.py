@@ -76,12 +76,6 @@ class Answers:
         return self.answer_.summary()
 
 
-def target_name(y: Any) -> str:
-    """The name that a target came with."""
-    name = y if isinstance(y, str) else getattr(y, "name", None)
-    return "y" if name is None else str(name)
-
-
 def feature_kinds(X: Array) -> NDArray[np.str_]:
     """``"constant"``, ``"discrete"`` (at most 10 values) or ``"continuous"`` per column."""
     kinds = np.where(discrete_columns(X), "discrete", "continuous")
