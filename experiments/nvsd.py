@@ -68,10 +68,9 @@ from nablasso.datasets import (
 )
 from nablasso.estimators import DerivativeLasso
 from nablasso.kernels import Gaussian, Kernel, Polynomial
-from nablasso.paths import support_of
 from nablasso.problems import SquaredProblem
 from nablasso.progress import track
-from nablasso.solvers import Denovas, DualSolver, irrelevant
+from nablasso.solvers import Denovas, DualSolver, irrelevant, support_of
 
 Labels = NDArray[np.intp]
 TwoSteps = Callable[[Rows, Kernel, float], Chosen]

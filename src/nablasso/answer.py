@@ -536,41 +536,41 @@ def task_sentence(answer: Answer, few_values: bool) -> str:
     return f"classification, {len(answer.classes)} classes with their rows: {counts}"
 
 
-def skewed_sentence(warp: str, counts: bool, gained: float | None) -> str:
+def skewed_sentence(warp: str, counts: bool) -> str:
     """A target that was explained through a logarithm."""
     what = "holds counts" if counts else "is skewed"
-    return f"The target {what}: {warp} is explained{_price(gained)}."
+    return f"The target {what}: {warp} is explained."
 
 
-def tails_sentence(degrees: float, n_small: int, gained: float | None) -> str:
+def tails_sentence(degrees: float, n_small: int) -> str:
     """Outliers, and how many rows count less for it."""
     rows = counted(n_small, "row")
     return (
         f"There are outliers: noise with {degrees:g} degrees of freedom, in which {rows} "
-        f"{'counts' if n_small == 1 else 'count'} less than half{_price(gained)}."
+        f"{'counts' if n_small == 1 else 'count'} less than half."
     )
 
 
-def uneven_sentence(factor: float, gained: float | None) -> str:
+def uneven_sentence(factor: float) -> str:
     """Noise of different levels."""
     return (
         f"The noise is uneven, its level differs by a factor of {factor:.1f}: quiet rows count "
-        f"more{_price(gained)}."
+        f"more."
     )
 
 
-def serial_sentence(correlation: float, gained: float | None) -> str:
+def serial_sentence(correlation: float) -> str:
     """Rows in time."""
     return (
         f"Rows are serially correlated ({correlation:g} from one to the next): their order was "
-        f"taken for time and their noise for correlated{_price(gained)}. Set time=False if it "
+        f"taken for time and their noise for correlated. Set time=False if it "
         "means nothing."
     )
 
 
-def _price(gained: float | None) -> str:
-    """What an assumption was worth after paying for it."""
-    return "" if gained is None else f", better by {gained:.0f} nats after its price"
+def gained_sentence(nats: float) -> str:
+    """What assumptions were worth."""
+    return f"What was noticed explains the rows better by {nats:.0f} nats, its price paid."
 
 
 def all_rows_sentence(reason: str) -> str:

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from experiments.paper_admm import ConjugateGradientStep, DescentStep, PaperAdmm
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
-from nablasso.paths import support_of
 from nablasso.solvers import (
     SOLVERS,
     Admm,
@@ -24,6 +23,7 @@ from nablasso.solvers import (
     as_solver,
     consistent_tau,
     irrelevant,
+    support_of,
 )
 from nablasso.solvers.admm import LinearStep
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import MIN_ROWS, Table, check_weights
+from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
@@ -23,8 +23,8 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_count,
-    check_finite_columns,
     check_new_data,
+    check_rows,
     column_indices,
     feature_names,
 )
@@ -100,11 +100,6 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         Coordinates are drawn in turn from their conditional distributions given those before, each
         by inverting its distribution function, which is known in closed form up to rounding.
 
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int or RandomState, optional
-
         Returns
         -------
         array, shape (n_samples, n_features)
@@ -116,31 +111,20 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         return np.asarray(self.density_.sample(int(n_samples), rng))
 
     def integrate(self, box: Any = None) -> float:
-        """Probability of a box, in closed form.
+        """Probability of a box, in closed form; by default of the whole space.
 
         Parameters
         ----------
         box : array-like, shape (n_features, 2), optional
-            Lower and upper end for each variable, infinite ones too; by default the whole space.
-
-        Returns
-        -------
-        float
+            Lower and upper end for each variable, infinite ones too.
         """
         check_is_fitted(self)
         return float(self.density_.integral(box))
 
     def marginal(self, columns: Any) -> PSDModel:
-        """Density of some variables: a model with ``values``, ``gradients``, ``integral``.
+        """Density of some variables, by names or indices: a function of them in increasing order.
 
-        Parameters
-        ----------
-        columns : list of names or indices
-
-        Returns
-        -------
-        PSDModel
-            A function of these columns, in increasing order.
+        It has ``values``, ``gradients`` and ``integral``.
         """
         model = self._psd("marginal")
         kept = np.unique(column_indices(self, columns, "columns"))
@@ -149,18 +133,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         return model.marginal(kept)
 
     def conditional(self, columns: Any, values: Any) -> PSDModel:
-        """Density of the other variables given that ``columns`` have these ``values``.
-
-        Parameters
-        ----------
-        columns : list of names or indices
-        values : array-like, one per column
-
-        Returns
-        -------
-        PSDModel
-            A function of the other columns, with integral one.
-        """
+        """Density of the other variables given that ``columns`` have these ``values``, one each."""
         model = self._psd("conditional")
         given = column_indices(self, columns, "columns")
         values = np.asarray(values, dtype=float).ravel()
@@ -186,10 +159,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         return self.density_
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-        check_finite_columns(self, X)
-        if len(X) < MIN_ROWS:
-            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        X = check_rows(self, X)
         return Data(X, np.zeros(len(X)), check_weights(sample_weight, len(X)))
 
     def _prepare(self, data: Data) -> Table:
@@ -207,22 +177,17 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         n, d = table.X.shape
         scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
         base = self._base_of(table)
-        return Task(
-            X=table.X,
-            weights=table.weights,
+        return self._made(
+            table,
+            penalty,
+            (True,),
             loss=density_loss(n),
-            mixing=np.ones((1, 1)),
-            offset=np.zeros(1),
-            nonnegative=(True,),
-            **self._penalties((True,), penalty),
             scales=scales,
             null=np.ones(1),
             height=natural_height(table.X, scales[0], base),
             normalise=True,
             base=base,
             functionals=as_functionals(self.constraints, table, scales[0], base),
-            rank=self.rank,
-            random_state=self._seed(),
         )
 
     def _width_of(self, table: Table, width: float) -> float:

@@ -8,7 +8,6 @@ discovered unless the searches predict left-out rows clearly better than the mea
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -72,7 +71,7 @@ def discoveries(
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])
-    return settle(replace(decision, clear={}), groups), p_values
+    return settle(decision, groups), p_values
 
 
 def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:

@@ -242,17 +242,26 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _penalties(self, nonnegative: tuple[bool, ...], penalty: WidthAndWeights) -> dict[str, Any]:
-        """``l1`` and ``l2`` of each block."""
-        signs, weight = np.array(nonnegative), penalty.weight
-        l2 = np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight)
-        return {"l1": np.where(signs, weight * self.l1_ratio, 0.0), "l2": l2}
-
     def _seed(self) -> int:
         """One number that fixes every random choice of a fit."""
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _made(
+        self, table: Table, penalty: WidthAndWeights, nonnegative: tuple[bool, ...], **parts: Any
+    ) -> Task:
+        """A task; unless said otherwise outputs are the functions, of the table's columns."""
+        signs, weight, m = np.array(nonnegative), penalty.weight, len(nonnegative)
+        return Task(
+            weights=table.weights,
+            nonnegative=nonnegative,
+            l1=np.where(signs, weight * self.l1_ratio, 0.0),
+            l2=np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight),
+            rank=self.rank,
+            random_state=self._seed(),
+            **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
+        )
 
     def _warn_of(self, fitted: FittedTask) -> None:
         bound = (

@@ -21,22 +21,22 @@ from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeight
 from nablasso.estimators.outcome import CLEAR_GAIN
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     feature_names,
     group_labels,
+    groups_of,
 )
 from nablasso.nonnegative import FittedTask, RowLoss, Task
 from nablasso.nonnegative.scales import Inputs, evidence_scales
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
+from nablasso.search.few import FewRows
 from nablasso.types import Array
 
 SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
@@ -116,17 +116,14 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
         made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
-        m = len(made["nonnegative"])
-        return Task(
+        return self._made(
+            table,
+            penalty,
             X=X,
-            weights=table.weights,
             loss=self._row_loss((Y - made["centre"]) / made["unit"]),
-            scales=self._scales_of(X, table, penalty.width, m),
+            scales=self._scales_of(X, table, penalty.width, len(made["nonnegative"])),
             constant=float(self.fit_intercept),
-            rank=self.rank,
-            random_state=self._seed(),
-            **self._penalties(made["nonnegative"], penalty),
-            **{"mixing": np.eye(m), "offset": np.zeros(m), **made},
+            **made,
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
@@ -237,7 +234,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
     By the search of the one call.
     """
     n = min(len(table.X), SEARCH_ROWS)
-    rows = rows_of(selector, table, targets[:, None], n, time=None)
+    rows = FewRows.of(table, targets[:, None], groups_of(selector, table), n)
     if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
         kept = np.isin(rows.labels, rows.kept).astype(float)
         return Learned(kept, rows.targets[:, 0] - rows.unit[0])

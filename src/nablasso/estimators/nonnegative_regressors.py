@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import MIN_ROWS, Table, check_weights
+from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
@@ -35,7 +35,7 @@ from nablasso.estimators.nonnegative_regression import (
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_count, check_finite_columns, check_new_data
+from nablasso.estimators.validation import check_count, check_new_data, check_training_data
 from nablasso.kernels.base import positive
 from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import cone_matrix, decompose
@@ -433,16 +433,7 @@ class ConeRegressor(NonnegativeRegressor):
     linear_weight: float | None = weight_of_any_sign()
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X, y = validate_data(
-            self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
-        )
-        check_finite_columns(self, X)
-        Y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(Y).all():
-            row = int(np.flatnonzero(~np.isfinite(Y.reshape(len(Y), -1)).all(axis=1))[0])
-            raise InvalidDataError(f"Input y contains NaN or infinity, the first at row {row}.")
-        if len(X) < MIN_ROWS:
-            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        X, Y = check_training_data(self, X, y, multi_output=True)
         self._flat = Y.ndim == 1
         return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))
 

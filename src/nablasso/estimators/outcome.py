@@ -43,7 +43,7 @@ from nablasso.reading import (
 from nablasso.regression.paired import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import AllRows, Predictor
 from nablasso.spaces import Function, RepresenterSpace
@@ -251,26 +251,24 @@ def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
 
 
 def _noticed(decision: Decision, mean: float) -> list[str]:
-    """Sentences about noise and target, each with what it gained; y was searched less its mean."""
+    """Sentences about noise and target, and what they gained; y was searched less its mean."""
     few, assumed = decision.few, decision.few.assumption
-    gained: dict[str, float] = {}
-    for kind, gain, stayed in decision.history:
-        if stayed and math.isfinite(gain):
-            gained[kind] = gained.get(kind, 0.0) + gain
     said = []
     if assumed.warp is not None:
         warp = assumed.warp.moved(mean)
         y = few.targets[:, 0] + mean
         counts = bool((y >= 0).all() and np.allclose(y, np.round(y), atol=1e-9))
-        said.append(words.skewed_sentence(str(warp), counts, gained.get("warp")))
+        said.append(words.skewed_sentence(str(warp), counts))
     if assumed.weights is not None:
         small = int(np.sum(assumed.weights < 0.5))
-        said.append(words.tails_sentence(assumed.nu, small, gained.get("tails")))
+        said.append(words.tails_sentence(assumed.nu, small))
     if assumed.level is not None:
         factor = float(np.exp(np.ptp(assumed.level) / 2))
-        said.append(words.uneven_sentence(factor, gained.get("level")))
+        said.append(words.uneven_sentence(factor))
     if assumed.serial is not None:
-        said.append(words.serial_sentence(assumed.serial[0], gained.get("serial")))
+        said.append(words.serial_sentence(assumed.serial[0]))
+    if said and math.isfinite(decision.gained):
+        said.append(words.gained_sentence(decision.gained))
     return said
 
 
@@ -348,7 +346,7 @@ def _evidence(decision: Decision) -> Evidence | None:
     y = few.Y[:, 0] if few.Y.shape[1] == 1 else few.Y
     if function.space is None or model.family.smooth:
         # the kernel of features knows its own columns only: distances stand for it
-        kernel, columns = FAMILIES[6].kernel, function.columns
+        kernel, columns = GAUSSIAN.kernel, function.columns
         scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
         return Evidence(kernel, few.X, y, p, columns, scales, few.classes)
     assert isinstance(function.space, RepresenterSpace)

@@ -23,17 +23,18 @@ import nablasso.estimators as families
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, descending, path
+from nablasso.estimators.certificate import PATH_ROWS, PATH_TOL, TOL, Proof, Setting
 from nablasso.estimators.derivative_base import DerivativeEstimator
-from nablasso.estimators.fitting import MAX_ITER, PATH_ROWS, PATH_TOL, TOL, Fit, spread
+from nablasso.estimators.fitting import spread
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.target import PredictsClasses
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     column_indices,
     feature_names,
     group_labels,
+    groups_of,
 )
 from nablasso.inspection.canvas import (
     BLUE,
@@ -51,10 +52,11 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.paths import Formulation, ProblemFamily, alpha_grid, walk_path
+from nablasso.paths import alpha_grid, walk_path
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.progress import track
-from nablasso.solvers import as_solver
+from nablasso.search.few import FewRows
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
 
 SMALLEST = 1e-3  # last alpha, as a fraction of the first
@@ -126,21 +128,14 @@ def _metric_path(
         )
     X = check_new_data(model, X)
     d, table = X.shape[1], _selected(model, X, y, sample_weight)
-    rows = rows_of(model, table, model._targets(table), len(table.X), time=None)
-    partition = Partition(rows.labels)
+    rows = FewRows.of(table, model._targets(table), groups_of(model, table), len(table.X))
     weights = np.bincount(rows.labels).astype(float)
     weights[rows.kept] = 0.0
-    formulation = Formulation(
-        model.kernel_,
-        length_scale=1.0,
-        penalty=lambda _: GroupLasso(partition, weights),
-        fit_intercept=True,
-        loss=model._loss(),
-    )
-    shared = ProblemFamily(table, formulation, metric=model.scales_[table.columns])
-    targets = rows.Y if shared.is_squared else rows.targets
-    members = [shared.with_target(target) for target in targets.T]
-    problems = [family.problem(float(model.ridge_)) for family in members]
+    penalty, loss = GroupLasso(Partition(rows.labels), weights), model._loss()
+    space = RepresenterSpace(model.kernel_, table.X, model.scales_[table.columns])
+    setting = Setting(space, table.weights, penalty, loss, 0.0)
+    targets = rows.Y if loss.translates else rows.targets
+    problems = setting.problems(list(targets.T), float(model.ridge_))
     top = max(problem.alpha_scale() for problem in problems)
     if not top > 0:
         raise InvalidParameterError(
@@ -150,13 +145,13 @@ def _metric_path(
     eps = min(0.1, model.alpha_ / top / FURTHER)
     grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
     n_alphas = len(grid)
-    own = TOL if shared.is_squared else PATH_TOL
-    solver = as_solver("dual", own if tol is None else tol, MAX_ITER, members[0].loss)
+    own = TOL if loss.translates else PATH_TOL
+    solver = setting.solver(own if tol is None else tol)
     importances, support = np.zeros((n_alphas, d)), np.zeros((n_alphas, d), dtype=bool)
     walks = zip(*(walk_path(problem, grid[::-1], solver) for problem in problems), strict=True)
     steps = track(walks, n_alphas, "Regularisation path", verbose=model.verbose)
     for row, step in zip(range(n_alphas - 1, -1, -1), steps, strict=True):
-        fits = [Fit(family, *solved) for family, solved in zip(members, step, strict=True)]
+        fits = [Proof(*solved) for solved in step]
         support[row] = spread(np.any([f.support for f in fits], axis=0), table, d, fill=False)
         norms = np.max([f.importances for f in fits], axis=0)
         importances[row] = spread(norms, table, d)

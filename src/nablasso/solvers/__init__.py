@@ -8,7 +8,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Solution, Solver, Status
+from nablasso.solvers.base import Solution, Solver, Status, support_of
 from nablasso.solvers.denovas import Denovas, consistent_tau, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
@@ -59,4 +59,5 @@ __all__ = [
     "as_solver",
     "consistent_tau",
     "irrelevant",
+    "support_of",
 ]
