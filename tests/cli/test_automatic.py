@@ -151,7 +151,8 @@ def test_assumptions_are_told(run, csv, table):
     table["y"] = np.exp(table["y"])
     table.to_csv(csv, index=False)
     content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
-    (sentence,) = content["noticed"]
+    sentence, gained = content["noticed"]
+    assert "nats, its price paid" in gained
     least = f"{table['y'].min():.4g}"
     assert sentence.startswith(f"The target is skewed: log(y - {least} + ")
     assert f"Noticed {sentence}" in " ".join(
