@@ -339,7 +339,7 @@ class Answer:
 
     def certificate_limits(self) -> str:
         """What no gap can prove."""
-        if self.certificate is None or self.certificate.problem != LEARNED_METRIC:
+        if all(column.evidence is None for column in self.columns):
             return ""
         return (
             "That the other columns do not matter is a statistical decision, by evidence and "
@@ -648,10 +648,6 @@ def shape_sentence(
     return f"On average {outcome} {shapes[direction]}, {between}."
 
 
-LEARNED_METRIC = (
-    "the derivative lasso on these columns, in the learned metric (with many rows: a group lasso "
-    "over all columns)"
-)
 STATED_PROBLEM = "the stated problem, solved"
 
 

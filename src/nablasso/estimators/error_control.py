@@ -8,7 +8,6 @@ estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -20,7 +19,7 @@ from scipy.special import expit, softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.validation import check_count, group_labels
@@ -34,11 +33,6 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference.knockoffs import (
-    gaussian_knockoffs,
-    knockoff_threshold,
-    shrunk_correlation,
-)
 from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
@@ -46,8 +40,11 @@ from nablasso.inference.randomization import (
     as_conditional,
     benjamini_hochberg,
     enough_draws,
+    gaussian_knockoffs,
+    knockoff_threshold,
     log_loss,
     randomization_p_values,
+    shrunk_correlation,
     squared_loss,
 )
 from nablasso.inference.stability import (
@@ -161,12 +158,11 @@ class StabilitySelection(WrappedSelector):
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
         if np.isinf(self.threshold_):
             least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
-            warnings.warn(
+            warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
-                stacklevel=3,
             )
 
     def _bound(self, assumption: str, q: float, d: int) -> float:
@@ -277,11 +273,10 @@ class KnockoffSelector(WrappedSelector):
             if self.offset
             else "the false ones are estimated to be too many"
         )
-        warnings.warn(
+        warn(
             f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
             f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
-            stacklevel=4,
         )
 
 

@@ -605,6 +605,7 @@ def _stand_ins(model: Any, columns: Columns) -> dict[int, list[Replacement]]:
 
     for a, b in getattr(model, "twins_", ()):
         add(a, Replacement("twin", _names(columns, [b])))
+        add(b, Replacement("twin", _names(columns, [a])))
     for a, b, ours, theirs in getattr(model, "alternatives_", ()):
         add(a, Replacement("alternative", _names(columns, [b]), ours=ours, theirs=theirs))
     for a, by, r2 in getattr(model, "replaceable_", ()):
@@ -679,7 +680,7 @@ def _certificate(model: Any) -> Certificate | None:
     proven, of, state = None, None, ""
     certified, support = getattr(model, "support_certified_", None), model.support_
     if hasattr(model, "evidence_"):
-        problem = words.LEARNED_METRIC
+        problem = str(model.certificate_)
         proven, of = int(np.sum(model.support_certified_[support])), int(support.sum())
     elif hasattr(model, "certified_"):
         problem = words.counted(model.n_kernels_, "kernel")
