@@ -388,8 +388,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
             n, d = rows.X.shape
             raise DataTooLargeError(
                 f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
-                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select columns with "
-                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
         return inner, table.on_columns(columns)
