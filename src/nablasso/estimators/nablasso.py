@@ -389,7 +389,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
             raise DataTooLargeError(
                 f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
                 f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
-                "columns with HeldOutScreening on half of the rows, and use fdr with these on the other half."
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the "
+                "other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
         return inner, table.on_columns(columns)
