@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.algorithms import consistent_tau
 from experiments.rivals import (
     cosso,
     default,
@@ -62,7 +63,6 @@ from nablasso.datasets import (
     make_two_way,
 )
 from nablasso.kernels import Gaussian, Kernel, Polynomial
-from nablasso.paths import consistent_tau
 from nablasso.progress import track
 
 Method = Callable[[Rows, int], Chosen]  # of the rows and the draw

@@ -30,7 +30,7 @@ from nablasso.errors import (
 from nablasso.estimators import answer as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
-from nablasso.solvers import Denovas
+from nablasso.solvers import Admm
 from nablasso.spaces import choice
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
@@ -200,7 +200,7 @@ def test_alpha_zero_is_kernel_ridge_regression():
     assert model.support_.all()
 
 
-@pytest.mark.parametrize("solver", ["denovas", "admm", Denovas(tol=1e-4)])
+@pytest.mark.parametrize("solver", ["admm", Admm(tol=1e-4)])
 def test_solvers_by_name_and_object(solver):
     X, y = draw(20, 3)
     default = cheap(kernel="linear").fit(X, y)
@@ -898,7 +898,7 @@ def test_unknown_kernels(kernel):
 
 @pytest.mark.parametrize("solver", ["lbfgs", None])
 def test_unknown_solvers(solver):
-    with pytest.raises(InvalidParameterError, match="solver must be one of dual, denovas, admm"):
+    with pytest.raises(InvalidParameterError, match="solver must be one of dual, admm"):
         cheap(solver=solver).fit(*draw())
 
 

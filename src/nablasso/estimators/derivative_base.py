@@ -200,7 +200,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         "regression for the squared loss; same kernel, length scale measured anew, ridge by "
         "leave-one-out) instead of the penalised function.",
     )
-    solver: Any = parameter("dual", '{"dual", "denovas", "admm"} or Solver')
+    solver: Any = parameter("dual", '{"dual", "admm"} or Solver')
     tol: float = parameter(
         1e-6, "float", "Duality gap to reach, relative to the objective at ``f = 0``."
     )

@@ -9,12 +9,10 @@ from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status
-from nablasso.solvers.denovas import Denovas, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
     "dual": DualSolver,
-    "denovas": Denovas,
     "admm": Admm,
 }
 
@@ -50,12 +48,10 @@ def _made(solver: str | Solver[Any], tol: float, max_iter: int | None) -> Solver
 __all__ = [
     "SOLVERS",
     "Admm",
-    "Denovas",
     "DualSolver",
     "Newton",
     "Solution",
     "Solver",
     "Status",
     "as_solver",
-    "irrelevant",
 ]
