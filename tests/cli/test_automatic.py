@@ -65,8 +65,8 @@ def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
     }
     assert {key: content[key] for key in expected} == pytest.approx(expected)
     assert content["kernel"] == repr(reference.kernel_)
-    strengths = [pair["strength"] for pair in content["interactions"]]
-    assert strengths == pytest.approx([pair[2] for pair in reference.interactions_])
+    shares = [pair["share"] for pair in content["interactions"]]
+    assert shares == [pair[2] for pair in reference.interactions_]
 
 
 def test_p_values_take_the_place_of_nats(run, csv, table):

@@ -36,7 +36,7 @@ STATUS = {
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 SHOWN_PAIRS = 3
 FEW_VALUES = 10  # of a target of numbers that may mean classes
-WEAK_PAIR = 0.05  # interactions under this strength are not worth a line
+WEAK_PAIR = 0.01  # pairs under this share are not worth a line
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -142,6 +142,10 @@ def _strength(value: float) -> str:
 def _legend(result: Result) -> str:
     target = result.data.target
     unit = "log-odds" if result.data.has_classes else f"standard deviations of {target}"
+    what = "log-odds" if result.data.has_classes else f"predicted {target}"
+    strength = f"typical slope, in {unit} per standard deviation of the column."
+    if result.settings.is_automatic:
+        strength = f"share of the variance of the {what} that the column carries."
     problem = (
         "the derivative lasso on these columns, in the learned metric (with many rows: a group "
         "lasso over all columns),"
@@ -149,7 +153,7 @@ def _legend(result: Result) -> str:
         else "the exact optimum"
     )
     sentences = {
-        "Strength": f"typical slope, in {unit} per standard deviation of the column.",
+        "Strength": strength,
         "Nats": "log evidence that leaving the column out would cost.",
         "p-value": "of having no influence given the other columns, on left-out rows.",
         "Certified": f"the duality gap proves that {problem} selects it too.",
@@ -175,9 +179,9 @@ def _detail_rows(result: Result) -> list[tuple[str, str]]:
     rows.append(("Left out", _left_out(result)))
     rows += _validation_rows(result)
     pairs = [
-        f"{a} x {b} ({strength:.2f})"
-        for a, b, strength in result.interactions[:SHOWN_PAIRS]
-        if strength >= WEAK_PAIR
+        f"{a} x {b} ({share:.0%})"
+        for a, b, share in result.interactions[:SHOWN_PAIRS]
+        if share >= WEAK_PAIR
     ]
     optional = [
         ("Interactions", ", ".join(pairs)),

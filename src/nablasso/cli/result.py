@@ -23,7 +23,7 @@ class Variable:
     group: str | None
     selected: bool
     strength: float
-    bounds: tuple[float, float]
+    bounds: tuple[float, float] | None  # of a slope
     certified: bool
     constant: bool
     evidence: float | None = None  # nats that leaving it out would cost
@@ -150,8 +150,7 @@ class Result:
             "always_kept": list(self.data.kept),
             "twins": [list(pair) for pair in self.twins],
             "interactions": [
-                {"columns": [a, b], "strength": _finite(strength)}
-                for a, b, strength in self.interactions
+                {"columns": [a, b], "share": _finite(share)} for a, b, share in self.interactions
             ],
             "rows": list(self.data.remarks),
             "n_rows": self.data.n_rows,
@@ -180,7 +179,9 @@ def _describe(variable: Variable) -> dict[str, Any]:
     return {
         "name": variable.name,
         "strength": _finite(variable.strength),
-        "strength_bounds": [_finite(bound) for bound in variable.bounds],
+        "strength_bounds": None
+        if variable.bounds is None
+        else [_finite(bound) for bound in variable.bounds],
         "certified": variable.certified,
         "evidence_nats": _finite(variable.evidence),
         "p_value": _finite(variable.p_value),
@@ -254,14 +255,14 @@ def _origins(data: EncodedTable, places: Any) -> tuple[str, ...]:
 
 
 def _interactions(pairs: Any, data: EncodedTable) -> tuple[tuple[str, str, float], ...]:
-    """Strengths between columns of the table; levels of a category add up by squares."""
-    squares: dict[tuple[str, str], float] = {}
-    for a, b, strength in pairs:
+    """Shares of pairs of columns of the table; those of the levels of a category add up."""
+    shares: dict[tuple[str, str], float] = {}
+    for a, b, share in pairs:
         one, other = _origins(data, (a, b))
         if one != other:
-            pair = (other, one) if (other, one) in squares else (one, other)
-            squares[pair] = squares.get(pair, 0.0) + float(strength) ** 2
-    found = [(a, b, math.sqrt(square)) for (a, b), square in squares.items()]
+            pair = (other, one) if (other, one) in shares else (one, other)
+            shares[pair] = shares.get(pair, 0.0) + float(share)
+    found = [(a, b, share) for (a, b), share in shares.items()]
     return tuple(sorted(found, key=lambda pair: -pair[2]))
 
 
@@ -286,14 +287,14 @@ def _variables(model: Any, call: Call) -> tuple[Variable, ...]:
     for column in call.data.encoding.columns:
         parts = [places[name] for name in column.encoded]
         facts = _automatic_facts(model, parts, call.data) if call.settings.is_automatic else {}
-        low, high = (_size(model.importance_bounds_[parts, end]) for end in (0, 1))
+        strength, bounds = _strength(model, parts, is_share=call.settings.is_automatic)
         variables.append(
             Variable(
                 name=column.name,
                 group=owner.get(column.name),
                 selected=bool(model.support_[parts].any()),
-                strength=_size(model.feature_importances_[parts]),
-                bounds=(low, high),
+                strength=strength,
+                bounds=bounds,
                 certified=bool(model.support_certified_[parts].all()),
                 constant=all(model.feature_kinds_[a] == "constant" for a in parts),
                 levels=column.levels,
@@ -301,6 +302,16 @@ def _variables(model: Any, call: Call) -> tuple[Variable, ...]:
             )
         )
     return tuple(sorted(variables, key=lambda variable: -variable.strength))
+
+
+def _strength(
+    model: Any, parts: list[int], *, is_share: bool
+) -> tuple[float, tuple[float, float] | None]:
+    """A share; or a slope between the bounds that the gap proves."""
+    if is_share:
+        return float(model.feature_importances_[parts].sum()), None
+    low, high = (_size(model.importance_bounds_[parts, end]) for end in (0, 1))
+    return _size(model.feature_importances_[parts]), (low, high)
 
 
 def _size(values: Any) -> float:

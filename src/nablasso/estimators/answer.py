@@ -15,7 +15,6 @@ from nablasso.reading import (
     all_relevant,
     alternatives,
     discrete_columns,
-    interactions,
     sign_only,
     support_gap,
 )
@@ -115,10 +114,8 @@ def trust_in_words(selector: Any, names: list[str], chosen: Collection[Any]) -> 
 
 
 WEAK = 3.0  # nats: odds of about twenty to one
-NEGLIGIBLE = 0.05  # cross derivatives in deviations of the target that are not worth a sentence
-MAX_PAIRED = 15  # selected columns up to which pairs are looked at
+NEGLIGIBLE = 0.01  # share of the variance that is not worth a sentence
 MAX_FRESH = 1000  # rows at which slopes are averaged
-MAX_ROWS = 300  # rows at which cross derivatives are averaged
 
 
 def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
@@ -154,7 +151,6 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
         if len(chosen) and evidence is not None
         else []
     )
-    selector.interactions_ = _interactions(table, decision)
     selector.cautions_ = _cautions(selector, table, evidence)
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
     free = [g for g in model.groups if g not in few.kept]
@@ -204,21 +200,12 @@ def read_all_rows(
             selector.loo_r2_, _ = _gain(y, residuals, predictor.weights)
     slopes = [np.sqrt(p @ predictor.gradients(Z) ** 2) / unit for predictor in predictors]
     norms = np.max(slopes, axis=0)
-    selector.feature_importances_ = np.where(selector.support_, norms, 0.0)
+    selector.slopes_ = np.where(selector.support_, norms, 0.0)
     selector.family_ = "terms"
     noticed = {g.reason for g in grown if g.loss not in ("squares", "labels")}
     selector.assumptions_ = [f"On all rows: {reason}." for reason in sorted(noticed)]
     selector.runner_up_ = None
     chosen = np.flatnonzero(selector.support_)
-    selector.interactions_ = []
-    if 2 <= len(chosen) <= MAX_PAIRED:
-        some, shares = Z[:MAX_ROWS], p[:MAX_ROWS] / p[:MAX_ROWS].sum()
-        strongest: dict[tuple[int, int], float] = {}
-        for predictor in predictors:
-            for a, b, strength in interactions(predictor, some, shares, chosen):
-                strongest[a, b] = max(strongest.get((a, b), 0.0), strength / unit)
-        order = sorted(strongest.items(), key=lambda item: -item[1])
-        selector.interactions_ = [(a, b, strength) for (a, b), strength in order]
     inside = set(chosen.tolist())
     for name in ("alternatives_", "twins_"):
         pairs = [(a, b) for a, b in getattr(selector, name) if a in inside]
@@ -279,23 +266,6 @@ def _evidence(decision: Decision) -> Evidence | None:
     return Evidence(kernel, few.X, few.Y[:, 0], p, function.columns, scales)
 
 
-def _interactions(table: Table, decision: Decision) -> list[tuple[int, int, float]]:
-    """Pairs of selected columns by decreasing cross derivative, the largest over the targets."""
-    few, model = decision.few, decision.model
-    columns = np.flatnonzero(np.isin(few.labels, model.groups))
-    if not 2 <= len(columns) <= MAX_PAIRED:
-        return []
-    Z, weights = few.X[:MAX_ROWS], few.weights[:MAX_ROWS]
-    weights, discrete = weights / weights.sum(), discrete_columns(few.X)
-    strongest: dict[tuple[int, int], float] = {}
-    for target in range(few.Y.shape[1]):
-        for pair in interactions(few.function(model, target), Z, weights, columns, discrete):
-            a, b = sorted((int(table.columns[pair.a]), int(table.columns[pair.b])))
-            strongest[a, b] = max(strongest.get((a, b), 0.0), float(pair.strength))
-    order = sorted(strongest.items(), key=lambda item: -item[1])
-    return [(a, b, strength) for (a, b), strength in order]
-
-
 def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[str]:
     """Sentences about what derivatives cannot see here."""
     names = [feature_names(selector)[a] for a in table.columns]
@@ -304,7 +274,7 @@ def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[st
         found = [support_gap(evidence, names), sign_only(evidence, names)]
     strong = selector.evidence_[selector.support_] >= WEAK
     if selector.always_keep is None and not strong.all():
-        found.append(all_relevant(selector.feature_importances_, selector.support_))
+        found.append(all_relevant(selector.slopes_, selector.support_))
     return [sentence for sentence in found if sentence]
 
 
@@ -320,9 +290,9 @@ def describe(selector: Any) -> str:
             f"{selector.n_rows_searched_} rows, {selector.family_} functions."
         )
         pairs = [
-            f"{names[a]} x {names[b]} ({strength:.2f})"
-            for a, b, strength in selector.interactions_[:3]
-            if strength >= NEGLIGIBLE
+            f"{names[a]} x {names[b]} ({share:.0%})"
+            for a, b, share in selector.interactions_[:3]
+            if share >= NEGLIGIBLE
         ]
         if pairs:
             lines.append(f"Strongest interactions: {', '.join(pairs)}.")
@@ -373,7 +343,7 @@ def _headline(selector: Any, names: list[str], chosen: list[int]) -> str:
     decided = bool(np.any(selector.evidence_ > 0))
     parts = []
     for a in chosen:
-        detail = f"{selector.feature_importances_[a]:.2f}"
+        detail = f"{selector.feature_importances_[a]:.0%}"
         if selector.p_values_ is not None:
             detail += f", p = {selector.p_values_[a]:.2g}"
         elif selector.evidence_[a] > 0:

@@ -20,6 +20,15 @@ from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParamete
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.explained import (
+    contribution_table,
+    explanation_of,
+    importance_table,
+    interactions_of,
+    shape_table,
+    share_of_columns,
+    triples_of,
+)
 from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
@@ -36,6 +45,7 @@ from nablasso.losses import Logistic, Loss, Squared
 from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
+from nablasso.reading.explanation import Explanation
 from nablasso.screening import WIDE, is_wide, narrowed
 from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
 from nablasso.search.decide import Decision, decide, keep_all
@@ -78,6 +88,17 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     support_ : array of bool, shape (n_features,)
         The selected variables.
     feature_importances_ : array, shape (n_features,)
+        The share of the variance of the prediction (for classes: of the log-odds) that a column
+        carries: its Shapley effect where columns depend on one another
+        (:mod:`nablasso.reading.shares`). Shares add up to one; columns of one group have equal
+        parts of its share.
+    importances_ : DataFrame, or dict of arrays without pandas
+        One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
+        ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
+        with intervals; ``slope``, root mean squared, in the units of the table, and
+        ``direction``; ``shuffled``, by how much of the variance of y left-out errors grow when the
+        column is shuffled; ``p_value`` with ``fdr``. Computed when first asked for.
+    slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
         of the column.
@@ -118,7 +139,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         Selected variables and others correlated 0.95 or more with them; selected variables and
         others that predict as well in their place.
     interactions_ : list of (int, int, float)
-        Pairs of selected variables by decreasing root mean squared cross derivative.
+        Pairs of selected variables by decreasing share of the variance of the prediction in which
+        they act together; of a group its first column. Of more than 15 variables the pairs of the
+        15 with the largest shares.
+    triples_ : list of (int, int, int, float)
+        Triples all of whose pairs act together, likewise.
     tried_ : list of dict
         The models that were tuned, by price: family, columns, price in nats.
     kernel_, scales_, alpha_, ridge_
@@ -216,6 +241,58 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return describe(self)
 
+    @property
+    def importances_(self) -> Any:
+        """How much each selected column matters, with intervals."""
+        check_is_fitted(self)
+        return importance_table(self)
+
+    @property
+    def interactions_(self) -> list[tuple[int, int, float]]:
+        """Pairs that act together."""
+        check_is_fitted(self)
+        return interactions_of(self)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return triples_of(self)
+
+    def shapes(self, level: float = 0.9) -> Any:
+        """How the prediction (for classes: the log-odds) depends on each selected column.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the bands: ``low`` and ``high`` hold the function at one point with this
+            probability, ``low_simultaneous`` and ``high_simultaneous`` at all points at once.
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``column``, ``x``, ``value`` (mean zero over the rows) and the bands; for classes
+            ``class`` too.
+        """
+        check_is_fitted(self)
+        return shape_table(self, level)
+
+    def contributions(self, X: Any) -> Any:
+        """What each selected column adds to each prediction (for classes: to the log-odds).
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
+            of them by class where there are more than two.
+        """
+        check_is_fitted(self)
+        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))
+
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
@@ -277,7 +354,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+            self._explanation = self._explained(table, n)
+            self.feature_importances_ = share_of_columns(self._explanation)
         self._warn(decision)
+
+    @abstractmethod
+    def _explained(self, table: Table, n: int) -> Explanation:
+        """What predicts, to be read at rows of the table, of which ``n`` were searched."""
 
     def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
         """The rows to search, in canonical order."""
@@ -436,7 +519,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
-        self.feature_importances_ = np.zeros(d)
+        self.slopes_ = np.zeros(d)
         if fits:
             for end in (0, 1):
                 bound = np.max([f.bounds[end] for f in fits], axis=0)
@@ -445,7 +528,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             self.support_certified_ = spread(certified, chosen, d, fill=True)
             self.support_certified_[~support] = True
             norms = np.max([f.importances for f in fits], axis=0)
-            self.feature_importances_ = spread(norms, chosen, d)
+            self.slopes_ = spread(norms, chosen, d)
 
     def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
@@ -572,6 +655,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], given.rows)
 
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, [self._predictor], [None], n)
+
 
 @estimator
 class NablassoClassifier(PredictsClasses, AutomaticSelector):
@@ -638,9 +724,10 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         return Logistic()
 
     def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+        odds = decision.few.odds(decision.model)
+        self._spreads = [spread for _, spread in odds]
         self._functions: list[Function | Predictor] = [
-            replace(function, columns=table.columns[function.columns])
-            for function in decision.few.odds_function(decision.model)
+            replace(function, columns=table.columns[function.columns]) for function, _ in odds
         ]
         if given.rows is None:
             return
@@ -665,3 +752,6 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             )
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, given.rows)
+
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, self._functions, self._spreads, n)

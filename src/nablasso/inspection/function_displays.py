@@ -30,8 +30,8 @@ from nablasso.inspection.dependence import (
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.response import default_columns, interaction_strengths, without_names
-from nablasso.reading import Interaction
+from nablasso.inspection.response import default_columns, without_names
+from nablasso.inspection.sobol import Interaction, interaction_shares
 from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
@@ -246,25 +246,25 @@ class InteractionDisplay(Display):
         columns : list of names or places, optional
             By default the selected variables, at most 15.
         **options
-            Of :func:`interaction_strengths`: ``target``, ``unit``, ``max_rows``, ...
+            Of :func:`interaction_shares`: ``target``, ``sample_weight``.
         """
         chosen = (
             default_columns(estimator)
             if columns is None
             else column_indices(estimator, columns, "columns")
         )
-        pairs = interaction_strengths(estimator, X, list(chosen), **options)
+        pairs = interaction_shares(estimator, X, list(chosen), **options)
         names = feature_names(estimator)
         listed = [int(a) for a in chosen]
         return cls(pairs, listed, [names[a] for a in listed])
 
     @property
     def matrix(self) -> Any:
-        """Strengths as a symmetric matrix, (p, p), nan on the diagonal."""
+        """Shares as a symmetric matrix, (p, p), nan on the diagonal."""
         place = {a: k for k, a in enumerate(self.columns)}
         out = np.full((len(place), len(place)), np.nan)
-        for a, b, strength in self.pairs:
-            out[place[a], place[b]] = out[place[b], place[a]] = strength
+        for a, b, share in self.pairs:
+            out[place[a], place[b]] = out[place[b], place[a]] = share
         return out
 
     def _draw(self, ax: Any) -> Any:
@@ -293,7 +293,7 @@ class InteractionDisplay(Display):
                 color="white" if dark else "0.25",
                 fontsize=9 if p <= 8 else 7,
             )
-        colour_bar(ax, self.image_, "mean size of the cross derivative", shrink=0.7)
+        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
         return ax
 
 

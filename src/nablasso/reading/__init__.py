@@ -9,11 +9,9 @@ from nablasso.reading.doubts import (
     support_gap,
 )
 from nablasso.reading.function import (
-    Interaction,
     LocalScale,
     discrete_columns,
     importances,
-    interactions,
     interval_half_width,
     local_scale,
 )
@@ -21,13 +19,11 @@ from nablasso.reading.function import (
 __all__ = [
     "Alternative",
     "Evidence",
-    "Interaction",
     "LocalScale",
     "all_relevant",
     "alternatives",
     "discrete_columns",
     "importances",
-    "interactions",
     "interval_half_width",
     "local_scale",
     "sign_only",

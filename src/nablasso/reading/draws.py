@@ -17,7 +17,7 @@ import numpy as np
 
 from nablasso.regression.spread import Spread
 from nablasso.search.predictor import ROOM, Predictor, Terms, Unwarped
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 Drawn = Callable[[Array], Array]  # standardised rows (m, d) to values (m, draws)
 
@@ -90,7 +90,7 @@ def _of_terms(part: Terms, count: int) -> Drawn:
     return drawn
 
 
-def _places(grown: Any) -> Array:
+def _places(grown: Any) -> Index:
     """Where the coefficients of the posterior are among those of the state."""
     model, design = grown.model, grown.state.design
     places = np.zeros(len(model.inside_at), dtype=np.intp)

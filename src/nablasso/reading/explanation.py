@@ -27,7 +27,7 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -38,17 +38,19 @@ from scipy.special import ndtri
 
 from nablasso.reading.draws import draws_of
 from nablasso.reading.function import DISCRETE_LEVELS
-from nablasso.reading.law import Law, law_of_rows
+from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
+    ALL_SETS,
     LEAST,
+    MOST,
     Values,
-    pairs_of,
     rows_for,
     shapley_shares,
     sobol,
     together,
 )
 from nablasso.regression.spread import Spread
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
 ROWS = 2000  # of a table, that an answer is read at
@@ -62,8 +64,10 @@ PAIR_WORK = 3e7
 PAIRED = 15  # players whose pairs are looked at, the largest
 TRIPLED = 0.005  # share of each pair of a triple that is looked at
 MOST_TRIPLES = 10
+NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
+SHUFFLES = 5
 REFERENCES = 32  # rows that contributions start from
 
 
@@ -87,12 +91,22 @@ class Curve(NamedTuple):
     high_simultaneous: Array
 
 
+class LeftOut(NamedTuple):
+    """Rows of the chosen columns that were left out, their errors, targets and weights."""
+
+    Z: Array
+    errors: Array
+    observed: Array
+    weights: Array
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
 
     ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
-    are; ``players`` are places among the chosen columns that belong together.
+    are; ``players`` are places among the chosen columns that belong together. Columns are
+    ``dependent`` as in the rows; those with ``ranges`` are uniform between them.
     """
 
     functions: tuple[Any, ...]
@@ -102,6 +116,9 @@ class Explanation:
     chosen: Index
     n_columns: int
     players: tuple[Index, ...]
+    left_out: LeftOut | None = None
+    dependent: bool = True
+    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     # -- the functions -----------------------------------------------------------------------
@@ -120,7 +137,7 @@ class Explanation:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
         law = self.law
         k = 2 ** int(np.log2(CENTRES))
-        centres = law.rows(law.noise(k, 1, SEED)[0] @ law.factor(np.arange(law.n_players)).T)
+        centres = law.rows(law.scores(law.noise(k, 1, SEED)[0]))
         Z = np.zeros((len(centres), self.n_columns))
         Z[:, self.chosen] = centres
         each = zip(self.functions, self.spreads, strict=True)
@@ -141,14 +158,18 @@ class Explanation:
     def centres(self) -> int:
         """Rows behind a kernel function: what an evaluation costs."""
         spaces = [getattr(part, "space", None) for f in self.functions for part in _parts(f)]
-        return max((len(space.X) for space in spaces if hasattr(space, "X")), default=100)
+        return max((len(s.X) for s in spaces if isinstance(s, RepresenterSpace)), default=100)
 
     # -- shares ------------------------------------------------------------------------------
 
     @cached_property
     def law(self) -> Law:
-        """Of the rows."""
-        return law_of_rows(self.Z, self.weights, self.players, self.values(self.Z)[:, :, 0])
+        """Of the rows, or between the ranges."""
+        return self._law(self.Z, self.weights, self.values(self.Z)[:, :, 0])
+
+    def _law(self, Z: Array, weights: Array, values: Array) -> Law:
+        law = law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
+        return law if not self.ranges else between(law, self.ranges)
 
     @cached_property
     def shares(self) -> Array:
@@ -156,7 +177,7 @@ class Explanation:
         if not self.players:
             return np.empty(0)
         p = len(self.players)
-        n = rows_for(2**p if p <= 5 else p + 1, self.centres)
+        n = 2**MOST if p > ALL_SETS else rows_for(2**p, self.centres)
         return np.asarray(shapley_shares(self.values, self.law, n)[:, 0])
 
     def statistics(self, values: Values, law: Law, n: int) -> Statistics:
@@ -189,7 +210,9 @@ class Explanation:
         return found
 
     def _moved(self) -> Statistics:
-        """What rows drawn anew change: each (p, laws)."""
+        """What rows drawn anew change: each (p, laws); nothing between ranges."""
+        if len(self.ranges) == len(self.players):
+            return Statistics(*[np.zeros((len(self.players), 1))] * 3)
         rng = np.random.default_rng(SEED)
         at = self.values(self.Z)[:, :, 0]
         own = self.statistics(self.values, self.law, LAW_ROWS)
@@ -199,22 +222,74 @@ class Explanation:
         for _ in range(LAWS):
             counts = rng.multinomial(n, np.full(n, 1 / n))
             some = np.flatnonzero(counts)
-            law = law_of_rows(self.Z[some], p[some] * counts[some], self.players, at[some])
+            law = self._law(self.Z[some], p[some] * counts[some], at[some])
             law = replace(law, rank=self.law.rank)
             new = self.statistics(self.values, law, LAW_ROWS)
             found.append([b - a for a, b in zip(own, new, strict=True)])
         return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
+
+    def shuffled(self) -> Array | None:
+        """By how much of the variance of y the left-out error grows when a player is shuffled.
+
+        With ``e`` the left-out errors: the mean of ``(e + f(x) - f(x shuffled))^2 - e^2``.
+        """
+        if self.left_out is None or not len(self.left_out.errors):
+            return None
+        Z, e, y, weights = self.left_out
+        p = weights / weights.sum()
+        variance = float(p @ (y - p @ y) ** 2) or 1.0
+        own = self.values(Z)[:, 0, 0]
+        rng, grown = np.random.default_rng(SEED), np.zeros(len(self.players))
+        for _ in range(SHUFFLES):
+            order = rng.permutation(len(Z))
+            for a, columns in enumerate(self.players):
+                moved = Z.copy()
+                moved[:, columns] = Z[order][:, columns]
+                change = own - self.values(moved)[:, 0, 0]
+                grown[a] += float(p @ (change * (change + 2 * e))) / SHUFFLES
+        return grown / variance
 
     # -- together ----------------------------------------------------------------------------
 
     @cached_property
     def pairs(self) -> list[tuple[int, int, float]]:
         """Pairs of players by decreasing share of the variance in which they act together."""
-        chosen = pairs_of(range(len(self.players)), self.shares, PAIRED)
+        return self.pairs_among(range(len(self.players)))
+
+    def pairs_among(self, players: Iterable[int]) -> list[tuple[int, int, float]]:
+        """The same of some players, the largest ones where they are many."""
+        largest = sorted(players, key=lambda a: -self.shares[a])[:PAIRED]
+        chosen = sorted(combinations(sorted(largest), 2))
         n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
         listed = [(one.players[0], one.players[1], float(one.share[0])) for one in found]
         return sorted(listed, key=lambda pair: (-pair[2], pair[:2]))
+
+    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], tuple[float, float, float]]:
+        """The term of each pair alone, and the ends of its interval."""
+        pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
+        n = rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
+        found = {}
+        drawn = together(self.drawn(DRAWS), self.law, pairs, 2**PAIR_ROWS, alone=True)
+        rough = together(self.values, self.law, pairs, 2**PAIR_ROWS, alone=True)
+        own = together(self.values, self.law, pairs, n, alone=True)
+        relative = self._row_error()
+        for pair, one, few, many in zip(pairs, own, rough, drawn, strict=True):
+            assert one.alone is not None
+            assert few.alone is not None
+            assert many.alone is not None
+            at = max(float(one.alone[0]), 0.0)
+            move = at * relative * ndtri((np.arange(LAWS) + 0.5) / LAWS)
+            ends = _between(np.array([at]), many.alone[None] - few.alone, move[None], level)
+            found[pair] = at, float(ends[0, 0]), float(ends[0, 1])
+        return found
+
+    def _row_error(self) -> float:
+        """Relative error of a mean square over the rows, from their effective number."""
+        if len(self.ranges) == len(self.players):
+            return 0.0
+        p = self.weights / self.weights.sum()
+        return float(np.sqrt(2 * (p @ p)))
 
     @cached_property
     def triples(self) -> list[tuple[int, int, int, float]]:
@@ -226,7 +301,7 @@ class Explanation:
         chosen = chosen[:MOST_TRIPLES]
         n = rows_for(8 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
-        listed = [(*one.players, float(one.share[0])) for one in found]
+        listed = [(*some, float(one.share[0])) for some, one in zip(chosen, found, strict=True)]
         return sorted(listed, key=lambda t: (-t[3], t[:3]))
 
     # -- curves ------------------------------------------------------------------------------
@@ -305,9 +380,10 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     Levels where there are few; else points between quantiles, a row's weight shared by the two
     points next to it.
     """
-    levels, own = np.unique(values, axis=0, return_inverse=True)
+    found = np.unique(values, axis=0, return_inverse=True)
+    levels, own = np.asarray(found[0], dtype=float), found[1].ravel()
     if values.shape[1] > 1 or len(levels) <= DISCRETE_LEVELS:
-        return levels, np.bincount(own.ravel(), p, minlength=len(levels))
+        return levels, np.asarray(np.bincount(own, p, minlength=len(levels)), dtype=float)
     x = values[:, 0]
     order = np.argsort(x, kind="stable")
     low, high = np.interp(ENDS, np.cumsum(p[order]), x[order])
@@ -317,7 +393,7 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     part = place - left
     mass = np.bincount(left, p * (1 - part), minlength=GRID)
     mass += np.bincount(left + 1, p * part, minlength=GRID)
-    return grid[:, None], mass
+    return grid[:, None], np.asarray(mass, dtype=float)
 
 
 def _between(at: Array, drawn: Array, moved: Array, level: float) -> Array:

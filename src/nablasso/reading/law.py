@@ -18,15 +18,16 @@ monotone units. What it does not see is dependence without a direction (``x_b = 
 it. To first order ``cov(m_a, m_b) = r_{ab} var(m_a) var(m_b)``, which is solved for ``r_ab``:
 discrete columns are not taken for weaker dependent than they are. Sampling errors of size
 ``(1 - r^2)/\sqrt n`` are taken off, :math:`r \leftarrow r\,(1 - (1 - r^2)^2/(n r^2))_+`, so that
-columns that are independent are treated as such; then the nearest eigenvalues that are not
-negative.
+columns that are independent are treated as such. Both corrections may go too far together: of the
+way from the plain correlations of ``m`` only so much is gone that the smallest eigenvalue stays at
+least half of theirs.
 
 Cost: one sort per column; a factor of (p x p) per order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.types import Array, Index
 
 LEAST_EIGENVALUE = 1e-6  # of the correlations: copies are told apart from rounding only
+STEPS = 21  # of the way from plain to corrected correlations
 CLOSEST = 0.9999  # correlation of copies
 ATOMS = 4096  # values that stand for a range
 EDGE = 1e-9  # places nearer to 0 or 1 are rounding
@@ -76,9 +78,19 @@ class Law:
             X[:, columns] = self.atoms[a][np.minimum(at, len(self.places[a]) - 1)]
         return X
 
+    def scores(self, noise: Array) -> Array:
+        """Normal scores (n, p) of independent numbers, players in the order of their rank."""
+        z = np.empty_like(noise)
+        z[:, self.rank] = noise[:, self.rank] @ self.factor(self.rank).T
+        return z
+
+    def others(self, players: Sequence[int]) -> Index:
+        """All other players by their rank."""
+        return self.rank[~np.isin(self.rank, players)]
+
     def factor(self, order: Index) -> Array:
         """``L`` of the players in an order."""
-        return np.linalg.cholesky(self.correlation[np.ix_(order, order)])
+        return np.asarray(np.linalg.cholesky(self.correlation[np.ix_(order, order)]), dtype=float)
 
     def noise(self, n: int, copies: int, seed: int = 0) -> Array:
         """Independent normal numbers (copies, n, p), evenly spread; n is a power of two.
@@ -136,6 +148,17 @@ def law_of_ranges(ranges: Sequence[tuple[float, float]]) -> Law:
     )
 
 
+def between(law: Law, ranges: Mapping[int, tuple[float, float]]) -> Law:
+    """The law with some players uniform between their ends, independent of all others."""
+    names = sorted(ranges)
+    uniform = law_of_ranges([ranges[a] for a in names])
+    atoms, places, R = list(law.atoms), list(law.places), law.correlation.copy()
+    for i, a in enumerate(names):
+        atoms[a], places[a] = uniform.atoms[i], uniform.places[i]
+        R[a], R[:, a], R[a, a] = 0.0, 0.0, 1.0
+    return replace(law, atoms=tuple(atoms), places=tuple(places), correlation=R)
+
+
 def players_of(labels: Index | Sequence[int], columns: Index) -> tuple[Index, ...]:
     """The given columns, those that share a label together, by their first column."""
     members: dict[int, list[int]] = {}
@@ -167,12 +190,16 @@ def _normal_scores(score: Array, p: Array) -> Array:
 def _correlations(m: Array, p: Array) -> Array:
     covariance = (m * p[:, None]).T @ m
     size = np.maximum(np.diag(covariance), 1e-12)
+    plain = np.clip(covariance / np.sqrt(np.outer(size, size)), -CLOSEST, CLOSEST)
     R = np.clip(covariance / np.outer(size, size), -CLOSEST, CLOSEST)
     n = 1 / float(p @ p)
-    kept = 1 - (1 - R**2) ** 2 / np.maximum(n * R**2, 1e-300)
-    R = R * np.maximum(kept, 0.0)
+    R *= np.maximum(1 - (1 - R**2) ** 2 / np.maximum(n * R**2, 1e-300), 0.0)
+    np.fill_diagonal(plain, 1.0)
     np.fill_diagonal(R, 1.0)
-    e, V = np.linalg.eigh(R)
-    R = (V * np.maximum(e, LEAST_EIGENVALUE)) @ V.T
-    root = np.sqrt(np.diag(R))
-    return np.asarray(R / np.outer(root, root))
+    least = float(np.linalg.eigvalsh(plain)[0]) / 2
+    for share in np.linspace(1, 0, STEPS):
+        mixed = plain + share * (R - plain)
+        if float(np.linalg.eigvalsh(mixed)[0]) >= least:
+            break
+    mixed[np.diag_indices_from(mixed)] += LEAST_EIGENVALUE
+    return np.asarray(mixed / (1 + LEAST_EIGENVALUE))

@@ -15,9 +15,9 @@ With rows ``x`` drawn from a law (:mod:`nablasso.reading.law`) and players S,
   ANOVA terms that hold both. Triples likewise, over 8. With a second draw ``r''`` of the rest,
   ``E \Delta(r) \Delta(r'') / 4`` is the term of the pair alone, the **second-order** index.
 
-**How.** ``f`` itself is evaluated, nothing is smoothed. ``E Var(f | x_S) = E (f(x) - f(x^S))^2 / 2``
-with ``x^S`` a row that shares S and draws all others anew given S; rows are evenly spread (Sobol'
-points).
+**How.** ``f`` itself is evaluated, nothing is smoothed. ``E Var(f | x_S)`` is
+``E (f(x) - f(x^S))^2 / 2`` with ``x^S`` a row that shares S and draws all others anew given S; rows
+are evenly spread (Sobol' points).
 
 * Up to ``ALL_SETS`` players all ``2^p`` sets are taken: no order is left out.
 * Beyond, one order of the players, with ``x^S`` for its first 0, 1, ..., p players, is a chain of
@@ -30,8 +30,8 @@ Both are unbiased for the law, except that shares below zero by the draw are zer
 Several functions (classes) add up. All take many functions at once, the last axis: draws of the
 fitted function share the points.
 
-Cost: ``2^p n`` or ``(p + 1) n`` evaluations for the shares, ``(2 p + 1) n`` for first order and total, ``4 n``
-for a pair (twice that for the second-order index), ``8 n`` for a triple.
+Cost: ``2^p n`` or ``(p + 1) n`` evaluations for the shares, ``(2 p + 1) n`` for first order and
+total, ``4 n`` for a pair (twice that for the second-order index), ``8 n`` for a triple.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Values = Callable[[Array], Array]  # rows (m, d) to values (m, functions, draws)
 SEED = 20_11  # of all draws here: the same rows give the same shares
 LEAST, MOST = 10, 12  # two to these powers: rows that a mean is taken over
 WORK = 3e6  # rows times centres of a kernel: some hundredths of a second
-ORDERS = 32  # about so many different orders
+ORDERS = 256  # about so many different orders: few rows each, but no order counts much
 ALL_SETS = 5  # players up to which all sets of them are taken
 
 
@@ -69,10 +69,10 @@ def unexplained(
     p = law.n_players
     drawn, other = law.noise(n, 2, SEED)
     z = np.empty((len(sets) + 1, n, p))
-    z[-1] = drawn @ law.factor(np.arange(p)).T
+    z[-1] = law.scores(drawn)
     for i, some in enumerate(sets):
         k = len(some)
-        order = np.append(some, np.setdiff1d(np.arange(p), some)).astype(np.intp)
+        order = np.append(some, law.others(some)).astype(np.intp)
         L, e = law.factor(order), other[:, order].copy()
         e[:, :k] = solve_triangular(L[:k, :k], z[-1][:, order[:k]].T, lower=True).T
         z[i][:, order] = e @ L.T
@@ -180,12 +180,12 @@ def together(
     """Mixed differences of sets of players."""
     p, found = law.n_players, []
     noise = law.noise(n, 3, SEED + 2)
-    reference = values(law.rows(noise[0] @ law.factor(np.arange(p)).T))
+    reference = values(law.rows(law.scores(noise[0])))
     variance = np.sum(reference.var(axis=0), axis=0)
     unit = np.where(variance > 0, variance, 1.0)
     for some in sets:
         k = len(some)
-        order = np.append(np.setdiff1d(np.arange(p), some), some).astype(np.intp)
+        order = np.append(law.others(some), some).astype(np.intp)
         L = law.factor(order)
         here, there = noise[0][:, order], noise[1][:, order].copy()
         there[:, : p - k] = here[:, : p - k]
@@ -210,9 +210,3 @@ def together(
             pure = np.sum(np.mean(D[0] * D[1], axis=0), axis=0) / 2**k / unit
         found.append(Together(tuple(some), share, pure))
     return found
-
-
-def pairs_of(players: Sequence[int], sizes: Array, most: int) -> list[tuple[int, ...]]:
-    """All pairs of the largest players."""
-    order = sorted(players, key=lambda a: -sizes[a])[:most]
-    return [tuple(sorted(pair)) for pair in combinations(order, 2)]

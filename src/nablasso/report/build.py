@@ -139,7 +139,7 @@ def build_report(
         warnings=tuple(text for text in warnings if text not in getattr(model, "cautions_", ())),
         path=path_lines(model, X, y, sample_weight, listed),
         effects=effects_of(plain, array, weights, columns, variables, target),
-        interactions=interactions_of(plain, array, weights, columns, variables, y, target),
+        interactions=interactions_of(plain, array, weights, columns, variables, target),
         held_out=left_out,
         trials=_trials(model),
         certificate=_certificate(model),
@@ -273,7 +273,7 @@ def variables_of(model: Any, X: Array, weights: Array, columns: Columns) -> tupl
                 name=name,
                 kind="category" if columns.is_category(k) else _kind(model, own),
                 selected=bool(model.support_[own].any()),
-                strength=_size(strength[own]),
+                strength=_strength(model, strength[own]),
                 bounds=_bounds(model, own),
                 certified=_all(model, "support_certified_", own),
                 evidence=_evidence(model, own),
@@ -289,6 +289,11 @@ def _kind(model: Any, own: list[int]) -> str:
     return "" if kinds is None else str(kinds[own[0]])
 
 
+def _strength(model: Any, own: Array) -> float:
+    """Shares add up; slopes do by their squares."""
+    return float(own.sum()) if isinstance(model, AutomaticSelector) else _size(own)
+
+
 def _size(values: Iterable[float]) -> float:
     """One number as it is; those of several columns by the norm that the penalty gives a group."""
     numbers = [float(value) for value in values]
@@ -297,6 +302,8 @@ def _size(values: Iterable[float]) -> float:
 
 def _bounds(model: Any, own: list[int]) -> tuple[float, float] | None:
     bounds = getattr(model, "importance_bounds_", None)
+    if isinstance(model, AutomaticSelector):
+        return None  # the gap bounds slopes; a share has an interval
     return None if bounds is None else (_size(bounds[own, 0]), _size(bounds[own, 1]))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.inspection import (
     Dependence,
     category_dependence,
-    interaction_strengths,
+    interaction_shares,
     pair_dependence,
     partial_dependence,
     path_of,
@@ -37,7 +36,7 @@ MAX_EFFECTS = 20  # variables with curves, the strongest
 MAX_CLASSES = 6  # classes with a curve each
 MAX_MAP = 12  # variables on the map
 MAX_PAIRS = 3  # pairs drawn
-WEAK = 0.05  # strengths under which a pair is not drawn
+WEAK = 0.01  # shares under which a pair is not drawn
 MAX_LINES = 12  # of a path
 N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several classes
 
@@ -110,43 +109,40 @@ def interactions_of(
     weights: Array,
     columns: Columns,
     variables: tuple[Variable, ...],
-    y: Any,
     target: str,
 ) -> InteractionMap | None:
-    """Strengths between the strongest variables; columns of a category add up by squares."""
+    """Shares of pairs of the strongest variables; those of the columns of a category add up."""
     if not hasattr(model, "predict"):
         return None
     place = {name: k for k, name in enumerate(columns.names)}
     chosen = [place[variable.name] for variable in variables if variable.selected][:MAX_MAP]
     if len(chosen) < 2:
         return None
-    unit = None if is_classifier(model) else float(np.std(np.asarray(y, float))) or 1.0
     parts = sorted(a for k in chosen for a in columns.parts[k])
-    pairs = interaction_strengths(model, X, parts, unit=unit, sample_weight=weights)
+    pairs = interaction_shares(model, X, parts, sample_weight=weights)
     position = {k: i for i, k in enumerate(chosen)}
-    squares: dict[tuple[int, int], float] = {}
+    shares: dict[tuple[int, int], float] = {}
     leading: dict[tuple[int, int], tuple[int, int]] = {}
-    for a, b, strength in pairs:  # the strongest first
+    for a, b, share in pairs:  # the largest first
         i, j = sorted(position[columns.owner[c]] for c in (a, b))
         if i != j:
-            squares[i, j] = squares.get((i, j), 0.0) + strength**2
+            shares[i, j] = shares.get((i, j), 0.0) + share
             leading.setdefault((i, j), (a, b))
-    found = sorted(((i, j, math.sqrt(s)) for (i, j), s in squares.items()), key=lambda p: -p[2])
+    found = sorted(((i, j, s) for (i, j), s in shares.items()), key=lambda p: -p[2])
     names = tuple(columns.names[k] for k in chosen)
     drawn = [
-        _pair(model, X, weights, columns, leading[i, j], strength, target)
-        for i, j, strength in found[:MAX_PAIRS]
-        if strength >= WEAK
+        _pair(model, X, weights, columns, leading[i, j], share, target)
+        for i, j, share in found[:MAX_PAIRS]
+        if share >= WEAK
     ]
     return InteractionMap(names, tuple(found), tuple(drawn), _unit_words(model))
 
 
 def _unit_words(model: Any) -> str:
-    unit = "log-odds" if is_classifier(model) else "standard deviations of the target"
+    what = "log-odds" if is_classifier(model) else "prediction"
     return (
-        "Each number is the typical size of the cross derivative: how much the slope of one "
-        f"variable, in {unit}, changes per standard deviation of the other. Zero means that the "
-        "two add up."
+        f"Each number is the share of the variance of the {what} in which the two act together. "
+        "Zero means that they add up."
     )
 
 

@@ -96,6 +96,12 @@ def strength_words(model: Any, target: str) -> str:
             "Strength is the standard deviation of the part of the prediction that involves the "
             f"variable, in standard deviations of {target}."
         )
+    if isinstance(model, AutomaticSelector):
+        what = "log-odds" if is_classifier(model) else "prediction"
+        return (
+            f"Strength is the share of the variance of the {what} that the variable carries; "
+            "shares add up to one."
+        )
     unit = "in log-odds" if is_classifier(model) else f"in standard deviations of {target}"
     between = " Where a column has few values, differences between them are taken."
     return (
