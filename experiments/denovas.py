@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.algorithms import consistent_tau
 from experiments.rivals import (
     cosso,
     default,
@@ -64,6 +63,7 @@ from nablasso.datasets import (
 )
 from nablasso.kernels import Gaussian, Kernel, Polynomial
 from nablasso.progress import track
+from nablasso.solvers import consistent_tau
 
 Method = Callable[[Rows, int], Chosen]  # of the rows and the draw
 

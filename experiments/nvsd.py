@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nablasso
-from experiments.algorithms import Denovas, PaperAdmm, irrelevant
 from experiments.denovas import Method, judged_table, split_table
+from experiments.paper_admm import PaperAdmm
 from experiments.printed import NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
 from experiments.rivals import default, hsic_lasso, sparse_additive
 from experiments.running import DEFAULT, Done, Row
@@ -68,10 +68,9 @@ from nablasso.datasets import (
 )
 from nablasso.estimators import DerivativeLasso
 from nablasso.kernels import Gaussian, Kernel, Polynomial
-from nablasso.paths import support_of
 from nablasso.problems import SquaredProblem
 from nablasso.progress import track
-from nablasso.solvers import DualSolver
+from nablasso.solvers import Denovas, DualSolver, irrelevant, support_of
 
 Labels = NDArray[np.intp]
 TwoSteps = Callable[[Rows, Kernel, float], Chosen]

@@ -16,11 +16,10 @@ from nablasso.paths import (
     Formulation,
     ProblemFamily,
     alpha_grid,
-    support_of,
     walk_path,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
-from nablasso.solvers import DualSolver, Solution, Status
+from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.spaces import choice, require_memory
 
 PENALTIES = {

@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.memory import peak_gib
 from benchmarks.solvers.objective import TARGET, elimination_time, median_of, time_to_gap
 from benchmarks.solvers.problems import RIDGE, family, problem
-from experiments.algorithms import Denovas, PaperAdmm
+from experiments.paper_admm import PaperAdmm
 from nablasso.paths import alpha_grid, walk_path
-from nablasso.solvers import DualSolver
+from nablasso.solvers import Denovas, DualSolver
 
 Row = dict[str, float | int | str]
 

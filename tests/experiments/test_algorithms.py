@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from experiments.algorithms import (
-    ConjugateGradientStep,
-    Denovas,
-    DescentStep,
-    PaperAdmm,
-    consistent_tau,
-    irrelevant,
-)
+from experiments.paper_admm import ConjugateGradientStep, DescentStep, PaperAdmm
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
-from nablasso.paths import support_of
-from nablasso.solvers import SOLVERS, Admm, DualSolver, Status, as_solver
+from nablasso.solvers import (
+    SOLVERS,
+    Admm,
+    Denovas,
+    DualSolver,
+    Status,
+    as_solver,
+    consistent_tau,
+    irrelevant,
+    support_of,
+)
 from nablasso.solvers.admm import LinearStep
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 
@@ -424,7 +426,7 @@ def test_an_object_keeps_its_own_settings():
 
 @pytest.mark.parametrize("solver", ["fista", "", None, 3, Denovas])
 def test_anything_else_is_refused(solver):
-    with pytest.raises(InvalidParameterError, match=r"solver must be one of dual, admm"):
+    with pytest.raises(InvalidParameterError, match=r"solver must be one of dual, denovas, admm"):
         as_solver(solver, 1e-6, None)
 
 

@@ -8,7 +8,6 @@ estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -20,10 +19,10 @@ from scipy.special import expit, softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.validation import group_labels
+from nablasso.estimators.validation import check_count, group_labels
 from nablasso.estimators.wrapped import (
     Rows,
     WrappedSelector,
@@ -34,24 +33,27 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference import (
-    ASSUMPTIONS,
+from nablasso.inference.knockoffs import (
+    gaussian_knockoffs,
+    knockoff_threshold,
+    shrunk_correlation,
+)
+from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
-    complementary_pairs,
     enough_draws,
-    false_selection_bound,
-    gaussian_knockoffs,
-    half_sample_selections,
-    knockoff_threshold,
     log_loss,
     randomization_p_values,
-    shrunk_correlation,
-    smallest_threshold,
     squared_loss,
+)
+from nablasso.inference.stability import (
+    ASSUMPTIONS,
+    complementary_pairs,
+    false_selection_bound,
+    smallest_threshold,
 )
 from nablasso.progress import run_jobs, track
 from nablasso.types import Array, Index, Mask
@@ -112,7 +114,7 @@ class StabilitySelection(WrappedSelector):
         "r-concave",
         '{"r-concave", "unimodal", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
-        ":mod:`nablasso.inference.bounds`.",
+        ":mod:`nablasso.inference.stability`.",
     )
     n_jobs: int | None = parameter(
         None, "int", "Halves fitted in parallel. The result does not depend on it."
@@ -131,16 +133,13 @@ class StabilitySelection(WrappedSelector):
         seed = root_seed(self.random_state)
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
         halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
-        selections = half_sample_selections(
-            partial(_select, self.estimator),
-            rows.X,
-            rows.targets,
-            rows.weights,
-            halves,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        seeds = np.random.SeedSequence(seed).generate_state(len(halves))
+        arguments = [
+            (self.estimator, rows.X[half], rows.targets[half], rows.weights[half], int(s))
+            for half, s in zip(halves, seeds, strict=True)
+        ]
+        options: Any = {"label": "half-samples", "n_jobs": self.n_jobs, "verbose": self.verbose}
+        selections = np.array(run_jobs(_select, arguments, **options), dtype=bool)
         self._unpack(selections)
         return self
 
@@ -161,12 +160,11 @@ class StabilitySelection(WrappedSelector):
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
         if np.isinf(self.threshold_):
             least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
-            warnings.warn(
+            warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
-                stacklevel=3,
             )
 
     def _bound(self, assumption: str, q: float, d: int) -> float:
@@ -175,10 +173,7 @@ class StabilitySelection(WrappedSelector):
         return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_pairs, Integral) or self.n_pairs < 1:
-            raise InvalidParameterError(
-                f"n_pairs must be a positive whole number; got {self.n_pairs!r}."
-            )
+        check_count(self.n_pairs, "n_pairs")
         if not isinstance(self.threshold, Real) or not 0.5 < self.threshold <= 1:
             raise InvalidParameterError(
                 "threshold must be above 0.5 and at most 1: at half or less there is no bound on "
@@ -280,11 +275,10 @@ class KnockoffSelector(WrappedSelector):
             if self.offset
             else "the false ones are estimated to be too many"
         )
-        warnings.warn(
+        warn(
             f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
             f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
-            stacklevel=4,
         )
 
 
@@ -442,12 +436,8 @@ class RandomizationTest(WrappedSelector):
                 f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
                 "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
             )
-        if self.n_draws is not None and not (
-            isinstance(self.n_draws, Integral) and self.n_draws >= 1
-        ):
-            raise InvalidParameterError(
-                f"n_draws must be a positive whole number or None; got {self.n_draws!r}."
-            )
+        if self.n_draws is not None:
+            check_count(self.n_draws, "n_draws", ", or None")
         if isinstance(self.cv, Integral) and self.cv < 2:
             raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.data.table import Table
-from nablasso.estimators.validation import feature_names, group_labels
+from nablasso.estimators.tables import players
+from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.reading.explanation import Explanation, LeftOut
 from nablasso.reading.function import discrete_columns, moves, quotients
 from nablasso.reading.law import players_of
@@ -31,12 +32,11 @@ def explanation_of(
 ) -> Explanation:
     """Of what predicts, at the rows of the table, of which the first ``n`` were searched."""
     chosen = np.flatnonzero(selector.support_)
-    labels = group_labels(selector, selector.feature_groups)
     place = {int(a): k for k, a in enumerate(chosen)}
-    players = tuple(
+    together = [
         np.array([place[int(a)] for a in player], dtype=np.intp)
-        for player in players_of(labels, chosen)
-    )
+        for player in players_of(_player_labels(selector), chosen)
+    ]
     order = np.argsort(table.columns)
     own = order[np.searchsorted(table.columns[order], chosen)]
     return Explanation(
@@ -46,9 +46,18 @@ def explanation_of(
         weights=table.weights,
         chosen=chosen,
         n_columns=len(selector.support_),
-        players=players,
+        players=tuple(together),
         left_out=_left_out(functions[0], table.X[:, own], n),
     )
+
+
+def _player_labels(selector: Any) -> Index:
+    """One label for the columns of a group, and for the numbers of one column of a table."""
+    labels = group_labels(selector, selector.feature_groups).copy()
+    for numbers in players(selector):
+        for label in np.unique(labels[numbers])[1:]:
+            labels[labels == label] = labels[numbers].min()
+    return labels
 
 
 def _left_out(function: Any, Z: Array, n: int) -> LeftOut | None:
@@ -61,29 +70,36 @@ def _left_out(function: Any, Z: Array, n: int) -> LeftOut | None:
     return LeftOut(rows, errors, function.observed, function.weights)
 
 
-def share_of_columns(explanation: Explanation) -> Array:
-    """Shares of all columns of the input; several columns of one player have equal parts."""
-    shares = np.zeros(explanation.n_columns)
-    for player, share in zip(explanation.players, explanation.shares, strict=True):
-        shares[explanation.chosen[player]] = share / len(player)
+def table_columns(selector: Any) -> list[Index]:
+    """The columns of the table that each player stands for."""
+    explanation: Explanation = selector._explanation
+    encoding = getattr(selector, "_encoding", None)
+    origin = np.arange(explanation.n_columns) if encoding is None else encoding.origin
+    return [np.unique(origin[explanation.chosen[player]]) for player in explanation.players]
+
+
+def share_of_columns(selector: Any) -> Array:
+    """Shares of all columns of the table; several columns of one player have equal parts."""
+    shares = np.zeros(selector.n_features_in_)
+    each = zip(table_columns(selector), selector._explanation.shares, strict=True)
+    for columns, share in each:
+        shares[columns] = share / len(columns)
     return shares
 
 
 def interactions_of(selector: Any) -> list[tuple[int, int, float]]:
     """Pairs of columns with the share of the variance in which they act together."""
-    first = _first_columns(selector._explanation)
-    return [(first[a], first[b], share) for a, b, share in selector._explanation.pairs]
+    first = [int(columns[0]) for columns in table_columns(selector)]
+    found = [(*sorted((first[a], first[b])), s) for a, b, s in selector._explanation.pairs]
+    return [(a, b, share) for a, b, share in found]
 
 
 def triples_of(selector: Any) -> list[tuple[int, int, int, float]]:
     """Triples of columns likewise."""
-    first = _first_columns(selector._explanation)
+    first = [int(columns[0]) for columns in table_columns(selector)]
     found = selector._explanation.triples
-    return [(first[a], first[b], first[c], share) for a, b, c, share in found]
-
-
-def _first_columns(explanation: Explanation) -> list[int]:
-    return [int(explanation.chosen[player[0]]) for player in explanation.players]
+    each = [(*sorted((first[a], first[b], first[c])), share) for a, b, c, share in found]
+    return [(a, b, c, share) for a, b, c, share in each]
 
 
 def importance_table(selector: Any, level: float = 0.9) -> Any:
@@ -95,7 +111,7 @@ def importance_table(selector: Any, level: float = 0.9) -> Any:
         first, total = explanation.indices.first[:, 0], explanation.indices.total[:, 0]
     share = explanation.shares
     slope, direction = slopes_of(selector)
-    columns = [explanation.chosen[player] for player in explanation.players]
+    columns = table_columns(selector)
     names = player_names(selector)
     order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
     none = np.empty((0, 2))
@@ -148,21 +164,18 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
 
 def player_names(selector: Any) -> list[str]:
     """A column's name, or that of its group: given, or its columns joined."""
-    explanation: Explanation = selector._explanation
     names = feature_names(selector)
     labels = group_labels(selector, selector.feature_groups)
     given: dict[int, str] = {}
     if isinstance(selector.feature_groups, Mapping):
         for name, members in selector.feature_groups.items():
-            inside = {str(member) for member in members}
-            for a, column in enumerate(names):
-                if column in inside or str(a) in inside:
-                    given[int(labels[a])] = str(name)
+            own = [members] if isinstance(members, str) else list(members)
+            for a in column_indices(selector, own, "feature_groups"):
+                given[int(labels[a])] = str(name)
     found = []
-    for player in explanation.players:
-        own = explanation.chosen[player]
-        joined = " + ".join(names[a] for a in own)
-        found.append(given.get(int(labels[own[0]]), joined))
+    for columns in table_columns(selector):
+        joined = " + ".join(names[a] for a in columns)
+        found.append(given.get(int(labels[columns[0]]), joined))
     return found
 
 
@@ -193,16 +206,21 @@ def shape_table(selector: Any, level: float = 0.9) -> Any:
 
 
 def _in_units(selector: Any, columns: Index, x: Array) -> Any:
-    """Values in the units of the table; of several columns in words."""
-    scaler = selector._scaler
+    """Values in the units of the table; of several columns in words: a level, or all values."""
+    scaler, encoding = selector._scaler, getattr(selector, "_encoding", None)
     values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
     if len(columns) == 1:
         return values[:, 0]
-    names = [feature_names(selector)[a] for a in columns]
-    words = [
-        " ".join(f"{name}={value:.6g}" for name, value in zip(names, row, strict=True))
-        for row in values
-    ]
+    names = feature_names(selector) if encoding is None else encoding.names
+    own = [str(names[a]) for a in columns]
+    words = []
+    for row in np.round(values, 9):
+        level = [name for name, value in zip(own, row, strict=True) if value == 1]
+        if len(level) == 1 and set(row) <= {0.0, 1.0}:
+            words.append(level[0].rpartition("=")[2])
+        else:
+            pairs = zip(own, row, strict=True)
+            words.append(" ".join(f"{name}={value:.6g}" for name, value in pairs))
     return np.array(words, dtype=object)
 
 

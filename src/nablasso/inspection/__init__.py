@@ -14,7 +14,6 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.paths import path_of
 from nablasso.inspection.response import InspectedFunction, response_of
 from nablasso.inspection.sobol import (
     Interaction,
@@ -22,7 +21,7 @@ from nablasso.inspection.sobol import (
     interaction_shares,
     sobol_indices,
 )
-from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
+from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
     "DagDisplay",

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import canonical_order
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.estimators.validation import column_indices
 from nablasso.types import Array, Index
 
 Scale = Literal["probability", "log-odds"]
@@ -155,8 +156,10 @@ def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
     return X[kept], weights[kept] / weights[kept].sum()
 
 
-def default_columns(model: Any, most: int = MAX_COLUMNS) -> Index:
-    """Selected columns, the most important ones where there are many; all of a model without."""
+def inspected_columns(model: Any, columns: Any = None, most: int = MAX_COLUMNS) -> Index:
+    """Columns by name or place; without any the selected ones, the most important of many."""
+    if columns is not None:
+        return column_indices(model, columns, "columns")
     support = getattr(model, "support_", None)
     chosen = np.arange(model.n_features_in_) if support is None else np.flatnonzero(support)
     strength = getattr(model, "feature_importances_", None)

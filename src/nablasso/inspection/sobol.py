@@ -9,7 +9,7 @@ function: an interval then says nothing about how well the model was fitted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.explained import frame
+from nablasso.estimators.explained import frame, player_names, table_columns
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import default_columns, response_of, sample_rows
+from nablasso.inspection.response import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.law import law_of_ranges
-from nablasso.types import Array, Index
+from nablasso.types import Array
 
 Ranges = Mapping[Any, tuple[float, float]] | Sequence[tuple[float, float]]
 
@@ -117,18 +117,21 @@ def sobol_indices(
     if not 0 < level < 1:
         raise InvalidParameterError(f"level must lie between 0 and 1; got {level!r}.")
     explanation = _explanation(model, X, ranges, dependent, target, sample_weight)
-    chosen, d = explanation.chosen, explanation.n_columns
+    d = model.n_features_in_
+    place = [int(a) for a in explanation.chosen]
+    if _is_ours(model, target):
+        place = [int(columns[0]) for columns in table_columns(model)]
     ends = explanation.intervals(level)
     pairs = explanation.second_order(level)
 
     def spread(values: Array) -> Array:
         out = np.zeros((d, *values.shape[1:]))
-        out[chosen] = values
+        out[place] = values
         return out
 
     second, second_ends = np.zeros((d, d)), np.zeros((d, d, 2))
     for (a, b), (value, low, high) in pairs.items():
-        for i, j in ((chosen[a], chosen[b]), (chosen[b], chosen[a])):
+        for i, j in ((place[a], place[b]), (place[b], place[a])):
             second[i, j], second_ends[i, j] = value, (low, high)
     second[np.arange(d), np.arange(d)] = np.nan
     second_ends[np.arange(d), np.arange(d)] = np.nan
@@ -146,6 +149,11 @@ def sobol_indices(
     )
 
 
+def _is_ours(model: Any, target: Any) -> bool:
+    """Whether the function behind the model is known, with its spread."""
+    return isinstance(model, AutomaticSelector) and target is None
+
+
 def _explanation(
     model: Any, X: Any, ranges: Ranges | None, dependent: bool | None, target: Any, weights: Any
 ) -> Explanation:
@@ -158,37 +166,48 @@ def _explanation(
             f"ranges must hold all {d} columns where there are no rows X; missing: "
             f"{', '.join(missing[:5])}."
         )
-    ours = isinstance(model, AutomaticSelector) and target is None
-    if X is None:
-        rows, p = np.zeros((1, d)), np.ones(1)
-    else:
+    rows, p = np.zeros((1, d)), np.ones(1)
+    if X is not None:
         rows = check_new_data(model, X)
         rows, p = sample_rows(rows, check_weights(weights, len(rows)), ROWS)
-    if ours:
-        own: Explanation = model._explanation
-        functions, spreads = list(own.functions), list(own.spreads)
-        chosen, scaler = own.chosen, model._scaler
-        rows = scaler.transform(rows)
-        given = {
-            a: tuple((np.array(ends) - scaler.centre[a]) / scaler.scale[a])
-            for a, ends in given.items()
-        }
-    else:
-        functions = _functions(model, target)
-        spreads, chosen = [None] * len(functions), np.arange(d)
-    if dependent is None:
-        dependent = not given
+    dependent = not given if dependent is None else dependent
+    if _is_ours(model, target):
+        return _of_ours(model, rows, p, given, dependent=dependent)
+    functions = _functions(model, target)
     return Explanation(
         functions=tuple(functions),
-        spreads=tuple(spreads),
-        Z=rows[:, chosen],
+        spreads=(None,) * len(functions),
+        Z=rows,
         weights=p,
-        chosen=chosen,
+        chosen=np.arange(d),
         n_columns=d,
-        players=tuple(np.array([k], dtype=np.intp) for k in range(len(chosen))),
+        players=tuple(np.array([a], dtype=np.intp) for a in range(d)),
         dependent=dependent,
-        ranges={k: given[int(a)] for k, a in enumerate(chosen) if int(a) in given},
+        ranges=given,
     )
+
+
+def _of_ours(
+    model: Any, rows: Array, p: Array, given: dict[int, tuple[float, float]], *, dependent: bool
+) -> Explanation:
+    """The fitted functions with other rows, or between ranges, in standardised units."""
+    own: Explanation = model._explanation
+    scaler, ranges = model._scaler, {}
+    for k, (player, columns) in enumerate(zip(own.players, table_columns(model), strict=True)):
+        if any(int(a) in given for a in columns):
+            a = int(own.chosen[player[0]])
+            if len(player) > 1:
+                raise InvalidParameterError(
+                    f"{player_names(model)[k]} is no single number: ranges are for numbers. Leave "
+                    "it out, and give rows X."
+                )
+            low, high = given[int(columns[0])]
+            centre, scale = float(scaler.centre[a]), float(scaler.scale[a])
+            ranges[k] = (low - centre) / scale, (high - centre) / scale
+    if rows.shape[1] != own.n_columns:  # there are ranges only
+        rows = np.zeros((1, own.n_columns))
+    Z = scaler.transform(rows)[:, own.chosen]
+    return replace(own, Z=Z, weights=p, left_out=None, dependent=dependent, ranges=ranges, kept={})
 
 
 def _given_ranges(model: Any, ranges: Ranges | None) -> dict[int, tuple[float, float]]:
@@ -251,14 +270,11 @@ def interaction_shares(
     list of Interaction
         Tuples ``(a, b, share)``; none for fewer than two columns.
     """
-    wanted: Index | None = None
-    if columns is not None:
-        wanted = column_indices(model, columns, "columns")
-    if isinstance(model, AutomaticSelector) and target is None:
-        inside = None if wanted is None else set(wanted.tolist())
+    chosen = np.sort(inspected_columns(model, columns))
+    if _is_ours(model, target):
+        inside = set(chosen.tolist())
         found = [Interaction(*pair) for pair in model.interactions_]
-        return [p for p in found if inside is None or {p.a, p.b} <= inside]
-    chosen = np.sort(default_columns(model) if wanted is None else wanted)
+        return [p for p in found if columns is None or {p.a, p.b} <= inside]
     if len(chosen) < 2:
         return []
     explanation = _explanation(model, X, None, None, target, sample_weight)

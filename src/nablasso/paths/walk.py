@@ -1,4 +1,4 @@
-"""Warm-started paths along alpha, and the support of a solution.
+"""Warm-started paths along alpha.
 
 :func:`walk_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
 its solution is inside the next ball.
@@ -14,9 +14,7 @@ import numpy as np
 
 from nablasso.problems import Problem
 from nablasso.solvers import Solution, Solver, Status
-from nablasso.types import Array, Mask
-
-ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
+from nablasso.types import Array
 
 
 def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
@@ -65,22 +63,3 @@ def _warm_start(
     if len(starts) == 1:
         return starts[0]
     return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])
-
-
-def support_of(problem: Problem, solution: Solution) -> Mask:
-    """Which variables are in: dual norm on the sphere and derivative norm not rounding.
-
-    A variable whose derivative norm the gap proves positive is in too: at a loose tolerance its
-    dual norm may not have reached the sphere yet. Whole groups are in or out; unpenalised groups
-    are always in.
-    """
-    penalty, partition = problem.penalty, problem.penalty.partition
-    derivative = partition.norms(solution.point.g)
-    dual = partition.norms(solution.point.s)
-    on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
-    proven = problem.derivative_bounds(solution.point)[0] > 0
-    proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
-    size = max(float(derivative.max(initial=0.0)), float(np.sqrt(problem.reference)))
-    threshold = np.sqrt(np.finfo(float).eps) * size
-    chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
-    return np.asarray(partition.spread(chosen), dtype=bool)

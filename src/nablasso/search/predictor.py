@@ -49,6 +49,10 @@ ROOM = 1.0  # ranges beyond the targets seen
 class Part(Protocol):
     """A function of standardised inputs."""
 
+    @property
+    def columns(self) -> Index | Sequence[int]:
+        """Inputs that it depends on."""
+
     def values(self, Z: Array) -> Array:
         """At points (m, d)."""
 
@@ -66,6 +70,11 @@ class Unwarped:
     warp: Warp | None
     errors: Array
     spread: Spread | None = None  # how sure the function is
+
+    @property
+    def columns(self) -> Index:
+        """Those of the function."""
+        return self.function.columns
 
     def values(self, Z: Array) -> Array:
         """Predictions."""
@@ -111,6 +120,13 @@ class Predictor:
     warp: Warp | None = None
     kernel: Function | None = None
     noise: float = 0.0
+
+    @property
+    def columns(self) -> Index:
+        """Those of its parts."""
+        return np.unique(np.concatenate([np.empty(0), *(p.columns for p in self.parts)])).astype(
+            np.intp
+        )
 
     def values(self, Z: Array) -> Array:
         """Predictions at standardised points."""
@@ -240,6 +256,11 @@ class Terms:
     centre: Array
     scale: Array
     odds: bool = False
+
+    @property
+    def columns(self) -> Sequence[int]:
+        """Those of the terms."""
+        return self.grown.columns
 
     def values(self, Z: Array) -> Array:
         """Predictions, or log-odds."""

@@ -8,11 +8,13 @@ from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Solution, Solver, Status
+from nablasso.solvers.base import Solution, Solver, Status, support_of
+from nablasso.solvers.denovas import Denovas, consistent_tau, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
     "dual": DualSolver,
+    "denovas": Denovas,
     "admm": Admm,
 }
 
@@ -48,10 +50,14 @@ def _made(solver: str | Solver[Any], tol: float, max_iter: int | None) -> Solver
 __all__ = [
     "SOLVERS",
     "Admm",
+    "Denovas",
     "DualSolver",
     "Newton",
     "Solution",
     "Solver",
     "Status",
     "as_solver",
+    "consistent_tau",
+    "irrelevant",
+    "support_of",
 ]

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.persistence import Store
 from nablasso.streaming.blocks import BLOCK_ROWS
-from nablasso.streaming.checkpoints import Store
 from nablasso.streaming.cluster import (
     TIMEOUT,
     Cluster,
     current_client,
     dask,
-    is_dask,
     partitions_of,
 )
 from nablasso.streaming.files import PART_BYTES, PART_ROWS, open_files
@@ -26,6 +25,11 @@ from nablasso.streaming.reading import listed
 from nablasso.streaming.sources import Arrays, Here, Runner, Source
 
 IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a collection of Dask."""
+    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
 
 
 def is_in_blocks(X: Any) -> bool:
