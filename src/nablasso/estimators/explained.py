@@ -130,12 +130,36 @@ def importance_table(selector: Any, level: float = 0.9) -> Any:
         "slope": slope,
         "direction": np.array(direction, dtype=object),
     }
-    shuffled = explanation.shuffled()
+    shuffled = explanation.shuffled
     if shuffled is not None:
         made["shuffled"] = shuffled
     if selector.p_values_ is not None:
         made["p_value"] = np.array([selector.p_values_[own].min() for own in columns])
     return frame({name: values[order] for name, values in made.items()})
+
+
+def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
+    """Share, its interval, first order, slope and direction by column of the table.
+
+    Several columns of one player have equal parts of its share.
+    """
+    explanation: Explanation = selector._explanation
+    if not explanation.players:
+        return {}
+    ends, (slopes, words) = explanation.intervals(level)["share"], slopes_of(selector)
+    found = {}
+    for a, columns in enumerate(table_columns(selector)):
+        parts = len(columns)
+        for column in columns:
+            found[int(column)] = {
+                "share": float(explanation.shares[a]) / parts,
+                "low": float(ends[a, 0]) / parts,
+                "high": float(ends[a, 1]) / parts,
+                "first_order": float(explanation.indices.first[a, 0]),
+                "slope": None if np.isnan(slopes[a]) else float(slopes[a]),
+                "direction": words[a],
+            }
+    return found
 
 
 def slopes_of(selector: Any) -> tuple[Array, list[str]]:
@@ -144,6 +168,9 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     Of several columns and of several classes there is no one slope.
     """
     explanation: Explanation = selector._explanation
+    if "slopes" in explanation.kept:
+        slope, words = explanation.kept["slopes"]
+        return slope, words
     scale = selector._scaler.scale[explanation.chosen]
     Z = explanation.Z[:SLOPE_ROWS]
     p = explanation.weights[: len(Z)] / explanation.weights[: len(Z)].sum()
@@ -159,6 +186,7 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
         mean, size = (p @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
         way = mean / size if size > 0 else 0.0
         words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
+    explanation.kept["slopes"] = slope, words
     return slope, words
 
 

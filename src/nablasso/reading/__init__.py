@@ -3,10 +3,12 @@
 from nablasso.reading.doubts import (
     Alternative,
     Evidence,
+    Told,
     all_relevant,
     alternatives,
     sign_only,
     support_gap,
+    told_by_others,
 )
 from nablasso.reading.function import (
     LocalScale,
@@ -20,6 +22,7 @@ __all__ = [
     "Alternative",
     "Evidence",
     "LocalScale",
+    "Told",
     "all_relevant",
     "alternatives",
     "discrete_columns",
@@ -28,4 +31,5 @@ __all__ = [
     "local_scale",
     "sign_only",
     "support_gap",
+    "told_by_others",
 ]

@@ -74,7 +74,7 @@ def _of_terms(part: Terms, count: int) -> Drawn:
     grown = part.grown
     model, state = grown.model, grown.state
     e, V = np.linalg.eigh(model.P)
-    root = V * np.sqrt(np.maximum(e, 0.0)) * grown.deviation
+    root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
     noise = np.random.default_rng(SEED).standard_normal((len(e), count))
     moved = np.zeros((len(state.coefficients), count))
     moved[_places(grown)] = root @ noise

@@ -56,7 +56,7 @@ from nablasso.types import Array, Index
 ROWS = 2000  # of a table, that an answer is read at
 EXPANDED = 1 << 22  # numbers of a table with all columns at a time
 SEED = 11
-DRAWS, LAWS = 64, 24  # of the function and of the rows, for intervals
+DRAWS, LAWS = 64, 16  # of the function and of the rows, for intervals
 CENTRES = 256  # points besides the rows at which kernel functions are drawn
 LAW_ROWS = 256  # rows at which the move of a law is measured
 PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
@@ -228,6 +228,7 @@ class Explanation:
             found.append([b - a for a, b in zip(own, new, strict=True)])
         return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
 
+    @cached_property
     def shuffled(self) -> Array | None:
         """By how much of the variance of y the left-out error grows when a player is shuffled.
 
