@@ -74,25 +74,33 @@ def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
 
 def summary_text(selector: Any) -> str:
     """The answer in a sentence first, then the certificate."""
-    names = feature_names(selector)
-    order = np.argsort(-selector.feature_importances_, kind="stable")
-    chosen = [a for a in order if selector.support_[a]]
-    d = len(names)
-    if chosen:
-        listed = ", ".join(f"{names[a]} ({selector.feature_importances_[a]:.2f})" for a in chosen)
-        lines = [f"{len(chosen)} of {d} variables matter: {listed}."]
-    else:
-        lines = [f"None of the {d} variables was selected."]
+    names, chosen, lines = selection_in_words(selector)
     certified = int(np.sum(selector.support_certified_))
     lines.append(
         f"Duality gap {selector.dual_gap_:.1e} ({selector.relative_gap_:.1e} of the objective at "
-        f"zero): exact enough to decide {certified} of {d} variables."
+        f"zero): exact enough to decide {certified} of {len(names)} variables."
     )
     lines.append(
         f"alpha {selector.alpha_:.3g}, ridge {selector.ridge_:.3g}, kernel {selector.kernel_!r}, "
         f"length scale {selector.length_scale_:.3g}."
     )
     return "\n".join([*lines, *trust_in_words(selector, names, chosen)])
+
+
+def selection_in_words(
+    selector: Any, most: int | None = None
+) -> tuple[list[str], list[int], list[str]]:
+    """Names of the columns, the selected ones by importance, and the sentence that lists them."""
+    names = feature_names(selector)
+    order = np.argsort(-selector.feature_importances_, kind="stable")
+    chosen = [int(a) for a in order if selector.support_[a]]
+    if not chosen:
+        return names, chosen, [f"None of the {len(names)} variables was selected."]
+    sizes = selector.feature_importances_
+    listed = ", ".join(f"{names[a]} ({sizes[a]:.2f})" for a in chosen[:most])
+    more = "" if most is None or len(chosen) <= most else " ..."
+    sentence = f"{len(chosen)} of {len(names)} variables matter: {listed}{more}."
+    return names, chosen, [sentence]
 
 
 def trust_in_words(selector: Any, names: list[str], chosen: Collection[Any]) -> list[str]:

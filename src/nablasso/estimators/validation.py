@@ -104,6 +104,22 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
+def check_positive(value: Any, name: str, most: float = np.inf) -> None:
+    """Refuse what is not a positive number of at most ``most``."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
+        kind = "a positive number" if most == np.inf else f"in (0, {most:g}]"
+        raise InvalidParameterError(f"{name} must be {kind}; got {value!r}.")
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least ``least``; None passes."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= least):
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least {least}; got {value!r}."
+        )
+
+
 def check_length_scale(value: Any) -> None:
     """Refuse anything but a positive number or the name of a rule."""
     if isinstance(value, str) and value in WIDTH_RULES:
