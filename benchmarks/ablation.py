@@ -33,11 +33,10 @@ FEW = {
     "no check on left-out rows": {"clearly": -np.inf},
     "no tenth of the error": {"tenth": np.inf},
     "one proposal followed": {"followed": 1},
-    "eight proposals followed": {"followed": 8},
     "walks on 100 rows": {"walked_rows": 100},
     "no prior of the variances": {"spread": 1e3},
-    "no copies": {"copy": 1.1, "relatives": ()},
-    "no relatives": {"relatives": ()},
+    "no copies": {"copy": 1.1, "relative": 1.1},
+    "no relatives": {"relative": 1.0},
 }
 MANY = {
     AS_IT_IS: {},
@@ -46,7 +45,6 @@ MANY = {
     "no trials": {"trials": 0},
     "influence never bounded": {"tails": np.inf},
     "never in time": {"serial": np.inf},
-    "shortlist of four": {"shortlist": 4},
     "a factor of 300 rows": {"few_rows": 300},
 }
 LEFT_OUT = ("wide", "pure_noise")  # of selection: one takes minutes, one has a suite of its own

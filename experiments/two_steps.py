@@ -42,12 +42,12 @@ from numpy.typing import NDArray
 from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
-from nablasso.paths import Formulation, ProblemFamily, alpha_grid, support_of
+from nablasso.paths import Formulation, ProblemFamily, alpha_grid
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SquaredProblem
 from nablasso.problems.base import DAMPING
 from nablasso.regression.ridge import Ridge
-from nablasso.solvers import DualSolver, Solution, Status
+from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.types import Array, Mask
 
 MakePenalty = Callable[[NDArray[np.intp]], Penalty]  # of the columns of a table

@@ -16,12 +16,10 @@ from nablasso.paths import (
     Formulation,
     ProblemFamily,
     alpha_grid,
-    consistent_tau,
-    support_of,
     walk_path,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
-from nablasso.solvers import DualSolver, Solution, Status
+from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.spaces import choice, require_memory
 
 PENALTIES = {
@@ -310,21 +308,3 @@ def test_the_module_warns_of_nothing():
         warnings.simplefilter("error")
         problem = shared("elastic net").problem(0.05)
         list(walk_path(problem, np.array([0.1, 0.2]), DualSolver()))
-
-
-@pytest.mark.parametrize(
-    ("goal", "power"), [("prediction", 1), ("function", 2), ("safe filter", 2)]
-)
-def test_tau_decays_as_the_theorems_ask_for(goal, power):
-    sizes = 10.0 ** np.arange(1, 13, 2)
-    taus = np.array([consistent_tau(int(n), goal, scale=3.0) for n in sizes])
-    assert np.all(np.diff(taus) < 0)
-    assert np.all(np.diff(np.sqrt(sizes) * taus**power) > 0)
-    limit = 0.5 / power
-    near = np.array([consistent_tau(int(n), goal, exponent=0.99 * limit) for n in sizes])
-    assert np.all(np.diff(np.sqrt(sizes) * near**power) > 0)
-    for exponent in (0.0, limit, -0.1):
-        with pytest.raises(InvalidParameterError, match="exponent must lie between 0 and"):
-            consistent_tau(10, goal, exponent=exponent)
-    with pytest.raises(InvalidParameterError, match="goal must be one of 'prediction'"):
-        consistent_tau(10, "all")

@@ -1,6 +1,6 @@
 r"""Losses: ``sum_i p_i l(y_i, z_i)`` with weights ``p`` that add up to one.
 
-A loss has value, gradient, curvature, conjugate, proximal operator and best intercept. Its
+A loss has value, gradient, curvature, conjugate and best intercept. Its
 conjugate in the prediction is ``l*(y, s) = sup_z s z - l(y, z)``, infinite outside its domain.
 Every loss is convex and once differentiable in ``z``; where a second derivative does not exist
 ``curvature`` is one of its generalised values. Losses are zero where the prediction is perfect.
@@ -37,7 +37,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, wrightomega, xlog1py, xlogy
+from scipy.special import expit, xlog1py, xlogy
 from sklearn.base import BaseEstimator, clone
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -61,7 +61,6 @@ __all__ = [
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 INTERCEPT_STEPS = 200  # of the search for the intercept: it ends at rounding, long before
-PROX_STEPS = 100  # bisection alone would end at rounding after about 60
 GAUSSIAN = 1.4826  # makes the median absolute deviation of a normal distribution its deviation
 
 
@@ -85,10 +84,6 @@ class Loss(BaseEstimator, ABC):
     @abstractmethod
     def conjugate(self, y: Array, s: Array) -> Array:
         """``l*(y, s)`` per sample; infinite outside its domain."""
-
-    @abstractmethod
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``argmin_x step l(y, x) + (x - z)^2 / 2`` per sample."""
 
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """``argmin_b sum_i p_i l(y_i, z_i + b)``: Newton steps inside a shrinking bracket."""
@@ -161,10 +156,6 @@ class Squared(Loss):
         """``s y + s^2 / 4``."""
         return s * y + s**2 / 4
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``(z + 2 step y) / (1 + 2 step)``."""
-        return np.asarray((z + 2 * step * y) / (1 + 2 * step))
-
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Weighted mean of the residuals."""
         return float(weights @ (y - z))
@@ -193,27 +184,6 @@ class Logistic(Loss):
         inside = (a >= 0) & (a <= 1)
         a = np.where(inside, a, 0.0)
         return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y.
-
-        Newton's steps as long as they halve, for they may jump to and fro; else bisection.
-        """
-        low, high = np.minimum(z, z + step * y), np.maximum(z, z + step * y)
-        x = (low + high) / 2
-        moved = high - low
-        for _ in range(PROX_STEPS):
-            here = x - z + step * self.gradient(y, x)
-            low, high = np.where(here < 0, x, low), np.where(here < 0, high, x)
-            new = x - here / (1 + step * self.curvature(y, x))
-            good = (new >= low) & (new <= high) & (np.abs(new - x) <= moved / 2)
-            new = np.where(good, new, (low + high) / 2)
-            moved = np.abs(new - x)
-            done = np.abs(new - x) <= 2 * np.finfo(float).eps * np.abs(x)
-            x = new
-            if done.all():
-                break
-        return np.asarray(x)
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
@@ -254,11 +224,6 @@ class Poisson(Loss):
         inside = a >= 0
         a = np.where(inside, a, 0.0)
         return np.where(inside, xlogy(a, a) - a - xlogy(y, y) + y, np.inf)
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``t - omega(t + log step)`` with ``t = z + step y`` and Wright's omega function."""
-        t = z + step * y
-        return np.asarray(t - wrightomega(t + np.log(step)))
 
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Log of the ratio of the means of ``y`` and ``exp(z)``."""
@@ -314,11 +279,6 @@ class Huber(Loss):
         inside = np.abs(s) <= 2 * self.delta * (1 + ROUNDING)
         return np.where(inside, s * y + s**2 / 4, np.inf)
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """That of the squared loss, but no more than ``2 step delta`` away."""
-        move = 2 * step * (y - z) / (1 + 2 * step)
-        return np.asarray(z + np.clip(move, -2 * step * self.delta, 2 * step * self.delta))
-
     def fitted(self, y: Array, weights: Array) -> Self:
         """``delta`` times a robust deviation of ``y``."""
         return type(self)(positive(self.delta, "delta") * robust_deviation(y, weights))
@@ -359,11 +319,6 @@ class _SquaredExcess(_Excess):
         """``c + s^2 / 4``."""
         return self._plain(y, s, np.inf) + s**2 / 4
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """The excess is divided by ``1 + 2 step``."""
-        move = self._excess(y, z) * (2 * step / (1 + 2 * step))
-        return np.asarray(z - self._direction(y, z) * move)
-
 
 class _RoundedExcess(_Excess):
     """``e^2 / 2h``, then ``e - h / 2``."""
@@ -389,12 +344,6 @@ class _RoundedExcess(_Excess):
     def conjugate(self, y: Array, s: Array) -> Array:
         """``c + h s^2 / 2``."""
         return self._plain(y, s, 1.0) + self.width * s**2 / 2
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """The excess is divided by ``1 + step / h``, or reduced by ``step`` if that is less."""
-        share = step / self.width
-        move = np.minimum(self._excess(y, z) * share / (1 + share), step)
-        return np.asarray(z - self._direction(y, z) * move)
 
 
 class _Tube(_Excess):

@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from nablasso.progress import track
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import ADDITIVE, GAUSSIAN, SMOOTH_PAIRS
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
 
@@ -65,7 +65,7 @@ CLEARLY = 20.0  # one over the probability that the best of useless models count
 SPARE, SPARE_PAIRS = 10, 5
 SHORTLISTED_COLUMNS, SHORTLISTED_PAIRS = 2000, 30_000
 PAIR_WORK = 2e13  # operations of all products; beyond it one of a pair is among the best alone
-LEFT_OVER = [FAMILIES[3], FAMILIES[4], FAMILIES[6]]  # additive, smooth pairs, Gaussian
+LEFT_OVER = (ADDITIVE, SMOOTH_PAIRS, GAUSSIAN)
 SCORED_AT_ONCE = 1 << 20  # features times rows that are looked at at once
 DEGREE = 5
 REACH = 3.0  # deviations of a column
@@ -92,11 +92,6 @@ class Screened:
         if n_spare:
             out[labels[self.spare_pairs[:SPARE_PAIRS].ravel()]] = True
         return out
-
-
-def is_wide(rows: FewRows) -> bool:
-    """Whether a search over all columns is too much."""
-    return rows.X.size > WIDE
 
 
 def screen(rows: FewRows, *, pairs: bool = True, verbose: int = 0) -> Screened:

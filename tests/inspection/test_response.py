@@ -5,7 +5,7 @@ import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier, NablassoRegressor
 from nablasso.inspection import interaction_strengths
-from nablasso.inspection.response import default_columns
+from nablasso.inspection.response import inspected_columns
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 4)) * [1.0, 2.0, 0.5, 1.0]
@@ -69,8 +69,8 @@ def test_of_several_classes_the_strongest_counts():
 
 def test_the_selected_columns_are_looked_at_and_one_has_no_pair():
     fitted = DerivativeLasso("linear", alpha=0.3).fit(X, X[:, 0])
-    assert default_columns(fitted).tolist() == [0]
+    assert inspected_columns(fitted).tolist() == [0]
     assert interaction_strengths(fitted, X) == []
     fitted.support_ = np.ones(4, dtype=bool)
     fitted.feature_importances_ = np.array([0.1, 0.4, 0.3, 0.2])
-    assert default_columns(fitted, most=2).tolist() == [1, 2]
+    assert inspected_columns(fitted, most=2).tolist() == [1, 2]

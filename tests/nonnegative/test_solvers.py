@@ -172,7 +172,7 @@ def test_many_rows_begin_with_quasi_newton_steps():
     assert found.status is Status.CONVERGED
     assert found.n_iter > alone.n_iter
     assert found.primal == pytest.approx(alone.primal, abs=2e-8)
-    climb = solvers.Climb(problem, tol=1e-6, max_iter=999)
+    climb = solvers.Climb(problem, start, tol=1e-6, max_iter=999)
     solvers._quasi_newton(climb, solvers.Coordinates(problem, start), start)
     assert climb.gap <= 1e-6
 

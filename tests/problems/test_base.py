@@ -9,12 +9,12 @@ import pytest
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
 from nablasso.problems import Coefficients
 from nablasso.problems.base import conjugate_gradients
-from nablasso.solvers import Admm, Denovas, DualSolver, Newton, Status
+from nablasso.solvers import Admm, DualSolver, Newton, Status
 from nablasso.solvers.base import certify
 from tests.dense_reference import cvxpy_optimum, library_problem, make_problem, target
 
 PAIRS = ((1, 3), (0,), (2,))
-SOLVERS = {"dual": DualSolver(tol=1e-9), "admm": Admm(tol=1e-8), "denovas": Denovas(tol=1e-7)}
+SOLVERS = {"dual": DualSolver(tol=1e-9), "admm": Admm(tol=1e-8)}
 
 CASES = {
     "gaussian, lasso": make_problem(

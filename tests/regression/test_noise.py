@@ -19,7 +19,7 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import LINEAR, QUADRATIC
 from tests.regression.dense_process import best_log_evidence
 from tests.search.rows import draw, few_rows
 
@@ -200,7 +200,7 @@ def test_totals_compare_whatever_the_unit_of_the_target(factor):
         totals = []
         for assumption in made:
             under = rows.under(assumption)
-            model = under.tune(FAMILIES[1], np.array([0, 1, 2]))
+            model = under.tune(QUADRATIC, np.array([0, 1, 2]))
             totals.append(under.total(model))
         return np.array(totals[1:]) - totals[0], totals[0]
 
@@ -217,7 +217,7 @@ def test_the_total_is_minus_the_log_density_of_the_target_itself():
     density = best_log_evidence(np.eye(N), WARP(y)) + (N - 1) * np.mean(np.log(slope))
     constants = 0.5 * (N - 1) * (np.log(2 * np.pi) + 1)
     expected = -density - constants + 0.5 * np.log(N)
-    assert rows.total(rows.smallest(FAMILIES[0])) == pytest.approx(expected, abs=1e-4)
+    assert rows.total(rows.smallest(LINEAR)) == pytest.approx(expected, abs=1e-4)
 
 
 # -------------------------------------------------------------------------- rows in time

@@ -17,7 +17,7 @@ from nablasso import (
 )
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
-from nablasso.inspection.paths import single_fit
+from nablasso.inspection.structure_displays import single_fit
 from nablasso.report import build_report, render_report
 
 RNG = np.random.default_rng(4)

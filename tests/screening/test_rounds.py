@@ -91,12 +91,6 @@ def test_what_is_left_over_is_less_where_something_was_found():
     assert abs(np.corrcoef(left[:, 0], X[:, 1])[0, 1]) > 0.95
 
 
-@pytest.mark.parametrize(("extra", "wide"), [(0, False), (1, True)])
-def test_a_table_is_wide_by_its_numbers(extra, wide):
-    X = np.broadcast_to(0.0, (1, screening.WIDE + extra))
-    assert screening.is_wide(few_rows(X, [0.0], standardise=False)) is wide
-
-
 def test_chance_is_about_the_largest_score_of_noise():
     rng = np.random.default_rng(0)
     best = []

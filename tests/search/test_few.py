@@ -10,13 +10,12 @@ from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption
 from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
-from nablasso.search.families import FAMILIES, Family
+from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
 from nablasso.search.few import Model
+from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
 
-LINEAR, QUADRATIC, ADDITIVE = FAMILIES[0], FAMILIES[1], FAMILIES[3]
-GAUSSIAN = FAMILIES[6]
 N, D = 60, 5
 
 
@@ -174,16 +173,6 @@ def test_what_the_evidence_asks_for_joins(family):
     assert rows.forward(nothing) is nothing
 
 
-def test_families_on_the_same_groups():
-    rows = draw()
-    model = rows.tune(QUADRATIC, index(2, 1, 0))
-    found = rows.families_on(model, [model])
-    assert [one.family.name for one in found] == [family.name for family in FAMILIES]
-    assert found[1] is model
-    assert all(one.same_groups(model) for one in found)
-    assert min(found, key=lambda one: one.price).family is QUADRATIC
-
-
 # -------------------------------------------------------------------------- check
 
 
@@ -317,11 +306,14 @@ def test_copies_share_a_variance_and_pay_nothing():
 def test_relatives_join_only_where_they_gain():
     rows = few_rows(*copied(0.8, n=150, seed=1))
     model = rows.tune(LINEAR, index(0, 2))
-    assert with_copies(rows, model).groups.tolist() == [0, 2]
+    assert with_copies(rows, model) is model
     rng = np.random.default_rng(1)
     X, _ = copied(0.8, n=150, seed=1)
     both = few_rows(X, X[:, 0] + X[:, 3] + X[:, 2] + 0.3 * rng.normal(size=150))
-    assert with_copies(both, both.tune(LINEAR, index(0, 2))).groups.tolist() == [0, 2, 3]
+    alone = both.tune(LINEAR, index(0, 2))
+    assert with_copies(both, alone).groups.tolist() == [0, 2, 3]
+    apart = replace(both, rules=Rules(relative=1.0))
+    assert with_copies(apart, alone) is alone
 
 
 def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
@@ -344,7 +336,8 @@ def test_one_variance_for_all_is_cheaper():
     assert shared.price < model.price
     assert len(shared.logs) == 1
     assert shared.price == pytest.approx(shared.value + rows.cost(4, 1))
-    assert one_variance(rows, rows.tune(LINEAR, index(0)), []) is None
+    alone = rows.tune(LINEAR, index(0))
+    assert one_variance(rows, alone, []) is alone
 
 
 # -------------------------------------------------------------------------- functions

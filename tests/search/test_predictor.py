@@ -7,11 +7,10 @@ import pytest
 
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import LINEAR, QUADRATIC
 from nablasso.search.predictor import ROOM, predictor_of
 from tests.search.rows import draw, few_rows
 
-LINEAR, QUADRATIC = FAMILIES[0], FAMILIES[1]
 COLUMNS = np.array([0, 1, 2])
 N, D = 60, 5
 

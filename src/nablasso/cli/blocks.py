@@ -16,9 +16,9 @@ from nablasso.cli import Method
 from nablasso.data import Missing
 from nablasso.data.roles import EncodedTable, Roles, RowChoice
 from nablasso.errors import InvalidParameterError
-from nablasso.search.blocks import PREPARED_ROWS, searched_rows
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
+from nablasso.streaming.sample import prepared_rows
 from nablasso.streaming.sources import Source
 
 
@@ -72,7 +72,7 @@ def read_blocks(
     if has_classes:
         labels, totals = source.labels()
         table = source.with_classes(labels, np.ones(len(totals)))
-    sample = searched_rows(table, PREPARED_ROWS)
+    sample = prepared_rows(table)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
     drawn = table.sample
     assert drawn is not None

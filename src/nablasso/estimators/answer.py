@@ -22,7 +22,7 @@ from nablasso.reading import (
 from nablasso.regression.paired import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import AllRows, Predictor
 from nablasso.spaces import Function, RepresenterSpace
@@ -279,7 +279,7 @@ def _evidence(decision: Decision) -> Evidence | None:
     p = few.weights / few.weights.sum()
     if function.space is None or model.family.smooth:
         # the kernel of features knows its own columns only: distances stand for it
-        kernel, columns = FAMILIES[6].kernel, function.columns
+        kernel, columns = GAUSSIAN.kernel, function.columns
         scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
         return Evidence(kernel, few.X, few.Y[:, 0], p, columns, scales)
     assert isinstance(function.space, RepresenterSpace)

@@ -43,10 +43,10 @@ from nablasso.estimators.target import (
 )
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.losses import Logistic, Loss, as_loss
-from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, support_of, walk_path
+from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_path
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
-from nablasso.solvers import Solver, as_solver
+from nablasso.solvers import Solver, as_solver, support_of
 from nablasso.spaces import Function, PenaltyPoints
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask

@@ -36,13 +36,13 @@ from nablasso.estimators.answer import feature_kinds, selection_status, summary_
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data, Target
-from nablasso.estimators.taught import groups_of
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
     check_non_negative,
     column_indices,
     group_labels,
+    groups_of,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
@@ -330,7 +330,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             )
         if self.n_passes == 1 or not table.X.shape[1]:
             return None
-        labels, kept = groups_of(self, table)
+        labels, groups = groups_of(self, table)
+        kept = np.isin(np.arange(int(labels.max()) + 1), groups)
         X = table.X if (table.deviations == 1).all() else table.X / table.deviations
         kernel, passes = clone(as_kernel(self.kernel)), int(self.n_passes) - 1
         return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]

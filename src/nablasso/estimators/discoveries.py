@@ -2,13 +2,12 @@
 
 Each of five folds is left out of a search of its own, so that the columns its p-values are about
 were found on other rows. A column is redrawn given the others; its p-value is the share of redrawn
-columns that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is discovered
-unless the searches predict left-out rows clearly better than the mean.
+columns that predict the left-out rows as well (:mod:`nablasso.inference.randomization`). Nothing is
+discovered unless the searches predict left-out rows clearly better than the mean.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso.estimators.cross_validation import stratified_folds
-from nablasso.inference import (
+from nablasso.inference.randomization import (
     HeldOut,
     LinearConditional,
     PredictionLoss,
@@ -72,7 +71,7 @@ def discoveries(
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])
-    return settle(replace(decision, clear={}), groups), p_values
+    return settle(decision, groups), p_values
 
 
 def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:

@@ -23,7 +23,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.validation import group_labels
+from nablasso.estimators.validation import check_count, group_labels
 from nablasso.estimators.wrapped import (
     Rows,
     WrappedSelector,
@@ -34,24 +34,27 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference import (
-    ASSUMPTIONS,
+from nablasso.inference.knockoffs import (
+    gaussian_knockoffs,
+    knockoff_threshold,
+    shrunk_correlation,
+)
+from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
-    complementary_pairs,
     enough_draws,
-    false_selection_bound,
-    gaussian_knockoffs,
-    half_sample_selections,
-    knockoff_threshold,
     log_loss,
     randomization_p_values,
-    shrunk_correlation,
-    smallest_threshold,
     squared_loss,
+)
+from nablasso.inference.stability import (
+    ASSUMPTIONS,
+    complementary_pairs,
+    false_selection_bound,
+    smallest_threshold,
 )
 from nablasso.progress import run_jobs, track
 from nablasso.types import Array, Index, Mask
@@ -112,7 +115,7 @@ class StabilitySelection(WrappedSelector):
         "r-concave",
         '{"r-concave", "unimodal", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
-        ":mod:`nablasso.inference.bounds`.",
+        ":mod:`nablasso.inference.stability`.",
     )
     n_jobs: int | None = parameter(
         None, "int", "Halves fitted in parallel. The result does not depend on it."
@@ -131,16 +134,13 @@ class StabilitySelection(WrappedSelector):
         seed = root_seed(self.random_state)
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
         halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
-        selections = half_sample_selections(
-            partial(_select, self.estimator),
-            rows.X,
-            rows.targets,
-            rows.weights,
-            halves,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        seeds = np.random.SeedSequence(seed).generate_state(len(halves))
+        arguments = [
+            (self.estimator, rows.X[half], rows.targets[half], rows.weights[half], int(s))
+            for half, s in zip(halves, seeds, strict=True)
+        ]
+        options: Any = {"label": "half-samples", "n_jobs": self.n_jobs, "verbose": self.verbose}
+        selections = np.array(run_jobs(_select, arguments, **options), dtype=bool)
         self._unpack(selections)
         return self
 
@@ -175,10 +175,7 @@ class StabilitySelection(WrappedSelector):
         return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_pairs, Integral) or self.n_pairs < 1:
-            raise InvalidParameterError(
-                f"n_pairs must be a positive whole number; got {self.n_pairs!r}."
-            )
+        check_count(self.n_pairs, "n_pairs")
         if not isinstance(self.threshold, Real) or not 0.5 < self.threshold <= 1:
             raise InvalidParameterError(
                 "threshold must be above 0.5 and at most 1: at half or less there is no bound on "
@@ -210,7 +207,7 @@ class KnockoffSelector(WrappedSelector):
     by a margin that keeps the false discovery rate (Candes et al. 2018). The guarantee is for
     Gaussian columns of known correlation; here it is estimated, shrunk towards the identity.
 
-    Fewer than ``1 / fdr`` selections are impossible (with ``offset=1``): for a sparse truth use
+    Fewer than ``1 / fdr`` selections are impossible: for a sparse truth use
     ``RandomizationTest``.
 
     Attributes
@@ -230,12 +227,6 @@ class KnockoffSelector(WrappedSelector):
     )
     _: KW_ONLY
     fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
-    offset: int = parameter(
-        1,
-        "{1, 0}",
-        "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
-        "variables are selected.",
-    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select variables.
@@ -246,8 +237,6 @@ class KnockoffSelector(WrappedSelector):
             Needs an estimator that takes weights.
         """
         check_rate(self.fdr, "fdr")
-        if self.offset not in (0, 1):
-            raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
         rows = self._rows(X, y, sample_weight)
         seed = root_seed(self.random_state)
         for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
@@ -267,7 +256,7 @@ class KnockoffSelector(WrappedSelector):
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         self.knockoff_statistics_ = np.where(swapped, -difference, difference)
-        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
+        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr)
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
             self._warn_of_none()
@@ -275,14 +264,10 @@ class KnockoffSelector(WrappedSelector):
     def _warn_of_none(self) -> None:
         ahead = int(np.sum(self.knockoff_statistics_ > 0))
         least = int(np.ceil(1 / self.fdr - 1e-9))
-        rule = (
-            f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
-            if self.offset
-            else "the false ones are estimated to be too many"
-        )
         warnings.warn(
-            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
-            f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
+            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: fewer than 1 / fdr = {least} "
+            f"selections are impossible, and {ahead} of {len(self.support_)} variables are ahead "
+            "of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
             stacklevel=4,
         )
@@ -442,12 +427,8 @@ class RandomizationTest(WrappedSelector):
                 f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
                 "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
             )
-        if self.n_draws is not None and not (
-            isinstance(self.n_draws, Integral) and self.n_draws >= 1
-        ):
-            raise InvalidParameterError(
-                f"n_draws must be a positive whole number or None; got {self.n_draws!r}."
-            )
+        if self.n_draws is not None:
+            check_count(self.n_draws, "n_draws", ", or None")
         if isinstance(self.cv, Integral) and self.cv < 2:
             raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
 

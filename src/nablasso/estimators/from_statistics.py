@@ -20,8 +20,8 @@ from nablasso.estimators.cross_validation import COUNTED, Cell
 from nablasso.estimators.fitting import Fit
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
-from nablasso.paths import ProblemFamily, StatisticsFamily, support_of, walk_path
-from nablasso.solvers import Solver
+from nablasso.paths import ProblemFamily, StatisticsFamily, walk_path
+from nablasso.solvers import Solver, support_of
 from nablasso.spaces import SpaceChoice
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask

@@ -13,10 +13,10 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data, Target, read_classes, read_numbers
-from nablasso.estimators.taught import rows_of
-from nablasso.estimators.validation import feature_names
+from nablasso.estimators.validation import feature_names, groups_of
 from nablasso.losses import Logistic, Squared
 from nablasso.screening import by_chance, screen
+from nablasso.search.few import FewRows
 from nablasso.types import Mask
 
 SHOWN = 10  # names listed in the summary
@@ -99,7 +99,7 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
         self._check_parameters()
         data, target = self._read(X, y, sample_weight)
         table, d = target.table(data, standardize=True), data.X.shape[1]
-        rows = rows_of(self, table, target.functions(table.y), len(table.X), time=None)
+        rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
         found = screen(rows, pairs=self.pairs, verbose=self.verbose)
         open_ = found.open(rows.labels, int(self.n_spare))
         self.scores_ = spread(found.scores, table, d)

@@ -6,7 +6,8 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from operator import truediv
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -18,27 +19,25 @@ from threadpoolctl import threadpool_limits
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
+from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
-from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     column_indices,
     group_labels,
+    groups_of,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.screening import WIDE, is_wide, narrowed
-from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
-from nablasso.search.decide import Decision, decide, keep_all
+from nablasso.screening import WIDE, narrowed
+from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
 from nablasso.search.grown import Grown, coded_table, grow
@@ -50,9 +49,9 @@ from nablasso.search.predictor import (
     predictor_of_all,
 )
 from nablasso.search.rules import Rules
-from nablasso.solvers import Status
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.judgement import Kind
+from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, is_in_blocks, open_table
 from nablasso.types import Array, Index, Mask
@@ -60,13 +59,6 @@ from nablasso.types import Array, Index, Mask
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
-
-
-class Given(NamedTuple):
-    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
-
-    source: Source
-    rows: AllRows | None
 
 
 @estimator
@@ -208,7 +200,9 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Loss of the certificate."""
 
     @abstractmethod
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         """Remember what predicts."""
 
     def summary(self) -> str:
@@ -222,16 +216,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        self._check_parameters()
         used = np.flatnonzero(weights > 0)
+        if len(used) < self._rules.few_rows + LEAST_FRESH:
+            self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
+            return
         source = Arrays(X, y, weights)
-        rows = Searched(X, y, weights, np.arange(len(X)))
         if len(used) < len(X):
             source = Arrays(X[used], y[used], weights[used])
         if len(used) > PREPARED_ROWS:
-            rows = searched_rows(source, PREPARED_ROWS)
-            rows = rows._replace(place=used[rows.place])
-            groups = None if groups is None else np.asarray(groups)[rows.place]
-        self._fit_automatically(rows, source, groups)
+            sample = prepared_rows(source)
+            place = used[sample.place]
+            groups = None if groups is None else np.asarray(groups)[place]
+            self._fit_rows(sample.X, sample.y, sample.weight, place, source, groups)
+        else:
+            self._fit_rows(X, y, weights, np.arange(len(X)), source, groups)
 
     def _fit_blocks(self, source: Source, groups: Any) -> None:
         """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
@@ -240,32 +239,29 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
         self._check_parameters()
-        rows = searched_rows(source, PREPARED_ROWS)
+        sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
-        self._fit_automatically(rows, source, None)
+        self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
 
-    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
-        """Everything between validated rows and fitted attributes."""
-        self._check_parameters()
-        X, y, weights, _ = given
+    def _fit_rows(
+        self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
+    ) -> None:
+        """Everything between validated rows, at their places in the table, and attributes."""
         table = self._table(X, y, weights)
-        rules = Rules() if self.rules is None else self.rules
-        whole = len(table.X) < rules.few_rows + LEAST_FRESH
-        n = len(table.X) if whole else rules.few_rows
+        few = self._rules.few_rows
+        n = len(table.X) if len(table.X) < few + LEAST_FRESH else few
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(given, table, groups, rules, n)
+            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
             inner, narrow = self._screened(rows, table)
-            free = inner.n_groups > len(inner.kept)
-            decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
+            decision = decide(inner, verbose=self.verbose)
             self.p_values_ = None
             if self.fdr is not None:
                 self.p_values_ = np.ones(X.shape[1])
-                if free:
-                    decision, p_values = discoveries(
-                        decision, self.fdr, self.random_state, self.verbose
-                    )
+                if inner.n_groups > len(inner.kept):
+                    chance = self.fdr, self.random_state, self.verbose
+                    decision, p_values = discoveries(decision, *chance)
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
@@ -276,29 +272,31 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
-            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+            self._keep_functions(decision, narrow, source, self._all_rows(table, n))
         self._warn(decision)
 
-    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+    @property
+    def _rules(self) -> Rules:
+        return Rules() if self.rules is None else self.rules
+
+    def _rows(self, table: Table, n: int, place: Index, folds: list[Index] | None) -> FewRows:
         """The rows to search, in canonical order."""
-        place = np.full(len(table.X), np.inf)
+        first = np.full(len(table.X), np.inf)
         came = np.flatnonzero(table.rows >= 0)
-        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
-        rows = rows_of(
-            self,
+        np.minimum.at(first, table.rows[came], place[came].astype(float))
+        return FewRows.of(
             table,
             self._targets(table),
+            groups_of(self, table),
             n,
-            rules,
-            time=place[:n] if self.time else None,
+            time=first[:n] if self.time else None,
+            rules=self._rules,
             families=self._families(),
-            folds=self._folds(given.X, given.y, groups, table, n),
+            folds=folds,
             most=None if self.max_features is None else int(self.max_features),
             classes=not self._loss().translates,
+            score=None if self.scoring is None else partial(fold_score, self, table),
         )
-        if self.scoring is None:
-            return rows
-        return replace(rows, score=partial(fold_score, self, table))
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
         """All rows, where more than those searched; half of the others, at most 2000, judge."""
@@ -329,12 +327,11 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        rules = Rules() if self.rules is None else self.rules
         self.n_rows_searched_ = int(coded_table(source).counts["count"])
         return grow(
             source,
             kind,
-            replace(rules, surprise=rules.surprise + looks),
+            replace(self._rules, surprise=self._rules.surprise + looks),
             positive=positive,
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
@@ -345,7 +342,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
-        if not is_wide(rows):
+        if rows.X.size <= WIDE:
             return rows, table
         if self.fdr is not None:
             n, d = rows.X.shape
@@ -410,59 +407,47 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
         """Fitted attributes of the penalised function in the metric of the model."""
-        d, few, model = X.shape[1], decision.few, decision.model
-        function = few.function(model)
-        columns, space = function.columns, function.space
+        d, function = X.shape[1], decision.few.function(decision.model)
+        chosen = table.columns[function.columns]
+        self.support_ = np.isin(np.arange(d), chosen)
+        space = function.space
         assert space is None or isinstance(space, RepresenterSpace)
-        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
-        support = np.zeros(d, dtype=bool)
-        support[chosen.columns] = True
-        self.support_ = support
         self.kernel_ = None if space is None else space.kernel
         self.scales_ = np.zeros(d)
-        fits: list[Fit] = []
+        proofs: list[Proof] = []
         if space is not None:
-            self.scales_[chosen.columns] = space.scales
-            fits = self._certificate(chosen, decision, space)
-        if any(f.solution.status is Status.INTERRUPTED for f in fits):
-            raise KeyboardInterrupt
-        self.alpha_ = fits[0].problem.alpha if fits else 0.0
-        self.ridge_ = fits[0].problem.ridge if fits else 0.0
-        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
-        self.objective_ = sum(f.solution.primal for f in fits)
-        self.relative_gap_ = max(
-            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
-        )
-        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+            self.scales_[chosen] = space.scales
+            proofs = self._certificate(decision, space)
+        gaps = [max(proof.solution.gap, 0.0) for proof in proofs]
+        self.alpha_ = proofs[0].problem.alpha if proofs else 0.0
+        self.ridge_ = proofs[0].problem.ridge if proofs else 0.0
+        self.dual_gap_ = float(sum(gaps))
+        self.objective_ = float(sum(proof.solution.primal for proof in proofs))
+        references = [proof.problem.reference for proof in proofs]
+        self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
         self.feature_importances_ = np.zeros(d)
-        if fits:
-            for end in (0, 1):
-                bound = np.max([f.bounds[end] for f in fits], axis=0)
-                self.importance_bounds_[:, end] = spread(bound, chosen, d)
-            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
-            self.support_certified_ = spread(certified, chosen, d, fill=True)
-            self.support_certified_[~support] = True
-            norms = np.max([f.importances for f in fits], axis=0)
-            self.feature_importances_ = spread(norms, chosen, d)
+        if proofs:
+            bounds = np.max([proof.bounds for proof in proofs], axis=0)
+            self.importance_bounds_[chosen] = bounds.T
+            proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
+            self.support_certified_[chosen] = np.any(proven, axis=0)
+            norms = np.max([proof.importances for proof in proofs], axis=0)
+            self.feature_importances_[chosen] = norms
 
-    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
+    def _certificate(self, decision: Decision, space: RepresenterSpace) -> list[Proof]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
-        few = decision.few
+        few, loss = decision.few, self._loss()
         columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
         groups, labels = np.unique(few.labels[columns], return_inverse=True)
-        partition = Partition(labels.astype(np.intp))
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        formulation = Formulation(
-            space.kernel,
-            length_scale=1.0,
-            penalty=lambda _: GroupLasso(partition, weights),
-            fit_intercept=True,
-            loss=self._loss(),
-        )
-        targets = few.Y if self._loss().translates else few.targets
-        return certify_selection(table, formulation, space.scales, list(targets.T))
+        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        total = float(few.precisions.sum())
+        noise = float(np.exp(decision.model.noise)) / total
+        setting = Setting(space, few.precisions / total, penalty, loss, noise)
+        return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
 
 
 @estimator
@@ -560,17 +545,19 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         sample = predictor_of(decision, table.columns)
         self._predictor: Predictor = sample
         self._y_mean = table.y_mean
-        if given.rows is None:
+        if source is None or rows is None:
             return
-        grown = self._grown(given.source, "auto")
-        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
+        grown = self._grown(source, "auto")
+        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
         self._y_mean = 0.0
         if grown is not None:
-            read_all_rows(self, [grown], joined, [self._predictor], given.rows)
+            read_all_rows(self, [grown], joined, [self._predictor], rows)
 
 
 @estimator
@@ -637,20 +624,22 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         self._functions: list[Function | Predictor] = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
-        if given.rows is None:
+        if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._target.functions(given.rows.y).T
+        targets = self._target.functions(rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
-            found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))
+            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return
@@ -659,9 +648,9 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
                 decision.few.rules,
                 found,
                 function,
-                given.rows,
+                rows,
                 target,
                 full=self.max_features is not None,
             )
             joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions, given.rows)
+        read_all_rows(self, grown, joined, self._functions, rows)

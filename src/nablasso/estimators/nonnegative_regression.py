@@ -12,41 +12,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.answer import CLEAR_GAIN
-from nablasso.estimators.nonnegative import (
-    GivenPenalty,
-    NonnegativeEstimator,
-    WidthAndWeights,
-    width_of,
-)
+from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeights, width_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     feature_names,
     group_labels,
+    groups_of,
 )
 from nablasso.nonnegative import FittedTask, RowLoss, Task
 from nablasso.nonnegative.scales import Inputs, evidence_scales
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN
+from nablasso.search.few import FewRows
 from nablasso.types import Array
 
 SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
 @estimator
 class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
-    """What the regressors share.
+    """What the regressors share: a class says what its loss is, and how outputs are made.
 
     Attributes
     ----------
@@ -62,19 +58,16 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
     fit_intercept: bool = parameter(
         True,
         "bool",
-        """
-        Let every function have a constant part, penalised like the rest: the kernel is ``k + 1``.
-        """,
+        "Let every function have a constant part, penalised like the rest: the kernel is "
+        "``k + 1``.",
     )
     metric: str | None = parameter(
         None,
         'None, "adaptive" or "evidence"',
-        """
-        ``"adaptive"`` first finds out which columns matter and how much
-        (:mod:`nablasso.search.decide`), and the kernel sees them in that metric. ``"evidence"``
-        drops no column: it gives each, and its rank, the scale of largest evidence of a Gaussian
-        process.
-        """,
+        '``"adaptive"`` first finds out which columns matter and how much '
+        "(:mod:`nablasso.search.decide`), and the kernel sees them in that metric. "
+        '``"evidence"`` drops no column: it gives each, and its rank, the scale of largest '
+        "evidence of a Gaussian process.",
     )
     feature_groups: Any = parameter(
         None,
@@ -85,27 +78,29 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         None, "columns", 'With ``metric="adaptive"``: columns that stay in.'
     )
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target: what the class says that its outputs are.
+    _flat = True  # whether predictions have the shape (n_samples,)
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
+    @abstractmethod
+    def _row_loss(self, Y: Array) -> RowLoss:
+        """The loss of targets (n, q), in whichever units."""
+
+    @abstractmethod
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
+        """How outputs are made: ``nonnegative``, ``null`` and other parts of a Task.
+
+        Unless said otherwise outputs are the functions, in the units of the targets.
+        """
+
+    def predict(self, X: Any) -> Any:
+        """Predict the target: what the class says that its outputs are.
 
         Returns
         -------
         array, shape (n_samples,), or (n_samples, n_outputs) of several outputs
         """
         check_is_fitted(self)
-        return self._predicted(self._values(check_new_data(self, X)))
-
-    @abstractmethod
-    def _predicted(self, F: Array) -> Array:
-        """Predictions from values of the functions."""
-
-    @abstractmethod
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        """Score of targets given values of the functions."""
+        Z = self._outputs(self._values(check_new_data(self, X)))
+        return Z[:, 0] if self._flat else Z
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -118,31 +113,17 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         X, y = check_training_data(self, X, y)
         return Data(X, y, check_weights(sample_weight, len(X)))
 
-    def _regression(
-        self,
-        table: Table,
-        penalty: WidthAndWeights,
-        nonnegative: tuple[bool, ...],
-        *,
-        loss: RowLoss,
-        null: Array,
-        **outputs: Any,
-    ) -> Task:
-        """The task of a loss; outputs are the functions, unless said otherwise."""
-        m = len(nonnegative)
-        X = self._inputs_of(table).seen(table.X)
-        return Task(
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+        Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
+        made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
+        return self._made(
+            table,
+            penalty,
             X=X,
-            weights=table.weights,
-            loss=loss,
-            nonnegative=nonnegative,
-            scales=self._scales_of(X, table, penalty.width, m),
-            null=null,
+            loss=self._row_loss((Y - made["centre"]) / made["unit"]),
+            scales=self._scales_of(X, table, penalty.width, len(made["nonnegative"])),
             constant=float(self.fit_intercept),
-            rank=self.rank,
-            random_state=self._seed(),
-            **self._penalties(nonnegative, penalty),
-            **{"mixing": np.eye(m), "offset": np.zeros(m), **outputs},
+            **made,
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
@@ -155,19 +136,32 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
             self.scales_[table.columns] = np.sqrt(np.sum(largest**2, axis=0))
 
     def _held_out(self, data: Data) -> float:
-        return self._score(self._values(data.X), data.y, data.weights)
+        loss = self._row_loss(np.reshape(data.y, (len(data.y), -1)))
+        losses = loss.value(self._outputs(self._values(data.X)))
+        return -float(np.average(losses, weights=data.weights))
+
+    def _judge(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """Negative mean loss of any rows."""
+        check_is_fitted(self)
+        X, y = check_new_data(self, X), column_or_1d(np.asarray(y, dtype=float))
+        check_consistent_length(X, y)
+        return self._held_out(Data(X, y, check_weights(sample_weight, len(y))))
 
     def _values(self, X: Array) -> Array:
         """Values of the functions at rows of the input, shape (k, m)."""
         seen = self._inputs(X)
         return np.column_stack([function.values(seen) for function in self.functions_])
 
+    def _outputs(self, F: Array) -> Array:
+        """Outputs in the units of the target from values of the functions, shape (k, p)."""
+        return np.asarray(self._centre + self._unit * (self._offset + F @ self._mixing.T))
+
     def _inputs_of(self, table: Table) -> Inputs:
         return Inputs(table, ranked=self.metric == "evidence")
 
-    def _look_at(self, table: Table) -> None:
+    def _look_at(self, data: Data) -> Table:
         """Relative scale of every column of the input for each function, zero when dropped."""
-        super()._look_at(table)
+        table = super()._look_at(data)
         d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
         if self.metric == "evidence":
             learned = self._by_evidence(table)
@@ -180,6 +174,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         self._relative = np.zeros((*shape, d))
         self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
         self._keep_support(self._relative.any(axis=1))
+        return table
 
     def _keep_support(self, used: Any) -> None:
         """Columns that each function uses, shape (m, d)."""
@@ -239,7 +234,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
     By the search of the one call.
     """
     n = min(len(table.X), SEARCH_ROWS)
-    rows = rows_of(selector, table, targets[:, None], n, time=None)
+    rows = FewRows.of(table, targets[:, None], groups_of(selector, table), n)
     if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
         kept = np.isin(rows.labels, rows.kept).astype(float)
         return Learned(kept, rows.targets[:, 0] - rows.unit[0])
@@ -275,18 +270,3 @@ def named(fitted: BaseEstimator, mask: Any) -> str:
     """Names of columns in a sentence."""
     names = [name for name, kept in zip(feature_names(fitted), mask, strict=True) if kept]
     return ", ".join(names) or "no column"
-
-
-@estimator
-class GivenLinearPenalty(GivenPenalty):
-    """Fit at one width, one weight and one weight of functions of any sign."""
-
-    _: KW_ONLY
-    linear_weight: float | None = parameter(
-        None,
-        "float",
-        """
-        Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth of
-        it for means and middle quantiles: the larger function needs the lighter weight.
-        """,
-    )

@@ -12,7 +12,8 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
 The section Parameters of the docstring is made from the fields and cannot differ from the
 signature. A subclass inherits both: its parents' parameters, and the attributes that their
 docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
-keeps its place and its documentation, and describe an inherited attribute anew. Arguments of
+keeps its place and its documentation, take it away (``width: Any = fixed(2.0)``), and describe an
+inherited attribute anew. Arguments of
 methods that mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where
 they mean more.
 """
@@ -38,7 +39,7 @@ ARGUMENTS = {
     "groups": (f"{ROWS}, optional", "Groups of rows for the splitter."),
 }
 
-__all__ = ["KW_ONLY", "REQUIRED", "estimator", "parameter"]
+__all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
 
 
 def parameter(default: Any, kind: str, text: str = "") -> Any:
@@ -47,6 +48,11 @@ def parameter(default: Any, kind: str, text: str = "") -> Any:
     Lines of ``text`` are joined and broken anew; an empty line begins a new paragraph.
     """
     return field(default=default, metadata={"kind": kind, "text": text})
+
+
+def fixed(value: Any) -> Any:
+    """A parameter of a parent that a subclass does not take: it always has this value."""
+    return field(default=value, init=False)
 
 
 @dataclass_transform(eq_default=False)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.table import MIN_ROWS
+from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
 from nablasso.penalties import labels_from_groups
@@ -19,21 +19,30 @@ from nablasso.types import Array, Index
 SHOWN = 10  # names listed in a message before it says "..."
 
 
-def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+def check_training_data(
+    estimator: BaseEstimator, X: Any, y: Any, *, multi_output: bool = False
+) -> tuple[Array, Array]:
     """``X`` (n, d) and ``y`` (n,) as finite floats, or an error that says what to do."""
     shape = np.asarray(y).shape
-    if len(shape) == 2 and shape[1] > 1:
+    if len(shape) == 2 and shape[1] > 1 and not multi_output:
         raise InvalidDataError(
             f"y should be a 1d array of one target; got shape {shape}. Fit one model per "
             "column, for example with sklearn.multioutput.MultiOutputRegressor."
         )
     if y is not None:
         _check_finite_target(y)
-    X, y = validate_data(estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False)
+    X, y = check_rows(estimator, X, y, y_numeric=True, multi_output=multi_output)
+    return X, np.asarray(y, dtype=np.float64)
+
+
+def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+    """``X`` as scikit-learn checks it, and ``y`` if given; finite columns, and rows enough."""
+    checked = validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite=False, **options)
+    X = checked[0] if y else checked
     check_finite_columns(estimator, X)
     if len(X) < MIN_ROWS:
         raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
-    return X, np.asarray(y, dtype=np.float64)
+    return checked
 
 
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
@@ -93,6 +102,14 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     return np.array(indices, dtype=np.intp)
 
 
+def groups_of(estimator: Any, table: Table) -> tuple[Index, Index]:
+    """The group of each column of the table, numbered from 0, and the groups to be kept."""
+    labels = group_labels(estimator, estimator.feature_groups)
+    kept = column_indices(estimator, estimator.always_keep, "always_keep")
+    inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+    return numbers.astype(np.intp), np.flatnonzero(np.isin(inside, labels[kept]))
+
+
 def _as_index(column: Any) -> int | None:
     whole = isinstance(column, Integral) and not isinstance(column, bool)
     return int(column) if whole else None
@@ -104,6 +121,7 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
+<<<<<<< HEAD
 def check_positive(value: Any, name: str, most: float = np.inf) -> None:
     """Refuse what is not a positive number of at most ``most``."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
@@ -117,6 +135,13 @@ def check_whole(value: Any, name: str, least: int = 1) -> None:
     if value is not None and not (whole and value >= least):
         raise InvalidParameterError(
             f"{name} must be a whole number of at least {least}; got {value!r}."
+=======
+def check_count(value: Any, name: str, also: str = "") -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+>>>>>>> main
         )
 
 
@@ -133,10 +158,12 @@ def check_length_scale(value: Any) -> None:
 
 def _check_finite_target(y: Any) -> None:
     try:
-        values = np.asarray(y, dtype=float).ravel()
+        values = np.asarray(y, dtype=float)
     except (TypeError, ValueError):
         return  # not numbers: validate_data says so
-    bad = np.flatnonzero(~np.isfinite(values))
+    if not values.ndim:
+        return
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if bad.size:
         kind = "NaN" if np.isnan(values).any() else "infinity"
         raise InvalidDataError(

@@ -14,9 +14,8 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.paths import path_of
 from nablasso.inspection.response import InspectedFunction, interaction_strengths, response_of
-from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
+from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
     "DagDisplay",

@@ -218,9 +218,7 @@ def interaction_strengths(
     list of Interaction
         Tuples ``(a, b, strength)`` with ``a < b``; none for fewer than two columns.
     """
-    chosen = (
-        default_columns(model) if columns is None else column_indices(model, columns, "columns")
-    )
+    chosen = inspected_columns(model, columns)
     if len(chosen) < 2:
         return []
     X = check_new_data(model, X)
@@ -249,8 +247,10 @@ def _unit(model: Any, response: InspectedFunction, rows: Array, given: float | N
     return (float(response.values(rows).std()) or 1.0) if given is None else given
 
 
-def default_columns(model: Any, most: int = MAX_COLUMNS) -> Index:
-    """Selected columns, the most important ones where there are many; all of a model without."""
+def inspected_columns(model: Any, columns: Any = None, most: int = MAX_COLUMNS) -> Index:
+    """Columns by name or place; without any the selected ones, the most important of many."""
+    if columns is not None:
+        return column_indices(model, columns, "columns")
     support = getattr(model, "support_", None)
     chosen = np.arange(model.n_features_in_) if support is None else np.flatnonzero(support)
     strength = getattr(model, "feature_importances_", None)

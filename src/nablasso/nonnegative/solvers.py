@@ -106,9 +106,10 @@ POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the constant from bel
 
 @dataclass
 class Climb:
-    """What a method is asked for, and the best primal and dual points so far."""
+    """What a method is asked for, and the best functions and dual point so far, or at the end."""
 
     problem: DualProblem
+    point: SlopePoint
     tol: float
     max_iter: int
     watch: Watch | None = None
@@ -117,7 +118,7 @@ class Climb:
     primal: float = np.inf
     dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
-    point: SlopePoint | None = None
+    status: Status = Status.STALLED
 
     @property
     def gap(self) -> float:
@@ -146,18 +147,6 @@ class Climb:
             self.primal, self.parameters = primal, parameters
 
 
-@dataclass(frozen=True)
-class DualSolution:
-    """The best functions found, and the certificate."""
-
-    parameters: list[Array]
-    point: SlopePoint
-    primal: float
-    gap: float
-    n_iter: int
-    status: Status
-
-
 def solve(
     method: Callable[[Climb, SlopePoint], Steps],
     problem: DualProblem,
@@ -166,29 +155,26 @@ def solve(
     tol: float,
     max_iter: int,
     watch: Watch | None = None,
-) -> DualSolution:
+) -> Climb:
     """Follow a method from ``start`` until the gap is at most ``tol``.
 
     A method gives the evaluation at the start, then one for each step, and ends when it stalls.
     """
-    best, status = Climb(problem, tol, max_iter, watch), Status.STALLED
+    best = Climb(problem, start, tol, max_iter, watch)
     try:
         for here in method(best, start):
             if here is not None:
                 best.note(here)
             if best.gap <= tol or best.n_iter >= max_iter:
-                status = Status.MAX_ITER
+                best.status = Status.CONVERGED if best.gap <= tol else Status.MAX_ITER
                 break
             best.n_iter += 1
     except KeyboardInterrupt:
-        if best.point is None or not best.parameters:
+        if not best.parameters:
             raise
-        status = Status.INTERRUPTED
-    if best.gap <= tol and status is not Status.INTERRUPTED:
-        status = Status.CONVERGED
-    point = start if best.point is None else best.point
-    parameters = best.parameters or problem.evaluate(point).parameters
-    return DualSolution(parameters, point, best.primal, best.gap, best.n_iter, status)
+        best.status = Status.INTERRUPTED
+    best.parameters = best.parameters or problem.evaluate(best.point).parameters
+    return best
 
 
 def conjugate_gradients(
@@ -222,7 +208,7 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
     space = Coordinates(climb.problem, start)
     if len(climb.problem.weights) > many:
         _quasi_newton(climb, space, start)
-    x = space.pack(climb.point or start)
+    x = space.pack(climb.point)
     here = space.evaluate(x)
     while True:
         yield here

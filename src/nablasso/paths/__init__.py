@@ -2,7 +2,7 @@
 
 from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Formulation, ProblemFamily
 from nablasso.paths.statistics_family import StatisticsFamily
-from nablasso.paths.walk import alpha_grid, consistent_tau, support_of, walk_path
+from nablasso.paths.walk import alpha_grid, walk_path
 
 __all__ = [
     "DEFAULT_FRACTION",
@@ -11,7 +11,5 @@ __all__ = [
     "ProblemFamily",
     "StatisticsFamily",
     "alpha_grid",
-    "consistent_tau",
-    "support_of",
     "walk_path",
 ]

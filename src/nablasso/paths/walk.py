@@ -1,4 +1,4 @@
-"""Warm-started paths along alpha, and the support of a solution.
+"""Warm-started paths along alpha.
 
 :func:`walk_path` runs from small alpha upwards: in the dual a small ball is the easy problem, and
 its solution is inside the next ball.
@@ -12,59 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.errors import InvalidParameterError
 from nablasso.problems import Problem
 from nablasso.solvers import Solution, Solver, Status
-from nablasso.types import Array, Mask
-
-ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
+from nablasso.types import Array
 
 
 def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
     """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
     return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
-
-
-def consistent_tau(
-    n_samples: int, goal: str = "safe filter", *, scale: float = 1.0, exponent: float | None = None
-) -> float:
-    r"""A ``tau`` that goes to zero with n as the theorems of Rosasco et al. (2013) ask for.
-
-    In the paper's problem ``alpha = 2 tau`` and ``ridge = tau nu`` with ``nu`` fixed. With
-    :math:`\tau_n = c\, n^{-q}`
-
-    * "prediction" (Theorem 8): the risk goes to the smallest in the space if :math:`\tau_n \to 0`
-      and :math:`\sqrt n\, \tau_n \to \infty`, so for ``0 < q < 1/2``;
-    * "function" (Theorem 9): so does the distance to the function of smallest norm that has it, if
-      :math:`\sqrt n\, \tau_n^2 \to \infty`, so for ``0 < q < 1/4``;
-    * "safe filter" (Theorem 11): under the same condition every relevant variable is selected with
-      probability going to one. That no other is selected is not claimed.
-
-    Parameters
-    ----------
-    n_samples : int
-    goal : {"prediction", "function", "safe filter"}
-    scale : float
-        The constant c, in the units of y times those of the columns; theory does not give it.
-    exponent : float, optional
-        q; by default the middle of what the goal allows, 1/4 or 1/8.
-
-    Returns
-    -------
-    float
-    """
-    largest = {"prediction": 0.5, "function": 0.25, "safe filter": 0.25}
-    if goal not in largest:
-        raise InvalidParameterError(
-            f"goal must be one of {', '.join(map(repr, largest))}; got {goal!r}."
-        )
-    q = largest[goal] / 2 if exponent is None else exponent
-    if not 0 < q < largest[goal]:
-        raise InvalidParameterError(
-            f"exponent must lie between 0 and {largest[goal]} for the goal {goal!r}; got {q!r}. "
-            "Faster decay leaves the noise in, none keeps the bias."
-        )
-    return float(scale * n_samples**-q)
 
 
 def walk_path(
@@ -108,22 +63,3 @@ def _warm_start(
     if len(starts) == 1:
         return starts[0]
     return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])
-
-
-def support_of(problem: Problem, solution: Solution) -> Mask:
-    """Which variables are in: dual norm on the sphere and derivative norm not rounding.
-
-    A variable whose derivative norm the gap proves positive is in too: at a loose tolerance its
-    dual norm may not have reached the sphere yet. Whole groups are in or out; unpenalised groups
-    are always in.
-    """
-    penalty, partition = problem.penalty, problem.penalty.partition
-    derivative = partition.norms(solution.point.g)
-    dual = partition.norms(solution.point.s)
-    on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
-    proven = problem.derivative_bounds(solution.point)[0] > 0
-    proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
-    size = max(float(derivative.max(initial=0.0)), float(np.sqrt(problem.reference)))
-    threshold = np.sqrt(np.finfo(float).eps) * size
-    chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
-    return np.asarray(partition.spread(chosen), dtype=bool)

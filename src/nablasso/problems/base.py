@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
 from nablasso.spaces import Space
@@ -342,10 +343,10 @@ def conjugate_gradients(
 
 
 def _add(to: Array, factor: float, x: Array) -> None:
-    """``to += factor * x``, a row at a time: no temporary of their size."""
+    """``to += factor * x``, in blocks of rows: no temporary of their size."""
     if factor:
-        for row, other in zip(to, x, strict=True):
-            row += factor * other
+        for rows in row_blocks(*to.shape):
+            to[rows] += factor * x[rows]
 
 
 def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:

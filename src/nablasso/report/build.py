@@ -24,8 +24,8 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.inspection.paths import single_fit
 from nablasso.inspection.response import without_names
+from nablasso.inspection.structure_displays import single_fit
 from nablasso.losses import Logistic
 from nablasso.regression.machine import refit
 from nablasso.report.content import (

@@ -77,14 +77,19 @@ class Family:
         return AdditivePower(order, offset, RANK, centre=centre, scale=scale / size)
 
 
+LINEAR = Family("linear", Linear())
+QUADRATIC = Family("quadratic", Polynomial(2))
+ADDITIVE = Family("additive", Linear(), smooth=True)
+SMOOTH_PAIRS = Family("smooth pairs", Polynomial(2), smooth=True)
+GAUSSIAN = Family("Gaussian", Gaussian())
 FAMILIES = (
-    Family("linear", Linear()),
-    Family("quadratic", Polynomial(2)),
+    LINEAR,
+    QUADRATIC,
     Family("cubic", Polynomial(3)),
-    Family("additive", Linear(), smooth=True),
-    Family("smooth pairs", Polynomial(2), smooth=True),
+    ADDITIVE,
+    SMOOTH_PAIRS,
     Family("smooth triples", Polynomial(3), smooth=True),
-    Family("Gaussian", Gaussian()),
+    GAUSSIAN,
     Family("Matern", Matern52()),
     Family("rough", Rough(), walks=False),
     Family("quartic", Polynomial(4), walks=False),
@@ -92,7 +97,6 @@ FAMILIES = (
     Family("bent pairs", AdditivePower(2), walks=False),
     Family("bent triples", AdditivePower(3), walks=False),
 )
-
 
 PRODUCT_PASSES, RADIAL_PASSES = 12, 8
 FADED, FLAT = 1e-4, 1e-6  # variances, over the largest, that leave: of products, of radial kernels

@@ -13,7 +13,7 @@ is 0 nats. Kernels, supports, copies, one variance or many are all compared by i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
+from nablasso.data.table import Table
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
@@ -97,9 +98,9 @@ class FewRows:
     targets: Array
     weights: Array
     labels: Index
-    kept: Index
-    time: Array | None
-    rules: Rules
+    kept: Index = field(default_factory=NO_GROUPS.copy)
+    time: Array | None = None
+    rules: Rules = field(default_factory=Rules)
     families: Sequence[Family] = FAMILIES
     assumption: Assumption = PLAIN
     folds: Sequence[Index] | None = None
@@ -107,6 +108,20 @@ class FewRows:
     looked: int | None = None
     classes: bool = False
     score: Callable[[FewRows, Array, Index], float] | None = None
+
+    @classmethod
+    def of(
+        cls, table: Table, targets: Array, groups: tuple[Index, Index], n: int, **options: Any
+    ) -> FewRows:
+        """The first ``n`` rows of a table; ``groups`` are labels and what is kept."""
+        X, weights = table.X[:n], table.weights[:n]
+        return cls(
+            X if (table.deviations == 1).all() else X / table.deviations,
+            targets[:n],
+            weights / float(weights.mean()),
+            *groups,
+            **options,
+        )
 
     def under(self, assumption: Assumption) -> FewRows:
         """The same rows under another assumption."""
@@ -280,11 +295,10 @@ class FewRows:
 
     @property
     def precisions(self) -> Array:
-        """Weights of the rows by their noise, adding up to one."""
+        """Weights of the rows by their noise: one over its variances."""
         if self.shape is None:
-            return self.weights / float(self.weights.sum())
-        p = 1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape))
-        return np.asarray(p / p.sum())
+            return np.ones(len(self.X))
+        return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
@@ -353,7 +367,7 @@ class FewRows:
 
     def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
         """For each family that walks: its ranking, cut where the price is least."""
-        for family in self.families if self.Y.any() else ():
+        for family in self.families if self.Y.any() and self.n_groups else ():
             walked = walk(self.evidence(family)) if family.walks else None
             if walked is not None:
                 yield self._cut(family, walked.order, walked.variances, walked.noise)
@@ -431,11 +445,3 @@ class FewRows:
                 return model
             model = best
         return model
-
-    def families_on(self, model: Model, done: Sequence[Model]) -> list[Model]:
-        """All families on the groups of a model; those in ``done`` as they are."""
-        tuned = {other.family.name: other for other in done if other.same_groups(model)}
-        return [
-            tuned[family.name] if family.name in tuned else self.tune(family, model.groups)
-            for family in self.families
-        ]

@@ -32,11 +32,10 @@ from nablasso.streaming.judgement import (
     label_judgement,
 )
 from nablasso.streaming.passes import State, Sums, Term, counted
-from nablasso.streaming.sample import Sample, fair_sample
+from nablasso.streaming.sample import SAMPLE, Sample, fair_sample
 from nablasso.streaming.sources import Source
 from nablasso.types import Array
 
-SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
 LEAST_ROWS = 5

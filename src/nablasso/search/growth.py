@@ -54,6 +54,8 @@ USED = 0.5  # share of a function's weight that is data's, not the prior's: it i
 WIDE = 60  # columns beyond which products are screened with three functions a column, not four
 PRODUCTS = 4000  # functions that products are screened of at most
 WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
+SHORTLIST = 16  # terms that a round measures exactly: more only take time
+ROUNDS = 24  # at most; most searches are silent after four to six
 RISEN = 1.0  # nats by which the screen must think better of a term that was refused
 SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
 CALM = 1e-2  # change of the loss a row below which a term on trial is judged
@@ -174,7 +176,7 @@ class Growth:
 
     def shortlist(self, ranked: dict[Term, float]) -> list[Term]:
         """Terms to be measured: the best that were not refused already, and their parts."""
-        best = [t for t in ranked if self.banned.get(t, 0) < 2][: self.rules.shortlist]
+        best = [t for t in ranked if self.banned.get(t, 0) < 2][:SHORTLIST]
         fresh = [t for t in best if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
         parts = [
             p
@@ -328,7 +330,7 @@ class Growth:
             self.left(model, None)
             self.settle(model)
         silent = False
-        for number in range(self.rules.rounds):
+        for number in range(ROUNDS):
             ranked, residual = self.screened()
             again = self.judge(residual, silent)
             loss = float(residual["loss"] / residual["rows"])

@@ -135,11 +135,6 @@ def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
     return not np.any(derivative[inside] > NEARLY_FLAT * largest)
 
 
-def _distance2(a: Array, b: Array) -> float:
-    """Squared distance, a row at a time: no temporary of their size."""
-    return float(sum(np.vdot(row, row) for row in (x - y for x, y in zip(a, b, strict=True))))
-
-
 @dataclass
 class _Run:
     """The iterate and what the step rules remember of it."""
@@ -162,15 +157,17 @@ class _Run:
         """One step along the spectral projected gradient; False when nothing moves any more."""
         here = self.point
         target = self._forward(here, self.step)
-        length2 = _distance2(target, here.s)
+        move = target - here.s
+        length2 = float(np.vdot(move, move))
         if length2 <= TINY:
             return False
+        del move  # arrays as large as the table: none is kept longer than needed
         there = self.problem.dual_point(target)
         move = target - here.s
         change = there.g - here.g
         slope, bend = float(np.vdot(move, here.g)), float(np.vdot(move, change))
         change2 = float(np.vdot(change, change))
-        del move, change  # arrays as large as the table: none is kept longer than needed
+        del move, change
         h_there = self._h(target)
         drop = slope + h_there - self.h  # directional derivative bound, negative
         self.projected = self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop

@@ -48,11 +48,6 @@ def dask(module: str) -> Any:
         ) from error
 
 
-def is_dask(X: Any) -> bool:
-    """Whether this is a collection of Dask."""
-    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
-
-
 def current_client() -> Any:
     """The client of Dask in force, or None."""
     try:

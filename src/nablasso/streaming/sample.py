@@ -28,6 +28,8 @@ from nablasso.streaming.reading import Rows
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
 
+SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
+PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
@@ -88,6 +90,11 @@ def fair_sample(source: Source, size: int) -> Sample:
         known = Drawn(size, Sample(**rows), n_rows)
         source.sample = known
     return known.rows.first(size)
+
+
+def prepared_rows(source: Source) -> Sample:
+    """The rows of a large table that kernels look at, in its order; terms use the same sample."""
+    return fair_sample(source, SAMPLE).first(PREPARED_ROWS).in_order()
 
 
 class Drawn(NamedTuple):

@@ -18,7 +18,6 @@ from nablasso.streaming.cluster import (
     Cluster,
     current_client,
     dask,
-    is_dask,
     partitions_of,
 )
 from nablasso.streaming.files import PART_BYTES, PART_ROWS, open_files
@@ -26,6 +25,11 @@ from nablasso.streaming.reading import listed
 from nablasso.streaming.sources import Arrays, Here, Runner, Source
 
 IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a collection of Dask."""
+    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
 
 
 def is_in_blocks(X: Any) -> bool:

@@ -11,19 +11,21 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from experiments.paper_admm import ConjugateGradientStep, DescentStep, PaperAdmm
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial
-from nablasso.paths import support_of
 from nablasso.solvers import (
     SOLVERS,
     Admm,
     Denovas,
     DualSolver,
     Status,
-    admm,
     as_solver,
+    consistent_tau,
     irrelevant,
+    support_of,
 )
+from nablasso.solvers.admm import LinearStep
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 
 KERNELS = {
@@ -58,8 +60,20 @@ CASES = [  # kernel, penalty, intercept, weights
     ("matern", "group lasso", True, True),
     ("anova", "elastic net", True, False),
 ]
-METHODS = ("dual", "denovas", "admm", "admm by conjugate gradients")
 TOL = 1e-5
+
+
+class IterativeAdmm(PaperAdmm):
+    """S1 by conjugate gradients, however small the problem."""
+
+    def first(self, problem, start):
+        state = super().first(problem, start)
+        state.step = ConjugateGradientStep(problem, np.zeros(problem.space.n_features))
+        return state
+
+
+METHODS = {"dual": DualSolver, "denovas": Denovas, "admm": Admm, "iterative admm": IterativeAdmm}
+REFERENCES = ["denovas", "admm"]
 
 
 @cache
@@ -82,12 +96,7 @@ def optimum(*case):
 @cache
 def solved(method, *case):
     problem = library_problem(statement(*case))
-    with pytest.MonkeyPatch.context() as patch:
-        if method == "admm by conjugate gradients":
-            patch.setattr(admm, "MAX_DENSE", 0)
-            patch.setattr(admm._LinearStep, "prepare", None)  # the dense step must not be taken
-        solver = SOLVERS[method.split()[0]](tol=TOL)
-        return problem, solver.solve(problem)
+    return problem, METHODS[method](tol=TOL).solve(problem)
 
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
@@ -143,7 +152,8 @@ def test_the_quadratic_of_the_elastic_net_may_stand_in_either_step():
     case = ("gaussian", "elastic net", False, True)
     problem = library_problem(statement(*case))
     one, two = (
-        Admm(tol=1e-7, quadratic_in_linear_step=first).solve(problem) for first in (False, True)
+        PaperAdmm(tol=1e-7, quadratic_in_linear_step=first).solve(problem)
+        for first in (False, True)
     )
     assert one.primal == pytest.approx(two.primal, rel=1e-6)
     np.testing.assert_allclose(one.coef.v, two.coef.v, atol=1e-3 * np.abs(one.coef.v).max())
@@ -152,7 +162,7 @@ def test_the_quadratic_of_the_elastic_net_may_stand_in_either_step():
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[7]], ids=str)
 def test_inexact_steps_of_descent_reach_the_minimum(case):
     problem, best = library_problem(statement(*case)), optimum(*case)
-    solver = Admm(tol=1e-3, max_iter=300, descent_steps=1, quadratic_in_linear_step=True)
+    solver = PaperAdmm(tol=1e-3, max_iter=300, descent_steps=1, quadratic_in_linear_step=True)
     solution = solver.solve(problem)
     assert solution.status is Status.CONVERGED
     reached = statement(*case).primal(*solution.coef)
@@ -161,10 +171,10 @@ def test_inexact_steps_of_descent_reach_the_minimum(case):
 
 def test_descent_takes_a_step_more_in_every_iteration():
     problem = library_problem(statement(*CASES[0]))
-    step = admm._DescentStep(problem, np.zeros(problem.space.n_features), 2)
+    step = DescentStep(problem, np.zeros(problem.space.n_features), 2)
     rng = np.random.default_rng(0)
     target, before = rng.normal(size=problem.space.points.shape), np.inf
-    _, Zw = admm._LinearStep(problem, np.zeros(problem.space.n_features)).solve(target, 1.5)
+    _, Zw = LinearStep(problem).solve(target, 1.5)
     for count in range(2, 8):
         assert step.steps == count
         (u, v), near = step.solve(target, 1.5)
@@ -182,12 +192,10 @@ def test_the_cases_have_variables_in_and_out():
 
 @each_method
 @pytest.mark.parametrize("case", CASES[:4:3], ids=["lasso", "elastic net"])
-def test_when_iterations_run_out_the_gap_is_still_a_bound(case, method, monkeypatch):
+def test_when_iterations_run_out_the_gap_is_still_a_bound(case, method):
     problem = library_problem(statement(*case))
-    if method == "admm by conjugate gradients":
-        monkeypatch.setattr(admm, "MAX_DENSE", 0)
     for max_iter in (1, 3, 10):
-        solver = SOLVERS[method.split()[0]](tol=1e-13, max_iter=max_iter)
+        solver = METHODS[method](tol=1e-13, max_iter=max_iter)
         solution = solver.solve(problem)
         assert solution.status is Status.MAX_ITER
         assert solution.n_iter == max_iter
@@ -196,24 +204,24 @@ def test_when_iterations_run_out_the_gap_is_still_a_bound(case, method, monkeypa
         assert reached - optimum(*case).objective <= solution.gap + 1e-8 * problem.reference
 
 
-@pytest.mark.parametrize("method", ["denovas", "admm"])
+@pytest.mark.parametrize("method", REFERENCES)
 def test_a_warm_start_begins_at_the_solution(method):
     """``start`` gives the first function: that of a solution is where to stay."""
     problem, solution = solved("dual", *CASES[0])
 
     def first_excess(start):
         seen = []
-        SOLVERS[method](tol=1e-1, max_iter=2).solve(problem, start, lambda *s: seen.append(s[1]))
+        METHODS[method](tol=1e-1, max_iter=2).solve(problem, start, lambda *s: seen.append(s[1]))
         return problem.primal(seen[0]) - solution.primal
 
     assert first_excess(solution.point.s) < 0.1 * first_excess(None)
 
 
-@pytest.mark.parametrize("method", ["denovas", "admm"])
+@pytest.mark.parametrize("method", REFERENCES)
 def test_the_callback_sees_every_iterate(method):
     problem = library_problem(statement(*CASES[0]))
     seen = []
-    solution = SOLVERS[method](tol=1e-2).solve(problem, None, lambda *step: seen.append(step))
+    solution = METHODS[method](tol=1e-2).solve(problem, None, lambda *step: seen.append(step))
     assert [step for step, _ in seen] == list(range(1, solution.n_iter + 1))
     np.testing.assert_array_equal(seen[-1][1].v, solution.coef.v)
     assert problem.primal(seen[0][1]) > problem.primal(seen[-1][1])
@@ -221,16 +229,16 @@ def test_the_callback_sees_every_iterate(method):
 
 def test_a_gap_that_is_reached_is_noticed():
     """Inexact steps keep the residuals up; that must not hide a gap below the tolerance."""
-    problem, solution = solved("admm by conjugate gradients", "anova", "group lasso", True, True)
+    problem, solution = solved("iterative admm", "anova", "group lasso", True, True)
     assert solution.gap <= TOL * problem.reference
     assert solution.status is Status.CONVERGED
 
 
-@pytest.mark.parametrize("method", SOLVERS)
+@each_method
 def test_no_iterations_at_all(method):
     """What is returned is the start, and its gap is still a bound."""
     problem = library_problem(statement(*CASES[0]))
-    solution = SOLVERS[method](max_iter=0).solve(problem)
+    solution = METHODS[method](max_iter=0).solve(problem)
     assert solution.status is Status.MAX_ITER
     assert solution.n_iter == 0
     reached = statement(*CASES[0]).primal(*solution.coef)
@@ -238,11 +246,10 @@ def test_no_iterations_at_all(method):
     assert reached - optimum(*CASES[0]).objective <= solution.gap
 
 
-def test_the_step_size_of_admm_does_not_change_the_minimum():
-    problem, solution = solved("admm", *CASES[0])
-    for kappa in (1e-3, 10.0):
-        other = Admm(tol=TOL, kappa=kappa).solve(problem)
-        assert other.primal == pytest.approx(solution.primal, rel=1e-4)
+def test_admm_of_a_large_problem_is_refused():
+    problem = make_problem(Linear(), n=101, d=100, ridge=0.1)
+    with pytest.raises(InvalidParameterError, match=r'here it is 10201. Use solver="dual"'):
+        Admm().solve(library_problem(problem))
 
 
 # -------------------------------------------------------------------------- Algorithm 1, densely
@@ -403,7 +410,7 @@ def test_tau_and_nu_of_the_paper():
 
 
 def test_a_name_means_the_solver_with_these_settings():
-    for name, expected in {"dual": DualSolver, "denovas": Denovas, "admm": Admm}.items():
+    for name, expected in SOLVERS.items():
         solver = as_solver(name, 1e-3, 17)
         assert type(solver) is expected
         assert (solver.tol, solver.max_iter) == (1e-3, 17)
@@ -421,3 +428,21 @@ def test_an_object_keeps_its_own_settings():
 def test_anything_else_is_refused(solver):
     with pytest.raises(InvalidParameterError, match=r"solver must be one of dual, denovas, admm"):
         as_solver(solver, 1e-6, None)
+
+
+@pytest.mark.parametrize(
+    ("goal", "power"), [("prediction", 1), ("function", 2), ("safe filter", 2)]
+)
+def test_tau_decays_as_the_theorems_ask_for(goal, power):
+    sizes = 10.0 ** np.arange(1, 13, 2)
+    taus = np.array([consistent_tau(int(n), goal, scale=3.0) for n in sizes])
+    assert np.all(np.diff(taus) < 0)
+    assert np.all(np.diff(np.sqrt(sizes) * taus**power) > 0)
+    limit = 0.5 / power
+    near = np.array([consistent_tau(int(n), goal, exponent=0.99 * limit) for n in sizes])
+    assert np.all(np.diff(np.sqrt(sizes) * near**power) > 0)
+    for exponent in (0.0, limit, -0.1):
+        with pytest.raises(InvalidParameterError, match="exponent must lie between 0 and"):
+            consistent_tau(10, goal, exponent=exponent)
+    with pytest.raises(InvalidParameterError, match="goal must be one of 'prediction'"):
+        consistent_tau(10, "all")
