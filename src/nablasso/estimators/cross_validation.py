@@ -35,7 +35,7 @@ from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_whole
+from nablasso.estimators.validation import check_count
 from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
@@ -312,7 +312,7 @@ def decreasing(alphas: Any, top: float, smallest: float) -> Array:
     """
     if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
         return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
-    check_whole(alphas, "alphas")
+    check_count(alphas, "alphas")
     return np.asarray(top * np.logspace(0, np.log10(smallest), int(alphas)))
 
 

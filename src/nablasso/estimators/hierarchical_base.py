@@ -36,10 +36,10 @@ from nablasso.estimators.answer import (
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
+    check_count,
     check_new_data,
     check_non_negative,
     check_positive,
-    check_whole,
     column_indices,
     feature_names,
     group_labels,
@@ -291,7 +291,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _hierarchy(self, table: Table, beta: float | None) -> Hierarchy:
         """The kernels on the table's rows: products, or sums without ``beta``, or a user's own."""
-        check_whole(self.rank, "rank")
+        check_count(self.rank, "rank", ", or None")
         check_positive(self.l1_ratio, "l1_ratio", 1)
         check_positive(self.root_weight, "root_weight", 1)
         if not self.interactions and (self.dag is not None or self.whiten):
@@ -333,7 +333,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         """All functions on the table's rows; ``pruners`` of another beta may be used again."""
         for name in ("tol", "max_memory", "max_work"):
             check_positive(getattr(self, name), name)
-        check_whole(self.max_kernels, "max_kernels", 2)
+        check_count(self.max_kernels, "max_kernels", ", or None", 2)
         hierarchy, p = self._hierarchy(table, beta), table.weights
         kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
         budget = Budget(kernels, float(self.max_memory), float(self.max_work))
