@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.provenance import record_run
+from benchmarks.provenance import linear_algebra_threads, record_run
 from benchmarks.store import RowStore
 from nablasso import DerivativeLasso
 from nablasso.estimators.from_statistics import family_of
@@ -37,7 +37,6 @@ from nablasso.kernels import Anova
 from nablasso.paths import alpha_grid, walk_path
 from nablasso.solvers import DualSolver
 from nablasso.streaming import SufficientStatistics
-from nablasso.streaming.sums import linear_algebra_threads
 
 RESULTS = Path(__file__).parent / "results"
 QUESTIONS = ("copies", "rows", "columns", "features")

@@ -276,6 +276,8 @@ def test_too_few_to_select_is_said_with_numbers():
         fitted = knockoffs(fdr=0.1).fit(X, y)
     assert not fitted.support_.any()
     assert fitted.threshold_ == np.inf
+    with pytest.warns(UserWarning, match="estimated to be too many"):
+        knockoffs(Lasso(100.0), fdr=0.1, offset=0).fit(X, y)
 
 
 def test_more_columns_than_rows_and_constant_ones():
@@ -334,6 +336,7 @@ def test_seeds_decide():
     ("options", "message"),
     [
         ({"fdr": 1.0}, "fdr must be a number strictly between 0 and 1"),
+        ({"offset": 2}, "offset must be 0 or 1"),
         ({"estimator": SelectKBest(f_regression, k=3)}, "has no coef_ or importances"),
     ],
 )

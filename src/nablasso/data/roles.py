@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nablasso.data import Missing
+from nablasso.data.cells import LIBRARY, suggestion
 from nablasso.data.encoding import (
     DECIMAL_COMMA,
     TRUTH,
@@ -19,16 +20,121 @@ from nablasso.data.encoding import (
     check_known,
     decimal_commas,
     learned_fill,
+    listed,
     numbers,
     read_columns,
 )
-from nablasso.data.table import MIN_ROWS
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import MIN_ROWS, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
+MOST_CLASSES = 20  # a target of more distinct words or numbers is no set of classes
+NAMED = ("y", "sample_weight", "groups", "time")  # arguments of fit that may name a column
+
+
+def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Arguments of ``fit`` in which names of columns became their values, and what is wrong.
+
+    A column that is named has this role alone: it is not among the variables any more.
+    """
+    X = given["X"]
+    columns = {str(name): name for name in X.columns}
+    roles = {role: given[role] for role in NAMED if isinstance(given.get(role), str)}
+    problems = [
+        Problem(
+            (name,),
+            f"{role}={name!r} is not a column",
+            f"{suggestion(name, list(columns))} Give one of: {listed(list(columns))}".strip(),
+        )
+        for role, name in roles.items()
+        if name not in columns
+    ]
+    twice = [name for name in dict.fromkeys(roles.values()) if list(roles.values()).count(name) > 1]
+    if twice:
+        what = f"a column can have one role; named twice: {listed(twice)}"
+        problems.append(Problem(tuple(twice), what, "Name another column"))
+    known = {role: columns[name] for role, name in roles.items() if name in columns}
+    values = {role: X[column] for role, column in known.items()}
+    if roles:
+        given = given | dict.fromkeys(roles) | values
+        given["X"] = X[[name for name in X.columns if name not in set(known.values())]]
+    return given, problems + _row_problems(given, roles)
+
+
+def _row_problems(given: dict[str, Any], roles: dict[str, str]) -> list[Problem]:
+    """Weights, groups and times that do not go with the rows."""
+    n, problems = len(given["X"]), []
+    for role in ("groups", "time"):
+        values = given.get(role)
+        if values is None:
+            continue
+        if len(values) != n:
+            what = f"{role} has {len(values)} values for {n} rows"
+            problems.append(Problem((), what, "Give one for each row"))
+        elif n_missing := _n_missing(values):
+            name = roles.get(role, role)
+            what = f"{name} is missing in {n_missing} of {n} rows"
+            problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
+    try:
+        check_weights(given.get("sample_weight"), n)
+    except (InvalidDataError, TypeError, ValueError) as error:
+        what, remedy = f"sample_weight: {error}".rstrip("."), "Give zero or more for each row"
+        problems.append(Problem((), what, remedy))
+    return problems
+
+
+def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
+    """What is wrong with the target of a table; nothing where scikit-learn is to say it."""
+    import pandas as pd
+
+    if y is None or np.ndim(y) != 1:
+        return []
+    name = str(getattr(y, "name", None) or "y")
+    cells = pd.Series(y.to_list() if hasattr(y, "to_list") else list(y), dtype=object)
+    problems, n_missing = [], int(cells.isna().sum())
+    if len(cells) != n_rows:
+        what = f"y has {len(cells)} values for {n_rows} rows"
+        problems.append(Problem((name,), what, "Give one for each row"))
+    if n_rows < MIN_ROWS:
+        problems.append(Problem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
+    if n_missing:
+        what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
+        problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
+    if classes:
+        return problems
+    values = numbers(cells)
+    words = cells[cells.notna() & values.isna()].map(str)
+    if len(words):
+        what = f'the target {name} holds words in {len(words)} rows, such as "{words.iloc[0]}"'
+        problems.append(Problem((name,), what, f"Repair these cells, or {LIBRARY.classify}"))
+    n_infinite = int(np.isinf(values).sum())
+    if n_infinite:
+        what = f"the target {name} is infinite in {n_infinite} rows"
+        problems.append(Problem((name,), what, "Repair these cells"))
+    return problems
+
+
+def _n_missing(values: Any) -> int:
+    import pandas as pd
+
+    return int(pd.isna(np.asarray(values, dtype=object)).sum())
+
+
+def many_classes(y: Any) -> str | None:
+    """A question to who gives more numbers as classes than anyone means; None if all is well."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "iuf":
+        return None
+    count = len(np.unique(labels))
+    if count <= MOST_CLASSES:
+        return None
+    return (
+        f"y holds {count} different numbers as classes. Did you mean a regression? Use a regressor "
+        "such as NablassoRegressor. If they are names of classes, give them as text: "
+        "y.astype(str)."
+    )
 
 
 @dataclass(frozen=True)

@@ -343,7 +343,7 @@ def describe(selector: Any) -> str:
         lines.append(f"Screening left {n_searched} of {len(names)} variables to the search.")
     if chosen:
         lines.append(
-            f"Certificate: derivative lasso in the learned metric, alpha {selector.alpha_:.3g}, "
+            f"Certificate of {selector.certificate_}: alpha {selector.alpha_:.3g}, "
             f"ridge {selector.ridge_:.3g}, duality gap {selector.dual_gap_:.1e} "
             f"({selector.relative_gap_:.1e} of the objective at zero)."
         )

@@ -10,7 +10,6 @@ any candidate are not counted.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
@@ -32,7 +31,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import check_count
@@ -170,20 +169,29 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
     train, test = fold
     test = test[data.weights[test] > 0]
     held_out = data.at(test)
-    outcomes: list[dict[str, float]] = []
+
+    def score_of(fitted: Any) -> float:
+        scorer = held_out_scorer(model, data.weights, test)
+        return scorer(fitted, held_out.X, model._target.labels(held_out.y))
+
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        start = perf_counter()
-        for candidate in model._candidates(data.at(train), held_out, grid):
-            fitted = perf_counter()
-            score = candidate.score
-            if candidate.model is not None:
-                scorer = held_out_scorer(model, data.weights, test)
-                score = scorer(candidate.model, held_out.X, model._target.labels(held_out.y))
-            scored = perf_counter()
-            seconds = fitted - start if candidate.seconds is None else candidate.seconds
-            known = score, candidate.size, seconds, scored - fitted
-            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-            start = scored
+        return outcomes_of(model._candidates(data.at(train), held_out, grid), score_of)
+
+
+def outcomes_of(
+    candidates: Iterable[Candidate], score_of: Callable[[Any], float] = float
+) -> list[dict[str, float]]:
+    """What is known of every candidate; ``score_of`` judges models."""
+    outcomes: list[dict[str, float]] = []
+    start = perf_counter()
+    for candidate in candidates:
+        fitted = perf_counter()
+        score = candidate.score if candidate.model is None else score_of(candidate.model)
+        scored = perf_counter()
+        seconds = fitted - start if candidate.seconds is None else candidate.seconds
+        known = score, candidate.size, seconds, scored - fitted
+        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+        start = scored
     return outcomes
 
 
@@ -211,11 +219,10 @@ def on_folds(
     except KeyboardInterrupt:
         if not done:
             raise
-        warnings.warn(
+        warn(
             f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters are "
             "chosen by these alone.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return done
 

@@ -2,7 +2,6 @@ r"""Density estimation with a function that is non-negative and integrates to on
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     NonnegativeEstimator,
@@ -61,6 +60,8 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
     >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
     (1.0, 0.5)
     """
+
+    takes_tables = False  # a density is one of numbers
 
     _: KW_ONLY
     width: float = WIDTH
@@ -239,12 +240,10 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         d = table.X.shape[1]
         if d > MANY_FEATURES:
             size = effective_size(table, self._width_of(table, self.width or WIDTH))
-            warnings.warn(
+            warn(
                 f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
                 "lie within one length scale of a row, so the estimate is mostly its penalty. "
-                "Use fewer columns, or a larger width.",
-                UserWarning,
-                stacklevel=3,
+                "Use fewer columns, or a larger width."
             )
         return table
 

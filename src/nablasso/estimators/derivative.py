@@ -8,7 +8,7 @@ per problem that the estimator solves. Candidates of one support share their ref
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from time import perf_counter
 from typing import Any, NamedTuple, Self
@@ -28,6 +28,7 @@ from nablasso.estimators.cross_validation import (
     check_rule,
     choose,
     grid_points,
+    outcomes_of,
     positive_list,
 )
 from nablasso.estimators.derivative_base import DerivativeEstimator, Weights
@@ -44,7 +45,7 @@ from nablasso.estimators.target import (
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.losses import Logistic, Loss, as_loss
 from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_path
-from nablasso.problems import ABOVE, Problem
+from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver, support_of
 from nablasso.spaces import Function, PenaltyPoints
@@ -288,8 +289,18 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 "Statistics have one width and one score, the mean squared error; got "
                 f"widths={self.widths!r}, scoring={self.scoring!r}. Leave both at None."
             )
-        cells = self._cells([family], 1.0)
-        judged = from_statistics.judge_folds(family, cells, self._fold_solver(), debias=self.debias)
+        cells, statistics = self._cells([family], 1.0), family.statistics
+
+        def candidates(k: int) -> Iterator[Candidate]:
+            families = [(family.without(k), Refits())]
+            test = statistics.fold(k)
+            for cell in cells:
+                for (step,) in self._steps(cell, families):
+                    assert step.function.u is not None
+                    error = test.mean_squared_error(step.function.u, step.function.intercept)
+                    yield _candidate([step], score=-error)
+
+        judged = [outcomes_of(candidates(k)) for k in range(statistics.n_folds)]
         return self._best(cells, by_key(judged))
 
     def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
@@ -335,11 +346,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
         return grid
 
-    def _fold_solver(self) -> Solver[Any]:
-        return as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
-
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
-        table, solver = self._table(train), self._fold_solver()
+        table = self._table(train)
         points = self._points(table, train)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
         families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
@@ -347,17 +355,17 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             width = cell.fixed["width"]
             if width not in families:
                 families[width] = [(made, {}) for made in self._families(table, width, points)]
-            per_problem = [
-                _steps(self.debias, family, refits, solver, cell, rows)
-                for family, refits in families[width]
-            ]
-            for parts in zip(*per_problem, strict=True):
-                yield Candidate(
-                    as_fitted(self, [part.function for part in parts], table),
-                    size=float(np.any([part.support for part in parts], axis=0).sum()),
-                    seconds=sum(part.seconds for part in parts),
-                    more={"steepness": max(part.steepness for part in parts)},
-                )
+            for parts in self._steps(cell, families[width], *rows):
+                model = as_fitted(self, [part.function for part in parts], table)
+                yield _candidate(parts, model)
+
+    def _steps(
+        self, cell: Cell, families: Sequence[tuple[ProblemFamily, Refits]], *held_out: Array
+    ) -> Iterator[tuple[Step, ...]]:
+        """What each family's problem gives at each alpha of a cell."""
+        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
+        walks = [_path_steps(self.debias, *family, solver, cell, held_out) for family in families]
+        return zip(*walks, strict=True)
 
 
 def _smallest_ridge(family: ProblemFamily) -> float:
@@ -374,19 +382,46 @@ class Step(NamedTuple):
     seconds: float
 
 
-def _steps(
+def _candidate(parts: Sequence[Step], model: Any = None, score: float = np.nan) -> Candidate:
+    return Candidate(
+        model,
+        size=float(np.any([part.support for part in parts], axis=0).sum()),
+        seconds=sum(part.seconds for part in parts),
+        more={"steepness": max(part.steepness for part in parts)},
+        score=score,
+    )
+
+
+def _path_steps(
     debias: bool,
     family: ProblemFamily,
     refits: Refits,
     solver: Solver[Any],
     cell: Cell,
-    held_out: tuple[Array, Array],
+    held_out: tuple[Array, ...],
 ) -> list[Step]:
-    """The function that ``predict`` would use at each alpha of a cell."""
+    """The function that ``predict`` would use at each alpha of a cell, the largest first.
+
+    The walk goes from the smallest alpha up, until nothing new can come: larger alphas select
+    nothing, or nothing that means anything.
+    """
     free = family.problem(cell.fixed["ridge"])
-    always = _penalty_weights(free) == 0
+    always = np.asarray(free.penalty.partition.spread(free.penalty.weights)) == 0
     alphas = cell.alphas[1:] if cell.null_first else cell.alphas
-    found = list(_walk(debias, family, refits, free, solver, alphas, held_out))
+    found: list[Step] = []
+    start = perf_counter()
+    for problem, solution in walk_path(free, alphas[::-1], solver):
+        support = support_of(problem, solution)
+        key, refit = support.tobytes(), debias and family.can_refit(support)
+        if refit and key not in refits:
+            refits[key] = family.refit(support).function
+        function = refits[key] if refit else family.function(solution)
+        steepness = family.steepness(solution, *held_out)
+        now = perf_counter()
+        found.append(Step(function, support, steepness, now - start))
+        start = now
+        if not (support & ~always).any() or steepness > HOPELESS:
+            break
     if found:
         last = found[-1]._replace(seconds=0.0)
         if (last.support & ~always).any():
@@ -395,37 +430,6 @@ def _steps(
     if cell.null_first:
         found.append(Step(family.refit(always).function, always, 1.0, 0.0))
     return found[::-1]
-
-
-def _walk(
-    debias: bool,
-    family: ProblemFamily,
-    refits: Refits,
-    free: Problem,
-    solver: Solver[Any],
-    alphas: Array,
-    held_out: tuple[Array, Array],
-) -> Iterator[Step]:
-    """Steps from the smallest alpha up, until nothing new can come."""
-    always = _penalty_weights(free) == 0
-    start = perf_counter()
-    for problem, solution in walk_path(free, alphas[::-1], solver):
-        support = support_of(problem, solution)
-        key = support.tobytes()
-        if debias and key not in refits:
-            refits[key] = family.refit(support).function
-        function = refits[key] if debias else family.function(solution)
-        steepness = family.steepness(solution, *held_out)
-        now = perf_counter()
-        yield Step(function, support, steepness, now - start)
-        start = now
-        if not (support & ~always).any() or steepness > HOPELESS:
-            return  # larger alphas select nothing, or nothing that means anything
-
-
-def _penalty_weights(problem: Problem) -> Array:
-    """Weight of each variable's group; zero where it is always kept."""
-    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))
 
 
 @estimator

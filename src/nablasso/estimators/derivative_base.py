@@ -14,7 +14,6 @@ Classes have the logistic loss, several of them one against the rest
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Real
@@ -23,18 +22,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import (
-    DegenerateFitWarning,
-    InvalidParameterError,
-    NoSelectionWarning,
-)
+from nablasso.errors import DegenerateFitWarning, InvalidParameterError, NoSelectionWarning, warn
 from nablasso.estimators.answer import feature_kinds, selection_status, summary_text
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target
 from nablasso.estimators.validation import (
     check_length_scale,
@@ -78,7 +73,7 @@ class Weights(NamedTuple):
 
 
 @estimator
-class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
+class DerivativeEstimator(Selects, BaseEstimator, ABC):
     """Shared by the derivative regressors and classifiers, with given or chosen weights.
 
     Attributes
@@ -107,8 +102,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         The space, and why it was taken.
     approximation_error_ : float
         How far that space is from the exact one: root mean squared difference of predictions
-        in deviations of ``y``, both fitted to the same few rows. Zero in the exact space, nan
-        where no rows were seen.
+        in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
+        the exact space, nan where no rows were seen.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
         the best fit so far, ``"interrupted"``.
@@ -362,10 +357,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             if fit.support.any() or not self.debias:
                 self._warn_if_degenerate(fit)
         self._unpack_problems(fits, X.shape[1])
-        solver = as_solver(self.solver, self.tol, self.max_iter, self.loss_)
-        self.approximation_error_ = max(
-            fit.family.approximation_error(fit.problem, fit.support, solver) for fit in fits
-        )
+        errors = [fit.family.approximation_error(fit.support) for fit in fits]
+        self.approximation_error_ = max(errors)
         choice = first.family.choice or self._choose_space(table, None)
         self.space_, self.space_reason_ = choice.name, choice.reason
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -407,12 +400,11 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         taught = len(np.unique(family.metric)) > 1
         if family.features is None or family.features.selects or taught:
             return
-        warnings.warn(
+        warn(
             f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "
             "penalty shrinks derivatives but leaves no variable out. To select use "
             'kernel="anova", space="nystrom", or n_passes > 1 (a learned metric).',
             NoSelectionWarning,
-            stacklevel=6,
         )
 
     def _warn_unless_converged(self, problem: Problem, solution: Solution) -> None:
@@ -426,23 +418,21 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             if interrupted
             else "Raise max_iter, loosen tol, raise ridge, or lower alpha."
         )
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {solution.n_iter} iterations "
             f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
             f"{target:.1e}). The gap still bounds the error. {cure}",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _warn_if_degenerate(self, fit: Fit) -> None:
         steepness = fit.family.steepness(fit.solution)
         if steepness > STEEP:
-            warnings.warn(
+            warn(
                 f"The fitted function is {steepness:.0f} times steeper between the data than at "
                 "them, so its derivatives at the data say little. Raise ridge, widen "
                 "length_scale, lower alpha, or set n_jitter.",
                 DegenerateFitWarning,
-                stacklevel=5,
             )
 
 

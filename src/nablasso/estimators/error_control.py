@@ -8,7 +8,6 @@ estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -20,7 +19,7 @@ from scipy.special import expit, softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.validation import check_count, group_labels
@@ -34,11 +33,6 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference.knockoffs import (
-    gaussian_knockoffs,
-    knockoff_threshold,
-    shrunk_correlation,
-)
 from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
@@ -46,8 +40,11 @@ from nablasso.inference.randomization import (
     as_conditional,
     benjamini_hochberg,
     enough_draws,
+    gaussian_knockoffs,
+    knockoff_threshold,
     log_loss,
     randomization_p_values,
+    shrunk_correlation,
     squared_loss,
 )
 from nablasso.inference.stability import (
@@ -161,12 +158,11 @@ class StabilitySelection(WrappedSelector):
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
         if np.isinf(self.threshold_):
             least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
-            warnings.warn(
+            warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
-                stacklevel=3,
             )
 
     def _bound(self, assumption: str, q: float, d: int) -> float:
@@ -207,7 +203,7 @@ class KnockoffSelector(WrappedSelector):
     by a margin that keeps the false discovery rate (Candes et al. 2018). The guarantee is for
     Gaussian columns of known correlation; here it is estimated, shrunk towards the identity.
 
-    Fewer than ``1 / fdr`` selections are impossible: for a sparse truth use
+    Fewer than ``1 / fdr`` selections are impossible (with ``offset=1``): for a sparse truth use
     ``RandomizationTest``.
 
     Attributes
@@ -227,6 +223,12 @@ class KnockoffSelector(WrappedSelector):
     )
     _: KW_ONLY
     fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    offset: int = parameter(
+        1,
+        "{1, 0}",
+        "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
+        "variables are selected.",
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select variables.
@@ -237,6 +239,8 @@ class KnockoffSelector(WrappedSelector):
             Needs an estimator that takes weights.
         """
         check_rate(self.fdr, "fdr")
+        if self.offset not in (0, 1):
+            raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
         rows = self._rows(X, y, sample_weight)
         seed = root_seed(self.random_state)
         for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
@@ -256,7 +260,7 @@ class KnockoffSelector(WrappedSelector):
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         self.knockoff_statistics_ = np.where(swapped, -difference, difference)
-        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr)
+        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
             self._warn_of_none()
@@ -264,12 +268,15 @@ class KnockoffSelector(WrappedSelector):
     def _warn_of_none(self) -> None:
         ahead = int(np.sum(self.knockoff_statistics_ > 0))
         least = int(np.ceil(1 / self.fdr - 1e-9))
-        warnings.warn(
-            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: fewer than 1 / fdr = {least} "
-            f"selections are impossible, and {ahead} of {len(self.support_)} variables are ahead "
-            "of their knockoffs. Raise fdr, or use "
+        rule = (
+            f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
+            if self.offset
+            else "the false ones are estimated to be too many"
+        )
+        warn(
+            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
+            f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
-            stacklevel=4,
         )
 
 

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target, read_classes, read_numbers
 from nablasso.estimators.validation import feature_names, groups_of
 from nablasso.losses import Logistic, Squared
@@ -23,7 +23,7 @@ SHOWN = 10  # names listed in the summary
 
 
 @estimator
-class HeldOutScreening(SelectorMixin, BaseEstimator):
+class HeldOutScreening(Selects, BaseEstimator):
     """Keep the columns of a wide table that tell something about ``y``, alone or in pairs.
 
     In rounds: columns whose curve, and pairs of columns whose product, predict left-out rows of

@@ -11,7 +11,6 @@ of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any, Self
@@ -22,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.cross_validation import (
     RULES,
@@ -186,10 +185,9 @@ class KernelsAtAlpha(KernelSelector):
         except KeyboardInterrupt:
             if not finds:
                 raise
-            warnings.warn(
+            warn(
                 f"The path was interrupted after {len(finds)} of {len(grid)} alphas.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return Path(
             grid[: len(finds)],
@@ -339,22 +337,20 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         except KeyboardInterrupt:
             if not values:
                 raise
-            warnings.warn(
+            warn(
                 f"{name} was interrupted after {len(values)} candidates; it chooses among these.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return values
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:
-            warnings.warn(
+            warn(
                 f"The budget (max_kernels, max_memory, max_work) ended paths of "
                 f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
                 "smallest alphas, were not solved and are not chosen from. Raise the budget to "
                 "have them.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 

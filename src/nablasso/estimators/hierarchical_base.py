@@ -13,7 +13,6 @@ the norm ``mu sum_v ||f_v|| + (1 - mu) (sum_v ||f_v||^2)^{1/2}``.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from numbers import Real
@@ -22,11 +21,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.answer import (
     feature_kinds,
     selection_in_words,
@@ -34,6 +32,7 @@ from nablasso.estimators.answer import (
     trust_in_words,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
     check_count,
@@ -83,7 +82,7 @@ CURES = {
 
 
 @estimator
-class KernelSelector(SelectorMixin, BaseEstimator, ABC):
+class KernelSelector(Selects, BaseEstimator, ABC):
     """Shared by all estimators over a hierarchy of kernels.
 
     Attributes
@@ -525,34 +524,30 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
     def _warn_unless_solved(self, found: Found, alpha: float) -> None:
         name = type(self).__name__
         if found.alpha > alpha:
-            warnings.warn(
+            warn(
                 f"The budget (max_kernels, max_memory, max_work) ended the path of {name} above "
                 f"alpha={alpha:.3g}, which was chosen: the fit is that at alpha={found.alpha:.3g}, "
                 "the smallest that was solved. Raise the budget.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         if found.certified:
             return
         raise_ = "Raise alpha or beta" if self.interactions else "Raise alpha"
         spent = f"{len(found.nodes)} kernels were reached, and kernels are missing. {raise_}, or"
         gap = found.gap / found.problem.sample.reference
-        warnings.warn(
+        warn(
             f"{name} stopped with duality gap {found.gap:.1e} over all kernels ({gap:.1e} of the "
             f"objective at zero) at alpha={found.alpha:.3g}. "
             f"{CURES[found.reason].format(spent=spent, raise_=raise_)}",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
     def _warn_of_beta(self, beta: Any) -> None:
         if self.interactions and isinstance(beta, Real) and 0 < float(beta) <= 1:
-            warnings.warn(
+            warn(
                 f"beta={beta:g} gives deep kernels no more weight in the norm than shallow ones: "
                 "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
-                "a certificate is unlikely. Values from 1.5 to 4 are usual.",
-                UserWarning,
-                stacklevel=4,
+                "a certificate is unlikely. Values from 1.5 to 4 are usual."
             )
 
 

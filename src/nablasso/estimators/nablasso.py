@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from operator import truediv
@@ -12,20 +12,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, check_weights, prepare
-from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
 from nablasso.estimators.validation import (
+    by_column,
     check_new_data,
     check_training_data,
     column_indices,
@@ -40,7 +41,7 @@ from nablasso.screening import WIDE, narrowed
 from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
     Predictor,
@@ -58,11 +59,13 @@ from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+class AutomaticSelector(Selects, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
@@ -116,8 +119,12 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     kernel_, scales_, alpha_, ridge_
         The kernel, the multiplier of every standardised column inside it (zero: dropped), and
         the weights of (P).
+    certificate_ : str
+        The problem that ``dual_gap_``, ``relative_gap_``, ``objective_``, ``alpha_`` and
+        ``ridge_`` speak of: (P) on the selected columns; with many rows the group lasso on the
+        sums of all of them, or (P) on a sample where that would take too long.
     dual_gap_, relative_gap_, objective_, n_iter_
-        The certificate of (P).
+        Its certificate.
     loo_r2_ : float
         Leave-one-out R2 on the selected variables, in what is explained.
     feature_kinds_ : array of str, shape (n_features,)
@@ -265,7 +272,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_ = n
+            self.n_rows_searched_ = self._n_sampled = n
             searched = narrow.first(n)
             self._unpack(X, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -327,8 +334,7 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        self.n_rows_searched_ = int(coded_table(source).counts["count"])
-        return grow(
+        found = grow(
             source,
             kind,
             replace(self._rules, surprise=self._rules.surprise + looks),
@@ -339,6 +345,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             time=None if self.time else False,
             certificate=True,
         )
+        self.n_rows_searched_ = found.n_rows
+        return found
+
+    def _certify_all_rows(self, grown: Sequence[Grown]) -> None:
+        """The gap of the problem on the sums of all rows takes the place of the sample's."""
+        proofs = [one.certificate for one in grown if one.certificate is not None]
+        if len(proofs) < len(grown):
+            self.certificate_ = f"{METRIC}, on a sample of {self._n_sampled} rows"
+            return
+        self.alpha_, self.ridge_ = proofs[0].alpha, 0.0
+        self.objective_ = float(sum(proof.objective for proof in proofs))
+        gaps = [max(proof.gap, 0.0) for proof in proofs]
+        self.dual_gap_ = float(sum(gaps))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
@@ -380,14 +401,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _warn(self, decision: Decision) -> None:
         if decision.interrupted:
             self.selection_status_ = "interrupted"
-            warnings.warn(
+            warn(
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=5)
+            warn(caution)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
@@ -425,6 +445,8 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.solution.primal for proof in proofs))
         references = [proof.problem.reference for proof in proofs]
         self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self._metric = self.alpha_, self.ridge_
+        self.certificate_ = METRIC
         self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
@@ -469,20 +491,32 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     ['x0', 'x1', 'x2', 'x3']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             A name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------
@@ -534,7 +568,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._predictor.gradients(Z) / self._scaler.scale)
+        return by_column(self, self._predictor.gradients(Z) / self._scaler.scale)
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=True)
@@ -558,6 +592,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
+            self._certify_all_rows([grown])
 
 
 @estimator
@@ -578,20 +613,32 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     ['x0', 'x1']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             Labels; a name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------
@@ -654,3 +701,4 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             )
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, rows)
+        self._certify_all_rows(grown)

@@ -9,7 +9,6 @@ before.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -26,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -270,11 +269,10 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             if np.isfinite(fitted.gap)
             else ". Nothing bounds the error of this model."
         )
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
             f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 
@@ -401,7 +399,7 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 "can be compared. Use another model, or a base_measure."
             )
         if said:
-            warnings.warn(said, UserWarning, stacklevel=3)
+            warn(said)
         keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
         params = [{key: getattr(c, key) for key in keys} for c in candidates]
         self._keep_choice(choose(params, {"score": scores, "fit_time": seconds}))

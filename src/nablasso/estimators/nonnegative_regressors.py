@@ -14,7 +14,6 @@ the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     TunedPenalty,
@@ -203,11 +202,7 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
         mean = float(table.weights @ table.y)
         unit = float(np.sqrt(table.weights @ (table.y - mean) ** 2))
         if unit <= 1e-12 * abs(mean):
-            warnings.warn(
-                "y is constant, so only the penalty keeps the noise level above zero.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn("y is constant, so only the penalty keeps the noise level above zero.")
             mean, unit = float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
         floor = np.array([float(self.precision_floor), 0.0])
         outputs = {"offset": floor, "null": floor + np.array([1.0, 0.0])}
@@ -359,11 +354,9 @@ def check_levels(levels: Any) -> Array:
         )
     ordered = np.unique(array)
     if not np.array_equal(ordered, array):
-        warnings.warn(
+        warn(
             f"levels were sorted and repeated ones taken once; predictions have columns "
-            f"{ordered.tolist()}.",
-            UserWarning,
-            stacklevel=3,
+            f"{ordered.tolist()}."
         )
     return ordered
 

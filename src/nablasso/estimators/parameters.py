@@ -26,6 +26,8 @@ from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
+from nablasso.estimators.tables import takes_tables
+
 Class = TypeVar("Class", bound=type)
 
 WIDTH = 95  # of the lines of a built section
@@ -57,7 +59,10 @@ def fixed(value: Any) -> Any:
 
 @dataclass_transform(eq_default=False)
 def estimator(cls: Class) -> Class:
-    """Make a class an estimator: ``__init__`` from its parameters, their documentation too."""
+    """Make a class an estimator: ``__init__`` and its documentation from its parameters.
+
+    Its ``fit`` takes data frames with columns of any kind (:mod:`nablasso.estimators.tables`).
+    """
     _complete_overridden(cls)
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     made: Class = dataclass(eq=False, repr=False)(cls)  # type: ignore[assignment]
@@ -66,6 +71,8 @@ def estimator(cls: Class) -> Class:
     for name, method in vars(cls).items():
         if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
             method.__doc__ = _with_arguments(method)
+    if "fit" in vars(cls):
+        setattr(made, "fit", takes_tables(vars(cls)["fit"]))  # noqa: B010 - not of every class
     return made
 
 

@@ -12,7 +12,6 @@ Classes: the logistic loss of ``f0(x_i) + (x_j - x_i)' f(x_i)`` at the label of 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.answer import feature_kinds, selection_status
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.fitting import spread
@@ -262,11 +261,9 @@ class SparseGradientEstimator(
         check_is_fitted(self)
         X = check_new_data(self, X)
         if not self.support_.any():
-            warnings.warn(
+            warn(
                 "Nothing was selected, so there is no direction to project on: transform gives "
-                "one column of zeros. Lower alpha.",
-                UserWarning,
-                stacklevel=2,
+                "one column of zeros. Lower alpha."
             )
         return self._project(X)
 
@@ -561,11 +558,9 @@ class SparseGradientEstimator(
                 f"The weights of {int(alone.sum())} of {len(rows)} rows are zero for all other "
                 f"rows: no gradient can be learned. Rows {named}. {cure}"
             )
-        warnings.warn(
+        warn(
             f"Rows {named} are so far from all others that their weights are zero: nothing is "
-            f"learned from the pairs they begin. {cure}",
-            UserWarning,
-            stacklevel=4,
+            f"learned from the pairs they begin. {cure}"
         )
 
     def _warn_unless_converged(self, fit: GradientFit) -> None:
@@ -574,12 +569,11 @@ class SparseGradientEstimator(
             return
         interrupted = solution.status is Status.INTERRUPTED
         cure = "Fit again." if interrupted else "Raise max_iter or alpha, or loosen tol."
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {solution.n_iter} iterations "
             f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
             f"{self.tol * fit.problem.reference:.1e}). The gap still bounds the error. {cure}",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 

@@ -18,10 +18,12 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.roles import many_classes
 from nablasso.data.table import MIN_ROWS, Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
+    by_column,
     check_finite_columns,
     check_new_data,
     check_training_data,
@@ -143,6 +145,8 @@ def read_classes(
 def check_classes(classes: NDArray[Any]) -> None:
     """Refuse labels that are none, or fewer than two."""
     check_classification_targets(classes)
+    if question := many_classes(classes):
+        raise InvalidDataError(question)
     if len(classes) < 2:
         raise InvalidDataError(
             f"A classifier needs at least two classes; got {len(classes)} class in the rows of "
@@ -176,7 +180,7 @@ class PredictsNumbers(RegressorMixin):
         gradients = self._functions[0].gradients(self._scaler.transform(X)) / self._scaler.scale
         if not isinstance(self._target.loss, Squared):
             gradients *= self._target.loss.mean_derivative(self._link(X))[:, None]
-        return np.asarray(gradients)
+        return by_column(self, gradients)
 
     def _link(self, X: Array) -> Array:
         """The fitted function: what the loss compares with the target."""
@@ -250,4 +254,4 @@ class PredictsClasses(ClassifierMixin):
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
-        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+        return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from nablasso.data.cells import is_frame, listed
+from nablasso.data.columns import Encoding
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
-from nablasso.penalties import labels_from_groups
 from nablasso.types import Array, Index
 
 SHOWN = 10  # names listed in a message before it says "..."
@@ -46,14 +47,65 @@ def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any
 
 
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
-    """``X`` of the shape and names seen in ``fit``."""
+    """``X`` of the shape and names seen in ``fit``; of a table, its numbers.
+
+    Columns of a data frame may be in any order, and those that predictions do not depend on absent.
+    """
+    encoding = getattr(estimator, "_encoding", None)
+    if encoding is not None and (is_frame(X) or not encoding.is_plain):
+        return _encoded_rows(estimator, X, encoding)
     X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     check_finite_columns(estimator, X)
     return np.asarray(X)
 
 
+def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array:
+    """Rows of a table as numbers; an array must have all its columns, in their order."""
+    names = [column.name for column in encoding.columns]
+    if not is_frame(X):
+        import pandas as pd
+
+        cells = np.asarray(X, dtype=object)
+        if cells.ndim != 2 or cells.shape[1] != len(names):
+            raise InvalidDataError(
+                f"The model was fitted to a table of {len(names)} columns; got an array of shape "
+                f"{cells.shape}. Give a data frame with the columns {listed(names)}."
+            )
+        X = pd.DataFrame(cells, columns=names)
+    if not len(X):
+        raise InvalidDataError("Found array with 0 sample(s): give at least one row.")
+    return encoding.encode(X, _needed(estimator, encoding))
+
+
+def _needed(estimator: BaseEstimator, encoding: Encoding) -> set[str] | None:
+    """Columns of the table that predictions depend on; None for all of them."""
+    functions = [getattr(estimator, "_predictor", None), *getattr(estimator, "_functions", ())]
+    known = [f for f in functions if f is not None]
+    if not known or not all(hasattr(f, "columns") for f in known):
+        return None
+    origin = encoding.origin[[int(a) for f in known for a in f.columns]]
+    return {encoding.columns[a].name for a in origin}
+
+
+def by_column(estimator: BaseEstimator, gradients: Array) -> Array:
+    """Derivatives in the columns of the table, (..., n_features); categories have none: NaN."""
+    encoding = getattr(estimator, "_encoding", None)
+    if encoding is None or encoding.is_plain:
+        return gradients
+    out = np.full((*gradients.shape[:-1], len(encoding.columns)), np.nan)
+    for a, (column, own) in enumerate(zip(encoding.columns, encoding.players, strict=True)):
+        if column.kind in ("number", "ordered", "date"):
+            out[..., a] = gradients[..., own[0]]
+        elif not len(own):
+            out[..., a] = 0.0
+    return out
+
+
 def feature_names(estimator: BaseEstimator) -> list[str]:
-    """Column names seen in ``fit``, or x0, x1, ..."""
+    """Column names seen in ``fit``, or x0, x1, ...; of numbers made of a table, its columns."""
+    encoding = getattr(estimator, "_encoded_by", None)
+    if encoding is not None:
+        return [encoding.columns[a].name for a in encoding.origin]
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
@@ -72,7 +124,7 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
         ]
     if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
         columns = [column_indices(estimator, group, "feature_groups") for group in feature_groups]
-        return labels_from_groups([list(c) for c in columns], d)
+        return _labels(columns, feature_names(estimator))
     labels = np.asarray(feature_groups)
     if labels.shape != (d,):
         raise InvalidParameterError(
@@ -80,6 +132,22 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
             f"{len(labels)} labels for {d} columns."
         )
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+
+
+def _labels(groups: list[Index], names: list[str]) -> Index:
+    """Group number of each column; a column in no group is one of its own."""
+    labels = np.full(len(names), -1, dtype=np.intp)
+    for label, members in enumerate(groups):
+        for column in np.unique(members):
+            if labels[column] >= 0:
+                raise InvalidParameterError(
+                    f"feature_groups: a column belongs to one group; {names[column]!r} is in "
+                    f"groups {labels[column]} and {label}. Leave it in one of them."
+                )
+            labels[column] = label
+    alone = labels < 0
+    labels[alone] = len(groups) + np.arange(alone.sum())
+    return labels
 
 
 def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> Index:
@@ -173,6 +241,7 @@ def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
         names = [all_names[a] for a in bad]
         shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
         raise InvalidDataError(
-            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, or impute "
-            "them first, for example with sklearn.impute.SimpleImputer."
+            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, give a data "
+            "frame, in which a missing value is a state of its own, or impute them first, for "
+            "example with sklearn.impute.SimpleImputer."
         )

@@ -14,7 +14,6 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import check_training_data
 from nablasso.types import Array, Index, Mask
 
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 @estimator
-class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
     """A selector that asks another estimator; the result is ``support_``.
 
     Attributes

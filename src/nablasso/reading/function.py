@@ -51,7 +51,6 @@ prediction.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -59,7 +58,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidParameterError, warn
 from nablasso.kernels import Kernel
 from nablasso.losses import Squared
 from nablasso.regression.machine import refit
@@ -260,11 +259,9 @@ def interval_half_width(loo_residuals: Array, weights: Array, level: float) -> f
     n_rows = 1 / float(weights @ weights)
     needed = level * (1 + 1 / n_rows) - ROUNDING
     if needed > 1:
-        warnings.warn(
+        warn(
             f"An interval at level {level:g} needs at least {_least_rows(level)} rows; "
-            f"{n_rows:.0f} give an infinite one. Lower the level or add rows.",
-            UserWarning,
-            stacklevel=2,
+            f"{n_rows:.0f} give an infinite one. Lower the level or add rows."
         )
         return float(np.inf)
     sizes = np.abs(loo_residuals)

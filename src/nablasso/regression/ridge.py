@@ -203,6 +203,7 @@ class MomentRidge:
         mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
         if chosen is not None:
             C, c, mean = C[np.ix_(chosen, chosen)], c[chosen], mean[chosen]
+        self.C = C
         e, self.V = eigh(C, driver="evd", check_finite=False)
         self.e, self.c, self.mean = np.maximum(e, 0.0), self.V.T @ c, mean
         self.y_mean = moments.y_mean if fit_intercept else 0.0

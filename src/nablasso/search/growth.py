@@ -16,15 +16,13 @@ sample holds by far, the sample's terms start the search on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.regression.terms import Noise, Posterior, price
-from nablasso.search.proposals import (
+from nablasso.regression.proposals import (
     Ranked,
     columns_by_gain,
     pairs_by_gain,
@@ -32,9 +30,9 @@ from nablasso.search.proposals import (
     triple_rows,
     triples_by_gain,
 )
+from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.rules import Rules
-from nablasso.streaming.blocks import Coded
-from nablasso.streaming.codes import Column
+from nablasso.streaming.coded import CodedTable
 from nablasso.streaming.judgement import Judgement, judged, serial_filter
 from nablasso.streaming.passes import (
     Design,
@@ -45,7 +43,6 @@ from nablasso.streaming.passes import (
     model_sums,
     screen,
 )
-from nablasso.streaming.sample import Sample
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
@@ -64,31 +61,43 @@ CLUSTERS = 4096  # of consecutive rows at most
 
 
 class Growth:
-    """The model while it grows; :meth:`run` is the search."""
+    """The model while it grows; :meth:`run` is the search.
+
+    Parameters
+    ----------
+    table : CodedTable
+    judgement : Judgement
+        The loss to begin with.
+    rules : Rules
+    groups : sequence of collections of int
+        Columns that come together: once one is in, the others are no news.
+    keep : collection of int
+        Columns that stay whatever they gain.
+    max_columns : int, optional
+    start : Growth, optional
+        A search that has ended, on fewer rows of the table.
+    order : {"none", "time", "sorted"}
+        What the order of the rows may be.
+    """
 
     def __init__(
         self,
-        coded: Coded,
-        columns: tuple[Column, ...],
+        table: CodedTable,
         judgement: Judgement,
-        n: float,
         rules: Rules,
         *,
-        sample: Sample,
-        sample_codes: NDArray[np.uint8],
         groups: Sequence[Collection[int]] = (),
         keep: Collection[int] = (),
         max_columns: int | None = None,
         start: Growth | None = None,
-        start_terms: Collection[Term] = (),
         order: str = "none",
-        progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.coded, self.columns, self.rules, self.n = coded, columns, rules, n
-        self.judgement, self.progress = judgement, progress
-        self.sample, self.sample_codes = sample, sample_codes
+        self.coded, self.columns, self.n = table.coded, table.columns, table.n
+        self.n_rows = int(table.counts["count"])
+        self.sample, self.sample_codes = table.sample, table.codes
+        self.judgement, self.rules = judgement, rules
         self.group_of = {j: frozenset(g) for g in groups for j in g}
-        self.kept = [(j,) for j in keep if len(columns[j].prior)]
+        self.kept = [(j,) for j in keep if len(self.columns[j].prior)]
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
@@ -99,10 +108,8 @@ class Growth:
         self.trial: Term | None = None
         self.misses = 0
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
-        self.variance.update(dict.fromkeys((tuple(sorted(t)) for t in start_terms), 1.0))
-        self.state = State(
-            columns, self.design(()), np.array([judgement.start]), judgement.response
-        )
+        start_at = np.array([judgement.start])
+        self.state = State(self.columns, self.design(()), start_at, judgement.response)
         if start is not None:  # a search on fewer rows, in the same functions
             self.judgement, self.state = start.judgement, replace(start.state, filter=())
             self.size = dict(start.size)
@@ -330,7 +337,7 @@ class Growth:
             self.left(model, None)
             self.settle(model)
         silent = False
-        for number in range(ROUNDS):
+        for _ in range(ROUNDS):
             ranked, residual = self.screened()
             again = self.judge(residual, silent)
             loss = float(residual["loss"] / residual["rows"])
@@ -348,8 +355,6 @@ class Growth:
             silent = not self.round(model, shortlist, moved < CALM) and not again
             for t in shortlist:
                 self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
-            if self.progress is not None:
-                self.progress(f"round {number + 1}: {len(self.variance)} terms")
         return model or self.sums(())
 
     def round(self, model: Posterior, shortlist: Sequence[Term], calm: bool) -> bool:

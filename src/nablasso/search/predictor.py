@@ -48,6 +48,10 @@ ROOM = 1.0  # ranges beyond the targets seen
 class Part(Protocol):
     """A function of standardised inputs."""
 
+    @property
+    def columns(self) -> Index | Sequence[int]:
+        """Inputs that it depends on."""
+
     def values(self, Z: Array) -> Array:
         """At points (m, d)."""
 
@@ -64,6 +68,11 @@ class Unwarped:
     deviation: float
     warp: Warp | None
     errors: Array
+
+    @property
+    def columns(self) -> Index:
+        """Those of the function."""
+        return self.function.columns
 
     def values(self, Z: Array) -> Array:
         """Predictions."""
@@ -109,6 +118,13 @@ class Predictor:
     warp: Warp | None = None
     kernel: Function | None = None
     noise: float = 0.0
+
+    @property
+    def columns(self) -> Index:
+        """Those of its parts."""
+        return np.unique(np.concatenate([np.empty(0), *(p.columns for p in self.parts)])).astype(
+            np.intp
+        )
 
     def values(self, Z: Array) -> Array:
         """Predictions at standardised points."""
@@ -236,6 +252,11 @@ class Terms:
     centre: Array
     scale: Array
     odds: bool = False
+
+    @property
+    def columns(self) -> Sequence[int]:
+        """Those of the terms."""
+        return self.grown.columns
 
     def values(self, Z: Array) -> Array:
         """Predictions, or log-odds."""

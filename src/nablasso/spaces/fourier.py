@@ -30,7 +30,6 @@ Cost: O(n q d) for the projections of dense frequencies, O(n q s) where each tou
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -128,13 +127,6 @@ class FourierFeatures:
             weighted = self._slopes(self.features(Z[rows])) * -w
             out[rows] = (weighted[:, :q] + weighted[:, q:]) @ self.frequencies
         return out
-
-    def fingerprint(self) -> str:
-        """Digest of all numbers: two maps with the same one are the same map."""
-        digest = hashlib.sha256(f"fourier {self.n_columns} {self.index.shape}".encode())
-        for array in (self.index.astype(np.int64), self.values, self.amplitudes):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
 
     def _slopes(self, phi: NDArray[Any]) -> NDArray[Any]:
         q = len(self.amplitudes)

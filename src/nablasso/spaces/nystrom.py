@@ -23,7 +23,6 @@ O(n r^2) after the n x n matrix.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -94,13 +93,6 @@ class NystromFeatures:
     def evaluate_gradients(self, Z: Array, w: Array) -> Array:
         """Gradients of ``w . phi`` at new points, shape (k, d)."""
         return self._space.evaluate_gradients(Z, self._coefficients(w))
-
-    def fingerprint(self) -> str:
-        """Digest of kernel and numbers: two maps with the same one are the same map."""
-        digest = hashlib.sha256(f"nystrom {self.kernel!r} {self.landmarks.shape}".encode())
-        for array in (self.scales, self.landmarks, self.factor):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
 
     def _coefficients(self, w: Array) -> Array:
         """``u = F^{-T} w``."""

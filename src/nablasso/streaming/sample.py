@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
@@ -128,11 +129,12 @@ def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
     X += 0.0  # -0.0 is 0.0
     X[np.isnan(X)] = np.nan  # one pattern of bits
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
-    piece = Sample(_hashes(X, y, ordered), X, y, rows.weight, place)
+    piece = Sample(hashes_of(X, y, ordered), X, y, rows.weight, place)
     return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
 
 
-def _hashes(X: Array, y: Array, ordered: bool) -> Hash:
+def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
+    """Hash of each row; where ``ordered`` the places of the columns count."""
     places = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
     keys = _mix(places, places) if ordered else np.zeros_like(places)
     hashes = np.empty(len(y), dtype=np.uint64)
@@ -167,7 +169,7 @@ def _smallest(pieces: list[Sample], size: int) -> Sample:
     tied[:-1] |= tied[1:].copy()
     if tied.any():  # copies of a row, or other rows of its family
         own = np.zeros(len(order), dtype=np.uint64)
-        own[tied] = _hashes(X[order[tied]], y[order[tied]], True)
+        own[tied] = hashes_of(X[order[tied]], y[order[tied]], True)
         again = np.lexsort((place[order], own, hashes[order]))
         order, own = order[again], own[again]
         new = new | (np.diff(own, prepend=own[:1]) != 0)

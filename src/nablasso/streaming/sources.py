@@ -18,6 +18,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -26,8 +27,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from nablasso.errors import InvalidDataError
+from nablasso.persistence import Store, digest
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
     BLOCK_ROWS,
@@ -43,7 +46,6 @@ from nablasso.streaming.blocks import (
     neighbours_of,
     on_codes,
 )
-from nablasso.streaming.checkpoints import Store, digest
 from nablasso.streaming.codes import Column
 from nablasso.streaming.reading import (
     Part,
@@ -104,6 +106,11 @@ def in_order(
             yield waiting.popleft().result()
 
 
+def limited(threads: int) -> AbstractContextManager[Any]:
+    """One thread of linear algebra for each of several threads."""
+    return threadpool_limits(1, "blas") if threads > 1 else nullcontext()
+
+
 @dataclass(frozen=True)
 class Here:
     """Threads of this process; codes in memory, or in files of a folder."""
@@ -119,10 +126,11 @@ class Here:
         label: str,
     ) -> Result | None:
         """Threads change who computes, not the order of merging."""
-        results = in_order(lambda item: task(*item), items, self.threads)
-        found = (r for r in track(results, len(items), label) if r is not None)
-        first = next(found, None)
-        return None if first is None else reduce(merge, found, first)
+        with limited(self.threads):
+            results = in_order(lambda item: task(*item), items, self.threads)
+            found = (r for r in track(results, len(items), label) if r is not None)
+            first = next(found, None)
+            return None if first is None else reduce(merge, found, first)
 
     def keep(
         self, task: Callable[..., CodedPart], items: Sequence[tuple[Any, ...]], key: str
@@ -211,11 +219,18 @@ class Source:
         return found
 
     def fold(
-        self, task: Callable[[Rows], Result], merge: Merge[Result], label: str = "Rows"
+        self,
+        task: Callable[[Rows], Result],
+        merge: Merge[Result],
+        label: str = "Rows",
+        parts: slice = slice(None),
     ) -> Result | None:
-        """Results of a task on every block, merged in the order of the rows; None without rows."""
+        """Results of a task on every block, merged in the order of the rows; None without rows.
+
+        ``parts`` are all parts by default.
+        """
         work = partial(_on_rows, task=task, merge=merge, reading=self.reading)
-        return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
+        return self.runner.fold(work, merge, list(enumerate(self.parts))[parts], label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
@@ -268,10 +283,15 @@ class Arrays(Source):
         store: Store | None = None,
     ) -> None:
         arrays = [X, y] if weight is None else [X, y, weight]
-        if np.ndim(X) != 2 or len({len(array) for array in arrays}) > 1:
+        if np.ndim(X) != 2 or np.ndim(y) != 1 or len({len(array) for array in arrays}) > 1:
             raise InvalidDataError(
-                "X must be a table, and X, y and weight must have as many rows; got shapes "
-                f"{', '.join(str(np.shape(array)) for array in arrays)}."
+                "X must be a table, y a list, and X, y and weight must have as many rows; got "
+                f"shapes {', '.join(str(np.shape(array)) for array in arrays)}."
+            )
+        if np.asarray(X[:0]).dtype.kind not in "fiub":
+            raise InvalidDataError(
+                f"X must hold numbers; it has values of type {np.asarray(X[:0]).dtype}. Encode "
+                "text as numbers first."
             )
         origin = str(getattr(X, "filename", None) or "The table")
         super().__init__(

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.persistence import Store
 from nablasso.streaming.blocks import BLOCK_ROWS
-from nablasso.streaming.checkpoints import Store
 from nablasso.streaming.cluster import (
     TIMEOUT,
     Cluster,
