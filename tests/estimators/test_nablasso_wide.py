@@ -28,7 +28,7 @@ def test_finds_a_product_and_says_what_was_dropped():
     assert np.flatnonzero(model.support_).tolist() == [20, 200]
     assert 10 < model.screened_.sum() < 40
     assert model.screened_[[20, 200]].all()
-    assert f"Screening left {model.screened_.sum()} of {D} variables" in model.summary()
+    assert f"Screening left {model.screened_.sum()} of {D} columns" in model.summary()
 
 
 @pytest.mark.usefixtures("narrow")

@@ -25,12 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.answer import (
-    feature_kinds,
-    selection_in_words,
-    selection_status,
-    trust_in_words,
-)
+from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data
@@ -65,7 +60,6 @@ from nablasso.progress import track
 from nablasso.regression.paired import saving
 from nablasso.types import Array, Index, Mask
 
-SHOWN = 8  # interactions listed in a summary
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
 CURES = {
     "max_kernels": "{spent} max_kernels.",
@@ -82,7 +76,7 @@ CURES = {
 
 
 @estimator
-class KernelSelector(Selects, BaseEstimator, ABC):
+class KernelSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by all estimators over a hierarchy of kernels.
 
     Attributes
@@ -119,7 +113,7 @@ class KernelSelector(Selects, BaseEstimator, ABC):
     objective_, n_iter_, loss_, refit_kind_, loo_r2_, feature_kinds_, twins_
         As in the other selectors.
     selection_status_ : str
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -229,29 +223,6 @@ class KernelSelector(Selects, BaseEstimator, ABC):
     @abstractmethod
     def _loss(self) -> Loss:
         """The loss, thresholds in units of a robust deviation of the target."""
-
-    def summary(self) -> str:
-        """The result in words: the answer in a sentence first, then the certificate."""
-        check_is_fitted(self)
-        names, chosen, lines = selection_in_words(self)
-        if self.interactions_:
-            shown, more = self.interactions_[:SHOWN], len(self.interactions_) - SHOWN
-            rest = f" and {more} more" if more > 0 else ""
-            lines.append(f"Interactions: {', '.join(shown)}{rest}.")
-        if len(self.hull_) < len(self.penalised_hull_):
-            lines.append(
-                f"{len(self.hull_)} of the {len(self.penalised_hull_)} nodes that the penalty "
-                "selects are kept by the extended Bayes information criterion; the duality gap is "
-                "that of the penalised problem."
-            )
-        state = f"not certified ({self.search_status_})"
-        lines.append(
-            f"{self.n_kernels_} {'kernel' if self.n_kernels_ == 1 else 'kernels'}, duality gap "
-            f"{self.dual_gap_:.1e} ({self.relative_gap_:.1e} of the objective at zero): "
-            f"{'certified over all kernels' if self.certified_ else state}."
-        )
-        lines.append(f"alpha {self.alpha_:.3g} (alpha_max {self.alpha_max_:.3g}).")
-        return "\n".join([*lines, *trust_in_words(self, names, chosen)])
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
@@ -471,6 +442,7 @@ class KernelSelector(Selects, BaseEstimator, ABC):
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
         self.loo_r2_, self._loo_gain = _left_out_gain(learner.searches, refits)
+        self._n_rows = len(data.X)
         self.selection_status_, self.twins_ = selection_status(self, table)
 
     def _unpack_certificate(self, table: Table, learner: HullLearner, finds: list[Found]) -> None:

@@ -15,16 +15,30 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from nablasso.answer import judged_words, left_out_words
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.outcome import (
+    Answers,
+    accuracy_of_classes,
+    accuracy_of_numbers,
+    feature_kinds,
+    read_all_rows,
+    read_outcome,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
+from nablasso.estimators.target import (
+    PredictsClasses,
+    Target,
+    check_classes,
+    class_shares,
+    read_classes,
+)
 from nablasso.estimators.validation import (
     by_column,
     check_new_data,
@@ -32,11 +46,13 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
     groups_of,
+    target_name,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
+from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import WIDE, narrowed
 from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
@@ -65,7 +81,7 @@ LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(Selects, BaseEstimator, ABC):
+class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
@@ -92,8 +108,10 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     p_values_ : array, shape (n_features,), or None
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
-        ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
-        (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+    answer_ : Answer
+        All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
         Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
         one's own or a wide table leave the decision to the first 600.
@@ -109,9 +127,13 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     screened_ : array of bool, shape (n_features,)
         The variables that the search began from: all of them, unless the table is wide (more
         than 4 000 000 numbers in the rows searched).
-    twins_, alternatives_ : lists of (int, int)
-        Selected variables and others correlated 0.95 or more with them; selected variables and
-        others that predict as well in their place.
+    twins_ : list of (int, int)
+        Selected variables and others correlated 0.95 or more with them.
+    alternatives_ : list of (int, int, float, float)
+        Selected variables and others that predict as well in their place, with the scores of
+        left-out rows with the one and with the other (R2; of classes, accuracy).
+    replaceable_ : list of (int, list of int, float)
+        Selected variables that others together tell, and which share of them.
     interactions_ : list of (int, int, float)
         Pairs of selected variables by decreasing root mean squared cross derivative.
     tried_ : list of dict
@@ -212,11 +234,6 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     ) -> None:
         """Remember what predicts."""
 
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return describe(self)
-
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
@@ -256,6 +273,8 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
         self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
     ) -> None:
         """Everything between validated rows, at their places in the table, and attributes."""
+        self._n_rows = int(np.sum(weights > 0))
+        self._labels = group_labels(self, self.feature_groups)
         table = self._table(X, y, weights)
         few = self._rules.few_rows
         n = len(table.X) if len(table.X) < few + LEAST_FRESH else few
@@ -522,6 +541,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
@@ -586,6 +606,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._predictor: Predictor = sample
         self._y_mean = table.y_mean
         if source is None or rows is None:
+            self._judge(left_out_words(len(sample.observed)))
             return
         grown = self._grown(source, "auto")
         self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
@@ -593,6 +614,14 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
             self._certify_all_rows([grown])
+        self._judge(judged_words(rows.n_fresh, len(rows.y)))
+
+    def _judge(self, how: str) -> None:
+        """How accurate left-out rows are predicted."""
+        one, mean = self._predictor, self._y_mean
+        self._accuracy = accuracy_of_numbers(
+            one.observed + mean, one.left_out + mean, one.weights, how
+        )
 
 
 @estimator
@@ -644,6 +673,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
             classes, totals = source.labels()
@@ -651,6 +681,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             check_classes(self.classes_)
             self._target = Target(self._loss(), self.classes_, self.class_weight)
             factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
+            self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
         X, y, sample_weight = apart(X, y, sample_weight)
@@ -658,7 +689,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
         self.classes_ = self._target.classes
-        factors = self._target.class_factors(data.y, data.weights)
+        factors = self._class_factors = self._target.class_factors(data.y, data.weights)
         self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
         return self
 
@@ -674,10 +705,20 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        self._functions: list[Function | Predictor] = [
+        functions = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
+        self._functions: list[Function | Predictor] = [*functions]
+        few = decision.few
+        odds = [
+            left_out_odds(function.space.gram, function.u, function.intercept, y, few.weights)
+            if isinstance(function.space, RepresenterSpace) and function.u is not None
+            else np.full(len(y), function.intercept)
+            for function, y in zip(functions, few.targets.T, strict=True)
+        ]
+        codes = table.y[: len(few.X)].astype(np.intp)
+        self._judge(np.column_stack(odds), codes, few.weights, left_out_words(len(few.X)))
         if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
@@ -702,3 +743,14 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, rows)
         self._certify_all_rows(grown)
+        fresh = rows.fresh
+        odds = [function.values(rows.standardised(fresh)) for function in self._functions]
+        codes, how = rows.y[fresh].astype(np.intp), judged_words(len(fresh), len(rows.y))
+        self._judge(np.column_stack(odds), codes, rows.weights[fresh], how)
+
+    def _judge(self, odds: Array, codes: Index, weights: Array, how: str) -> None:
+        """How accurate left-out rows are predicted; weights by class count as one row each."""
+        weights = weights / self._class_factors[codes]
+        shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+        self._left_out = (codes, shares, weights / weights.sum())
+        self._accuracy = accuracy_of_classes(*self._left_out, how)

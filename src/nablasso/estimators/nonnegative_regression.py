@@ -37,8 +37,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import CLEAR_GAIN
 from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeights, width_of
+from nablasso.estimators.outcome import CLEAR_GAIN
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (

@@ -106,6 +106,7 @@ class Pruner:
         sample: LossSample,
         rows: float,
         kept: list[Node] | None = None,
+        *,
         at_once: float = AT_ONCE,
     ) -> None:
         if not has_likelihood(sample.loss):
@@ -115,7 +116,7 @@ class Pruner:
                 '(selection_rule="1se" or "min").'
             )
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
-        self.at_once, self.kept = at_once, hull_of(hierarchy, kept or [])
+        self.kept, self.at_once = hull_of(hierarchy, kept or []), at_once
         first = hierarchy.sources()
         self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
         self._features: dict[Node, Array] = {}

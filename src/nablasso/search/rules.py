@@ -36,8 +36,9 @@ class Rules:
         Correlation of a near copy, which joins unless it costs more nats: rows do not tell copies
         apart (E2 and E3).
     relative, relative_nats : float
-        Correlation of a relative, which joins if it gains more nats. At 30 rows of E2 (10 draws)
-        four supports more are exact with it.
+        Correlation of a relative, which joins if it gains more nats (at 30 rows of E2, 10 draws,
+        four supports more are exact with it) or, where terms decide, takes a column's place if it
+        explains more.
     surprise : float
         Nats beyond the log of the looks that a term must gain. One keeps noise silent in nineteen
         of twenty tables; half the log of the rows would cost power at a thousand rows.
