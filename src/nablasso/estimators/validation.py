@@ -195,11 +195,20 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
-def check_count(value: Any, name: str, also: str = "") -> None:
-    """Refuse anything but a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
+def check_positive(value: Any, name: str, most: float = np.inf) -> None:
+    """Refuse what is not a positive number of at most ``most``."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
+        kind = "a positive number" if most == np.inf else f"in (0, {most:g}]"
+        raise InvalidParameterError(f"{name} must be {kind}; got {value!r}.")
+
+
+def check_count(value: Any, name: str, also: str = "", least: int = 1) -> None:
+    """Refuse anything but a whole number of at least ``least``, or None where ``also`` says so."""
+    if value is None and also:
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise InvalidParameterError(
-            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+            f"{name} must be a whole number of at least {least}{also}; got {value!r}."
         )
 
 

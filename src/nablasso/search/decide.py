@@ -27,6 +27,7 @@ from nablasso.search.few import FewRows, Model
 from nablasso.types import Index
 
 ROUNDS = 5  # of assumptions at most
+SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 MORE_STEPS, LAST_STEPS = 8, 30  # of tuning on more rows, and at the end
 LAST_ROWS = 500  # up to which the last tuning takes all its steps
 
@@ -62,7 +63,7 @@ def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
     best = nothing = started(rows, rows.rules.walked_rows)
     steps = (proposed, compared, assumed, checked, finished)
     try:
-        for step in track(steps, len(steps), "searching", verbose=verbose) if verbose else steps:
+        for step in track(steps, len(steps), "searching", verbose=verbose, shares=SHARES):
             best = step(best)
     except KeyboardInterrupt:
         if best is nothing:
