@@ -241,9 +241,9 @@ def _check_finite_target(y: Any) -> None:
     size = float(sizes.max(initial=0.0))
     if size > LARGEST or 0 < size < 1 / LARGEST:
         raise InvalidDataError(
-            f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: its square "
-            f"is no number any more (sizes from {1 / LARGEST:.0e} to {LARGEST:.0e} are). Repair that "
-            f"row, or give y in another unit, y / {size:.0e}."
+            f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
+            f"are numbers only of sizes from {1 / LARGEST:.0e} to {LARGEST:.0e}. Repair that row, "
+            f"or give y in another unit, y / {size:.0e}."
         )
 
 
