@@ -36,8 +36,16 @@ def columns_of_any_scale():
     return X * 10.0 ** np.array([-33, 33, 0, -20, 20, 5]), y
 
 
+def unit_of(size):
+    """y whose squares are no numbers any more."""
+    X, y = rows(30, 3)
+    return X, y * size
+
+
 REFUSED = {
     "nan in y": (nan_in_y, "NaN"),
+    "squares overflow": (lambda: unit_of(1e200), "another unit"),
+    "squares underflow": (lambda: unit_of(1e-200), "another unit"),
     "one class": (lambda: (rows(20, 2)[0], np.zeros(20, dtype=int)), "class"),
 }
 ANSWERED = {

@@ -21,6 +21,9 @@ class Rules:
     few_rows : int
         Rows that models are tuned on by an n x n factor; beyond, terms on all rows decide too. At
         a thousand rows these find twice as many weak columns in a tenth of the time.
+    wide : int
+        Rows times columns from which on a search is preceded by screening, which finds columns
+        and products of two in less time than a walk takes.
     followed : int
         Proposals that are tuned and pruned. One is enough from 70 rows on; at 30 rows of E1 to E3
         (30 draws) four find .53 of the supports, one finds .43.
@@ -54,6 +57,7 @@ class Rules:
 
     walked_rows: int = 300
     few_rows: int = 600
+    wide: int = 4_000_000
     followed: int = 4
     spread: float = 4.0
     clearly: float = 2.5
