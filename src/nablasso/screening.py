@@ -1,7 +1,7 @@
 r"""Screening: which groups of columns of a wide table are worth a search.
 
-With ``n d`` above ``WIDE`` a search over all columns takes too long, and a kernel of all of them
-sees nothing. So the search begins from few groups, ``open``, found in rounds. With ``r`` the
+With ``n d`` above ``Rules.wide`` a search over all columns takes too long, and a kernel of all of
+them sees nothing. So the search begins from few groups, ``open``, found in rounds. With ``r`` the
 leave-one-out residuals of a kernel ridge fit on the groups found so far, a round takes in
 
 * **alone**: groups with a column whose held-out score for ``r`` exceeds what chance gives the best
@@ -59,7 +59,6 @@ from nablasso.types import Array, Index, Mask
 
 Single = NDArray[np.float32]
 
-WIDE = 4_000_000  # rows times columns from which on a search is preceded by screening
 ROUNDS = 5
 PER_ROUND, PAIRS_PER_ROUND = 20, 10
 CLEARLY = 20.0  # one over the probability that the best of useless models counts as clear

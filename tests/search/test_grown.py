@@ -10,6 +10,7 @@ import pytest
 
 from nablasso.errors import InvalidDataError
 from nablasso.search.grown import grow
+from nablasso.search.rules import Rules
 from nablasso.streaming.sources import Arrays
 
 
@@ -237,3 +238,20 @@ def test_the_certificate_confirms_columns_one_by_one():
     wide = grow(Arrays(X[:, :1], noise), certificate=True)
     assert wide.certificate.closed
     assert grow(Arrays(X, noise)).certified is None
+
+
+def neighbours(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """y of columns 2, 5, 7 and 10, each correlated .9 with the next."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 12))
+    for j in range(1, 12):
+        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(0.19) * X[:, j]
+    f = X[:, 2] + np.sin(2 * X[:, 5]) + X[:, 7] * X[:, 10]
+    return X, f + 0.7 * f.std() * rng.normal(size=600)
+
+
+@pytest.mark.parametrize("seed", [2, 8])
+def test_a_column_takes_the_place_of_its_neighbour(seed):
+    source = Arrays(*neighbours(seed))
+    assert grow(source).columns == (2, 5, 7, 10)
+    assert grow(source, rules=Rules(relative=np.inf)).columns != (2, 5, 7, 10)

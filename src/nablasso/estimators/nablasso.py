@@ -63,7 +63,7 @@ from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
-from nablasso.screening import WIDE, narrowed
+from nablasso.screening import narrowed
 from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
@@ -471,14 +471,15 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
-        if rows.X.size <= WIDE:
+        if rows.X.size <= rows.rules.wide:
             return rows, table
         if self.fdr is not None:
             n, d = rows.X.shape
             raise DataTooLargeError(
                 f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
-                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
-                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the "
+                "other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
         return inner, table.on_columns(columns)

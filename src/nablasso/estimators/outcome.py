@@ -117,7 +117,10 @@ def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
 
 
 def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
-    """Set the attributes that tell how far the answer can be trusted."""
+    """Set the attributes that tell how far the answer can be trusted.
+
+    After an interrupt what takes long is left out: someone waits.
+    """
     few, model, d = decision.few, decision.model, len(selector.support_)
     residuals = few.solved(model).left_out()[0]
     selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights)
@@ -140,17 +143,17 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.runner_up_ = _runner_up(selector)
     chosen = np.flatnonzero(np.isin(few.labels, model.groups))
     selector.twins_ = correlated_pairs(table, chosen)
-    evidence = _evidence(decision) if len(chosen) else None
+    evidence = None if decision.interrupted else _evidence(decision)
     selector.alternatives_ = [
         pair._replace(a=int(table.columns[pair.a]), b=int(table.columns[pair.b]))
-        for pair in (alternatives(evidence) if evidence is not None else ())
+        for pair in (alternatives(evidence) if evidence is not None and len(chosen) else ())
     ]
     selector.replaceable_ = [
         (int(table.columns[one.a]), table.columns[list(one.by)].tolist(), one.r2)
         for one in told_by_others(few.X, few.weights, few.labels, chosen)
     ]
-    selector.cautions_ = _cautions(selector, table, _evidence(decision))
-    selector._dropped = _dropped(table, decision)
+    selector.cautions_ = _cautions(selector, table, evidence)
+    selector._dropped = {} if decision.interrupted else _dropped(table, decision)
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
     free = [g for g in model.groups if g not in few.kept]
     unsure = selector.fdr is None and bool(free) and len(weak) == len(free)

@@ -387,9 +387,7 @@ class SparseGradientEstimator(
         return table
 
     def _learner(self, data: Data, table: Table, tol: float) -> Learner:
-        points = None
-        if data.unlabelled is not None:
-            points = penalty_points(table, float(data.weights.sum()), data.unlabelled, 0, None)
+        points = penalty_points(table, data.unlabelled)
         n_points = len(table.X) if points is None else len(points.weights)
         require_memory(n_points, min(table.X.shape[1], n_points))
         shared = GradientData(self._parameters(), table, points)

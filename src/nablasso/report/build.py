@@ -117,9 +117,10 @@ def build_report(
         answer=answer,
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
-        path=path_lines(model, X, y, sample_weight, listed),
+        # someone who has pressed Ctrl-C waits: what takes long is left out
+        path=None if answer.interrupted else path_lines(model, X, y, sample_weight, listed),
         effects=effects_of(plain, array, weights, columns, answer),
-        pairs=pairs_of(plain, array, weights, columns, answer),
+        pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
         held_out=left_out,
         trials=_trials(model),
         citations=citations_of(model),
