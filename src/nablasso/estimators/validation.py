@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import is_frame, listed
+from nablasso.data.cells import LARGEST, is_frame, listed
 from nablasso.data.columns import Encoding
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -235,6 +235,14 @@ def _check_finite_target(y: Any) -> None:
         raise InvalidDataError(
             f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
             f"{bad[0]}. Drop or repair these rows."
+        )
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    size = float(sizes.max(initial=0.0))
+    if size > LARGEST or 0 < size < 1 / LARGEST:
+        raise InvalidDataError(
+            f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
+            f"are numbers only of sizes from {1 / LARGEST:.0e} to {LARGEST:.0e}. Repair that row, "
+            f"or give y in another unit, y / {size:.0e}."
         )
 
 
