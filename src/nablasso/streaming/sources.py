@@ -185,6 +185,8 @@ class Source:
         Whether the names came with the table.
     """
 
+    in_blocks = True  # what is_in_blocks asks
+
     parts: Sequence[Part]
     names: tuple[str, ...]
     fingerprint: str = ""
