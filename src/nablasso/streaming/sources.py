@@ -150,15 +150,10 @@ class Source:
     table, ``missing`` says whether NaN may stand in X, ``named`` whether the names came with it.
     """
 
-<<<<<<< HEAD
     in_blocks = True  # what is_in_blocks asks
 
-    parts: Sequence[Part]
-    names: tuple[str, ...]
-=======
     parts: Sequence[Part]  # in the order of the rows
     names: tuple[str, ...]  # of the columns of X
->>>>>>> main
     fingerprint: str = ""
     target: str | None = None
     origin: str = "The table"
