@@ -130,8 +130,8 @@ def test_accuracy_of_numbers_and_of_classes():
         ({"adds": 0.0, "costs": 2.0}, "it adds nothing to the evidence (500 rows)."),
         (
             {"adds": 1.5, "costs": 2.0, "scores": (0.831, 0.834)},
-            "x was left out: it would add 1.5 nats of evidence and choosing it costs 2.0, more "
-            "(500 rows). R2 of left-out rows: 0.831 without it, 0.834 with it.",
+            "x was left out: it would add 1.5 nats of evidence, less than the 2.0 that choosing it "
+            "costs (500 rows). R2 of left-out rows: 0.831 without it, 0.834 with it.",
         ),
         ({"adds": 9.0, "costs": 2.0}, "but left-out rows did not clearly need it (500 rows)."),
     ],
@@ -182,13 +182,13 @@ def test_what_was_noticed_what_was_done_and_what_it_bought(sentence, told):
 def test_interactions_are_the_same_numbers_everywhere():
     pairs = (Interaction(("a", "b"), 0.123456789), Interaction(("a", "c"), 0.04))
     found = answer(column("a"), column("b"), column("c"), interactions=pairs)
-    assert found.interaction_sentence() == "Strongest interactions: a x b (0.12)."
+    assert found.interaction_sentence() == "Strongest: a x b (0.12)."
     content = found.to_json()["interactions"]
     assert [(tuple(one["columns"]), one["share"]) for one in content] == [
         (one.columns, one.share) for one in pairs
     ]
     shares = replace(found, columns=(column("a", share=0.5), column("b"), column("c")))
-    assert shares.interaction_sentence() == "Strongest interactions: a x b (12%), a x c (4.0%)."
+    assert shares.interaction_sentence() == "Strongest: a x b (12%), a x c (4.0%)."
 
 
 def test_an_answer_is_plain_data_and_its_table_holds_what_is_known():

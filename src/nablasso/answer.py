@@ -23,12 +23,12 @@ INTERRUPTED = "interrupted"
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 
 STATUS = {
-    "clear": "clear: no other columns could stand for a selected one, and left-out rows agree",
-    "replaceable": "something in these columns matters, but others could stand for some of them",
-    "too few rows": "too few rows to be sure: another draw of rows may select other columns",
-    INTERRUPTED: "interrupted: the answer rests on a part of the work",
-    "doubtful": "doubtful: see the cautions",
-    "none found": "nothing found: either no column matters, or the rows are too few to see it",
+    "clear": "Clear: no other columns could stand for a selected one, and left-out rows agree",
+    "replaceable": "Something in these columns matters, but others could stand for some of them",
+    "too few rows": "Too few rows to be sure: another draw of rows may select other columns",
+    INTERRUPTED: "Interrupted: the answer rests on a part of the work",
+    "doubtful": "Doubtful: see the cautions",
+    "none found": "Nothing found: either no column matters, or the rows are too few to see it",
 }
 
 
@@ -311,7 +311,7 @@ class Answer:
             f"{' x '.join(one.columns)} ({self.interaction_size(one)})"
             for one in self.strongest_interactions()[:PAIRS]
         ]
-        return f"Strongest interactions: {', '.join(pairs)}." if pairs else ""
+        return f"Strongest: {', '.join(pairs)}." if pairs else ""
 
     def strongest_interactions(self) -> tuple[Interaction, ...]:
         """Those worth a sentence."""
@@ -376,11 +376,10 @@ class Answer:
             reason += f": with the selected columns it adds nothing to the evidence ({rows})."
         else:
             costs = column.costs or 0.0
-            but = "but left-out rows did not clearly need it" if column.adds > costs else "more"
-            reason += (
-                f": it would add {column.adds:.1f} nats of evidence and choosing it costs "
-                f"{costs:.1f}, {but} ({rows})."
-            )
+            than = f"less than the {costs:.1f} that choosing it costs"
+            if column.adds > costs:
+                than = "but left-out rows did not clearly need it"
+            reason += f": it would add {column.adds:.1f} nats of evidence, {than} ({rows})."
         if column.scores is not None:
             without, with_it = column.scores
             reason += f" R2 of left-out rows: {without:.3f} without it, {with_it:.3f} with it."

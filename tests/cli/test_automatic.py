@@ -96,7 +96,7 @@ def test_classes_are_counted_and_cautions_are_told_once(run, csv, table):
     assert "R2" not in text
     classes = f"classification, 2 classes with their rows: down ({counts['down']}), up"
     assert classes in " ".join(text.split())
-    assert "doubtful: see the cautions" in text
+    assert "Doubtful: see the cautions" in text
     assert text.count("Caution: ") == 1
     assert "Note: " not in text
 
@@ -141,7 +141,7 @@ def test_an_interrupted_search_gives_a_provisional_answer_and_130(run, csv, monk
     outcome = run("select", csv, "--target", "y", *QUICK)
     assert outcome.code == 130
     assert outcome.out.startswith("Interrupted, so this is provisional: 2 of 4 columns matter for")
-    assert "interrupted: the answer rests on a part of the work" in " ".join(outcome.out.split())
+    assert "Interrupted: the answer rests on a part of the work" in " ".join(outcome.out.split())
     outcome = run("select", csv, "--target", "y", *QUICK, "--json")
     assert outcome.code == 130
     assert json.loads(outcome.out)["selection_status"] == "interrupted"

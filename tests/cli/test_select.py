@@ -45,7 +45,7 @@ def test_the_answer_comes_first_then_the_table_then_the_certificate(run, csv, re
     assert "3 folds of 40 rows" in told
     assert "Method lasso" in told
     assert "Task regression, y holds numbers" in told
-    assert "Status clear" in told
+    assert "Status Clear" in told
     assert "2 columns: idle, other (2 certified)" in told
     assert "40 rows, 4 columns and the target" in told
 
@@ -96,7 +96,7 @@ def test_constant_columns_twins_ignored_and_kept_are_told(run, csv, table):
     assert "Constant k (never selectable)" in told
     assert "Ignored idle, fixed" in told
     assert "Always kept other" in told
-    assert "Status something in these columns matters, but others could stand for some" in told
+    assert "Status Something in these columns matters, but others could stand for some" in told
     assert "could be replaced by" in told
     content = json.loads(run("select", csv, "--target", "y", *QUICK, *roles, "--json").out)
     assert content["constant"] == ["k"]
@@ -125,7 +125,7 @@ def test_nothing_found_is_an_answer(run, csv, table):
     outcome = run("select", csv, "--target", "y", *QUICK)
     assert outcome.code == 0
     assert outcome.out.startswith("None of the 2 columns was found to matter for y (40 rows).")
-    assert "nothing found: either no column matters" in outcome.out
+    assert "Nothing found: either no column matters" in outcome.out
 
 
 def test_too_few_rows_is_said_in_the_first_sentence(run, csv):

@@ -198,7 +198,7 @@ def test_nothing_found_is_an_answer():
     )
     assert report.answer.certificate is None
     assert report.effects == ()
-    assert "nothing found" in render_report(report)
+    assert "Nothing found" in render_report(report)
 
 
 def test_mistakes_are_named(model, table):

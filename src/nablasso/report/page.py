@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.answer import Answer, Column, number
+from nablasso.answer import Answer, number
 from nablasso.errors import MissingExtraError
+from nablasso.estimators.display import bar_svg, largest_size
 from nablasso.persistence import atomic_write
 from nablasso.report.content import (
     Curve,
@@ -439,21 +440,6 @@ def calibration_chart(found: HeldOutClasses) -> str:
     return drawing(WIDTH, 370, parts, label)
 
 
-def share_bar(column: Column, largest: float) -> str:
-    """A bar of a column's size with the ends of its interval."""
-    width = 120.0
-    size = max(width * column.size / largest, 1.0)
-    parts = [f'<rect class="bar" x="0" y="3" width="{px(size)}" height="10"/>']
-    if column.share is not None and column.low is not None and column.high is not None:
-        low, high = (width * min(end / largest, 1.0) for end in (column.low, column.high))
-        parts.append(
-            f'<path class="whisker" d="M{px(low)} 8H{px(high)}M{px(low)} 4v8M{px(high)} 4v8"/>'
-        )
-    return (
-        f'<svg class="share" viewBox="0 0 {px(width)} 16" aria-hidden="true">{"".join(parts)}</svg>'
-    )
-
-
 def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
     """The curve as a small table: header and rows."""
     header = ["Value", "Mean", "80% of rows"]
@@ -518,8 +504,7 @@ def render_report(report: Report) -> str:
 
     template = environment.get_template("report.html")
     answer = report.answer
-    ends = [end for c in answer.selected for end in (c.size, c.high if c.share is not None else 0)]
-    largest = max((end for end in ends if end), default=1.0)
+    largest = largest_size(answer)
     headers, rows = answer.table()
     return str(
         template.render(
@@ -532,7 +517,7 @@ def render_report(report: Report) -> str:
             script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
             places={effect.variable: k for k, effect in enumerate(report.effects)},
             numbers_of=numbers_of,
-            share_bar=lambda column: markup(share_bar(column, largest)),
+            share_bar=lambda column: markup(bar_svg(column, largest)),
             curve_chart=drawn(curve_chart),
             interaction_chart=drawn(interaction_chart),
             pair_chart=drawn(pair_chart),
