@@ -31,7 +31,7 @@ def test_the_path_of_a_certificate_goes_through_it(kind):
     assert path.alphas[0] > path.chosen > path.alphas[-1]
     assert not path.importances[:, ~model.support_].any()
     here = path_of(model, X, target, alphas=[model.alpha_], tol=1e-6)
-    np.testing.assert_allclose(here.importances[0], model.feature_importances_, atol=1e-3)
+    np.testing.assert_allclose(here.importances[0], model.slopes_, atol=1e-3)
     np.testing.assert_array_equal(here.support[0], model.support_)
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.estimators.explained import player_names
 from nablasso.estimators.outcome import answer_of
 from nablasso.types import Array
 
@@ -112,22 +113,25 @@ class Surface(NamedTuple):
 
 def shapes_of(model: Any) -> dict[str, Shape]:
     """Curves by column; of several classes those of the last. Empty where the model keeps none."""
+    return next(reversed(shapes_by_class(model).values()), {})
+
+
+def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
+    """Curves by class (None for numbers) and column; empty where the model keeps none."""
     if not hasattr(model, "shapes") or not model.support_.any():
         return {}
     table = model.shapes()
-    columns = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
-    inside = np.ones(len(columns["x"]), dtype=bool)
-    if "class" in table:
-        inside = np.asarray(table["class"]) == np.asarray(table["class"])[-1]
-    found = {}
-    for name in dict.fromkeys(columns["column"][inside].tolist()):
-        own = inside & (columns["column"] == name)
-        x = columns["x"][own]
-        words = not all(isinstance(value, int | float | np.number) for value in x.tolist())
-        labels = tuple(str(value) for value in x) if words else ()
-        at = np.arange(len(x), dtype=float) if words else x.astype(float)
-        parts = (columns[part][own].astype(float) for part in ("value", "low", "high"))
-        found[str(name)] = Shape(at, *parts, labels)
+    part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
+    labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
+    found: dict[Any, dict[str, Shape]] = {}
+    for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
+        own = (labels == label) & (part["column"] == name)
+        x = part["x"][own].tolist()
+        words = any(isinstance(value, str) for value in x)
+        at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
+        value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
+        levels = tuple(str(one) for one in x) if words else ()
+        found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
     return found
 
 
@@ -156,7 +160,8 @@ def surface_of(model: Any, answer: Answer) -> Surface | None:
     if read is None or not pairs:
         return None
     at = [places[name] for name in pairs[0]]
-    axes = [np.linspace(*np.quantile(read.Z[:, a], (0.02, 0.98)), GRID) for a in at]
+    ends = [np.quantile(read.Z[:, a], (0.02, 0.98)) for a in at]
+    axes = [np.linspace(float(low), float(high), GRID) for low, high in ends]
     rows = np.repeat(read.Z[:ROWS][None], GRID * GRID, axis=0)
     first, second = np.meshgrid(*axes, indexing="ij")
     rows[:, :, at[0]], rows[:, :, at[1]] = first.reshape(-1, 1), second.reshape(-1, 1)
@@ -169,8 +174,6 @@ def surface_of(model: Any, answer: Answer) -> Surface | None:
 
 def _places(model: Any) -> dict[str, int]:
     """Where the selected columns of numbers are among those that the explanation reads."""
-    from nablasso.estimators.explained import player_names
-
     read = model._explanation
     each = zip(player_names(model), read.players, strict=True)
     return {name: int(player[0]) for name, player in each if len(player) == 1}
@@ -212,17 +215,14 @@ def _html_fact(label: str, sentence: str) -> str:
 def _html_table(answer: Answer, shapes: Mapping[str, Shape]) -> str:
     headers, rows = answer.table()
     largest = largest_size(answer)
-    drawn = any(column.name in shapes for column in answer.selected)
-    head = "".join(f"<th>{escape(name)}</th>" for name in headers) + ("<th></th>" if drawn else "")
-    lines = [f"<tr>{head}</tr>"]
+    lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headers)}</tr>"]
     for column, row in zip(answer.selected, rows, strict=True):
         cells = []
         for name, cell in zip(headers, row, strict=True):
-            bar = bar_svg(column, largest) + " " if name in ("Share", "Strength") else ""
-            cells.append(f"<td>{bar}{escape(cell)}</td>")
-        if drawn:
-            shape = shapes.get(column.name)
-            cells.append(f"<td>{'' if shape is None else _shape_svg(shape)}</td>")
+            drawn = bar_svg(column, largest) if name in ("Share", "Strength") else ""
+            if name == "Shape" and column.name in shapes:
+                drawn = shape_svg(shapes[column.name])
+            cells.append(f"<td>{drawn} {escape(cell)}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
@@ -248,7 +248,7 @@ def bar_svg(column: Column, largest: float) -> str:
     )
 
 
-def _shape_svg(shape: Shape) -> str:
+def shape_svg(shape: Shape) -> str:
     """A small curve with its band."""
     low, high = float(np.min(shape.low)), float(np.max(shape.high))
     across = WIDTH * (shape.x - shape.x.min()) / (float(np.ptp(shape.x)) or 1.0)
@@ -259,7 +259,7 @@ def _shape_svg(shape: Shape) -> str:
         return " ".join(f"{a:.1f} {b:.1f}" for a, b in points)
 
     return (
-        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'<svg class="shape" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'aria-hidden="true"><path class="band" d="M{way(shape.high)} {way(shape.low, -1)}z"/>'
         f'<path class="curve" d="M{way(shape.value)}"/></svg>'
     )
@@ -299,7 +299,7 @@ def draw_answer(
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
     drawn = [column.name for column in answer.selected if column.name in shapes][:most]
     n_cells = 1 + len(drawn) + (surface is not None)
-    columns = min(3, n_cells)
+    columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -324,7 +324,8 @@ def _draw_sizes(cell: Any, answer: Answer) -> None:
         spread = np.maximum([sizes - low, high - sizes], 0.0)
         cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
     cell.set_yticks(range(len(chosen)), [c.name for c in chosen])
-    cell.set_xlabel("share of the variance of the prediction" if answer.in_shares else "strength")
+    shares = all(column.share is not None for column in chosen)
+    cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
 def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: str) -> None:

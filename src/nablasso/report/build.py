@@ -20,6 +20,7 @@ from nablasso import __version__
 from nablasso.answer import Accuracy, Answer, Interaction, number
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import shape_svg, shapes_of
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import (
     accuracy_of_numbers,
@@ -28,7 +29,7 @@ from nablasso.estimators.outcome import (
     merged_interactions,
 )
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.inspection import interaction_strengths
+from nablasso.inspection import interaction_shares
 from nablasso.inspection.response import without_names
 from nablasso.inspection.structure_displays import single_fit
 from nablasso.report.content import (
@@ -111,7 +112,7 @@ def build_report(
     if hasattr(model, "predict"):
         answer = answer.about(
             accuracy=accuracy or answer.accuracy,
-            interactions=answer.interactions or _interactions(plain, answer, columns, array, y),
+            interactions=answer.interactions or _interactions(plain, answer, columns, array),
         )
     return Report(
         answer=answer,
@@ -119,8 +120,9 @@ def build_report(
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         # someone who has pressed Ctrl-C waits: what takes long is left out
         path=None if answer.interrupted else path_lines(model, X, y, sample_weight, listed),
-        effects=effects_of(plain, array, weights, columns, answer),
+        effects=effects_of(model, plain, array, weights, columns, answer),
         pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
+        small_shapes={name: shape_svg(shape) for name, shape in shapes_of(model).items()},
         held_out=left_out,
         trials=_trials(model),
         citations=citations_of(model),
@@ -131,16 +133,13 @@ def build_report(
     )
 
 
-def _interactions(
-    model: Any, answer: Answer, columns: Any, X: Array, y: Any
-) -> tuple[Interaction, ...]:
-    """Of models that do not keep their own: strengths between the strongest columns."""
+def _interactions(model: Any, answer: Answer, columns: Any, X: Array) -> tuple[Interaction, ...]:
+    """Of models that do not keep their own: shares of pairs of the strongest columns."""
     chosen = [columns.names.index(column.name) for column in answer.selected[:MAX_PAIRED]]
     if len(chosen) < 2 or isinstance(model, AutomaticSelector):
         return ()
-    unit = None if is_classifier(model) else float(np.std(np.asarray(y, float))) or 1.0
     parts = sorted(a for k in chosen for a in columns.parts[k])
-    return merged_interactions(interaction_strengths(model, X, parts, unit=unit), columns)
+    return merged_interactions(interaction_shares(model, X, parts), columns)
 
 
 def _trials(model: Any) -> Trials | None:

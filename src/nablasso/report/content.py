@@ -5,7 +5,7 @@ A section without data is left out of the page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nablasso import __version__
@@ -47,6 +47,7 @@ class Curve:
     slope_high: Numbers
     quantiles: Numbers
     words: str
+    band: str = "80% of rows"  # what the band holds
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class Report:
     path: PathLines | None = None
     effects: tuple[Effect, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    small_shapes: dict[str, str] = field(default_factory=dict)  # drawings by column
     held_out: HeldOutNumbers | HeldOutClasses | None = None
     trials: Trials | None = None
     citations: tuple[Citation, ...] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from nablasso.answer import Answer, curve_sentence, output_words
+from nablasso.answer import Answer, curve_sentence, output_words, shape_sentence
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import Columns
@@ -32,13 +33,24 @@ N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several
 
 
 def effects_of(
-    model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
+    fitted: Any, model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
 ) -> tuple[Effect, ...]:
-    """Curves of the strongest selected columns, for each class where there are several."""
+    """Curves of the strongest selected columns, for each class where there are several.
+
+    Those that the model keeps, with the band that holds the function; else partial dependences,
+    with the spread of the rows. ``model`` takes arrays.
+    """
     if not hasattr(model, "predict"):
         return ()
-    place = {name: k for k, name in enumerate(columns.names)}
     most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
+    kept = shapes_by_class(fitted)
+    if kept:
+        rugs, known = rugs_of(fitted), next(iter(kept.values()))
+        names = [column.name for column in answer.selected if column.name in known][:most]
+        return tuple(
+            Effect(name, tuple(_kept(name, kept, rugs.get(name), answer))) for name in names
+        )
+    place = {name: k for k, name in enumerate(columns.names)}
     chosen = [place[column.name] for column in answer.selected][:most]
     found = []
     for k in track(chosen, len(chosen), "Partial dependences"):
@@ -49,6 +61,35 @@ def effects_of(
         ]
         found.append(Effect(columns.names[k], tuple(curves)))
     return tuple(found)
+
+
+def _kept(name: str, kept: Any, rug: Array | None, answer: Answer) -> Iterator[Curve]:
+    """Curves of one column that the model keeps."""
+    for label, shapes in list(kept.items())[:MAX_CLASSES]:
+        shape, what = shapes[name], f"part in {answer.target}"
+        if label is not None:
+            what = f"part in the log-odds of {label}"
+        kind = "category" if shape.labels else "continuous"
+        low, high = (int(place(shape.value)) for place in (np.argmin, np.argmax))
+        way = answer.column(name).direction or "bends"
+        levels = (shape.labels[low], shape.labels[high]) if shape.labels else ()
+        ends = float(shape.value[low]), float(shape.value[high])
+        yield Curve(
+            output=what,
+            kind=kind,
+            grid=_rounded(shape.x),
+            labels=shape.labels,
+            mean=_rounded(shape.value),
+            band_low=_rounded(shape.low),
+            band_high=_rounded(shape.high),
+            slope_grid=(),
+            slope_mean=(),
+            slope_low=(),
+            slope_high=(),
+            quantiles=() if rug is None else _rounded(rug),
+            words=shape_sentence(f"the {what}", name, way, *ends, levels),
+            band="90% band of the function",
+        )
 
 
 def _outputs(model: Any) -> list[Any]:
@@ -70,7 +111,7 @@ def _dependences(
 
 
 def _curve(found: Dependence, target: str) -> Curve:
-    numbers = {
+    numbers: dict[str, Any] = {
         name: _rounded(getattr(found, name))
         for name in Curve.__annotations__
         if isinstance(getattr(found, name, None), np.ndarray)

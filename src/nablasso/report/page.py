@@ -277,6 +277,7 @@ def curve_chart(curve: Curve, variable: str) -> str:
         parts += _levels(above, curve.grid, curve.mean, curve.band_low, curve.band_high, "1")
     else:
         parts.append(above.band(curve.grid, curve.band_low, curve.band_high, "band"))
+        parts.append(text(above.left + above.width, 36, curve.band, "m", anchor="end"))
         parts.append(above.line(curve.grid, curve.mean, "line c1"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
@@ -442,8 +443,8 @@ def calibration_chart(found: HeldOutClasses) -> str:
 
 def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
     """The curve as a small table: header and rows."""
-    header = ["Value", "Mean", "80% of rows"]
-    is_smooth = curve.kind == "continuous"
+    header = ["Value", "Mean", curve.band]
+    is_smooth = bool(curve.slope_grid) and curve.kind == "continuous"
     if is_smooth:
         header += ["Slope", "80% of slopes"]
     step = 1 if curve.labels else max(1, -(-len(curve.grid) // most))
@@ -518,6 +519,7 @@ def render_report(report: Report) -> str:
             places={effect.variable: k for k, effect in enumerate(report.effects)},
             numbers_of=numbers_of,
             share_bar=lambda column: markup(bar_svg(column, largest)),
+            small_shape=lambda name: markup(report.small_shapes[name]),
             curve_chart=drawn(curve_chart),
             interaction_chart=drawn(interaction_chart),
             pair_chart=drawn(pair_chart),

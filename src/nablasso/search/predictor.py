@@ -34,6 +34,7 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.noise import Warp
 from nablasso.regression.paired import paired
+from nablasso.regression.spread import Spread
 from nablasso.search.decide import Decision
 from nablasso.search.few import FewRows, Model
 from nablasso.search.grown import Grown
@@ -68,6 +69,7 @@ class Unwarped:
     deviation: float
     warp: Warp | None
     errors: Array
+    spread: Spread | None = None  # how sure the function is
 
     @property
     def columns(self) -> Index:
@@ -191,8 +193,10 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
 
 def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
     mean, deviation = (float(part[0]) for part in few.unit)
-    errors = few.solved(model).left_out()[0][:, 0]
-    made = Unwarped(few.function(model), mean, deviation, few.assumption.warp, errors)
+    solved = few.solved(model)
+    errors = solved.left_out()[0][:, 0]
+    spread = Spread(float(np.exp(model.noise)), few.shape, float(solved.units[0]))
+    made = Unwarped(few.function(model), mean, deviation, few.assumption.warp, errors, spread)
     return made, made.back(mean + deviation * (few.Y[:, 0] - errors))
 
 
