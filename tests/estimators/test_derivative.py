@@ -1024,12 +1024,8 @@ def test_status_twins():
 def test_status_too_few_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-        model = cheap(alpha=0.05).fit(X, y)
-        if model.support_.any() and model.loo_r2_ <= 0:
-            break
+    model = cheap(alpha=0.05).fit(X, y)
+    assert model.support_.any()
     assert model.loo_r2_ <= 0
     assert model.selection_status_ == "too few rows"
     assert model.summary().startswith("No reliable answer: ")

@@ -428,5 +428,5 @@ def test_bad_grids_and_rules_are_named():
         SparseGradientRegressorCV(selection_rule="2se").fit(SMALL.X, SMALL.y)
     with pytest.raises(InvalidParameterError, match="alphas must be a list of positive numbers"):
         SparseGradientRegressorCV(alphas=[0.1, -1]).fit(SMALL.X, SMALL.y)
-    with pytest.raises(InvalidParameterError, match="alphas must be a positive number"):
+    with pytest.raises(InvalidParameterError, match="n_alphas must be a whole number"):
         nablasso.path(SparseGradientRegressor(), SMALL.X, SMALL.y, n_alphas=0)

@@ -21,11 +21,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import DegenerateFitWarning, InvalidParameterError, NoSelectionWarning, warn
+from nablasso.errors import (
+    DegenerateFitWarning,
+    InvalidParameterError,
+    NoSelectionWarning,
+    warn,
+    warn_of_gap,
+)
 from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.outcome import feature_kinds, selection_status
@@ -400,12 +405,7 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
             if interrupted
             else "Raise max_iter, loosen tol, raise ridge, or lower alpha."
         )
-        warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} iterations "
-            f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{target:.1e}). The gap still bounds the error. {cure}",
-            ConvergenceWarning,
-        )
+        warn_of_gap(type(self).__name__, solution, target, cure)
 
     def _warn_if_degenerate(self, fit: Fit) -> None:
         steepness = fit.family.steepness(fit.solution)

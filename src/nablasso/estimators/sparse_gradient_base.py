@@ -21,11 +21,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import spread
@@ -528,12 +527,7 @@ class SparseGradientEstimator(
             return
         interrupted = solution.status is Status.INTERRUPTED
         cure = "Fit again." if interrupted else "Raise max_iter or alpha, or loosen tol."
-        warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} iterations "
-            f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{self.tol * fit.problem.reference:.1e}). The gap still bounds the error. {cure}",
-            ConvergenceWarning,
-        )
+        warn_of_gap(type(self).__name__, solution, self.tol * fit.problem.reference, cure)
 
 
 def fit_predictor(predictor: Any, features: Array, table: Table) -> Any:

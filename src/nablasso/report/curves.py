@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from nablasso.answer import Answer, curve_sentence, output_words, shape_sentence
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import rugs_of, shapes_by_class
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import Columns
 from nablasso.inspection import (

@@ -8,7 +8,8 @@ are not what evidence looks at. (Means of several families, by shares that left-
 equal ones, were tried on 7 real tables of 500 rows, 16 small ones and stored problems: they gain
 on the first, lose as much as they gain on the second, and lose on the last.)
 
-Predictions stay within one range of the targets seen: polynomials of far points say nothing.
+Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``: polynomials of far
+points say nothing, and a target that its logarithm explains is not far below its least value.
 
 **More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows
 (:mod:`nablasso.search.grown`), so power grows with the rows; a kernel on a sample of them
@@ -130,10 +131,20 @@ class Predictor:
 
     def values(self, Z: Array) -> Array:
         """Predictions at standardised points."""
-        room = ROOM * (self.high - self.low)
         each = zip(self.shares, self.parts, strict=True)
         y = np.sum([w * part.values(Z) for w, part in each], axis=0)
-        return np.asarray(np.clip(y, self.low - room, self.high + room))
+        return np.asarray(np.clip(y, *self.limits))
+
+    @property
+    def limits(self) -> Array:
+        """One range beyond the targets seen, in their own unit and where errors are even."""
+        ends = np.array([self.low, self.high])
+        room = ROOM * np.ptp(ends) * np.array([-1.0, 1.0])
+        if self.warp is None or not np.ptp(ends):
+            return np.asarray(ends + room)
+        even = self.warp(ends)
+        warped = self.warp.back(even + ROOM * np.ptp(even) * np.array([-1.0, 1.0]))
+        return np.array([max(ends[0] + room[0], warped[0]), min(ends[1] + room[1], warped[1])])
 
     def gradients(self, Z: Array) -> Array:
         """Their gradients per standardised unit."""
