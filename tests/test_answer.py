@@ -93,7 +93,7 @@ def test_replaceable_columns_are_said_with_what_replaces_them_and_the_rows():
         "rows with island: 0.994 (500 rows).",
     ]
     assert "add rows in which they differ" in " ".join(found.remedies())
-    assert found.table()[1][0][-1] == "cement, ash"
+    assert [row[-1] for row in found.table()[1]] == ["2 others together", "flipper, copy"]
 
 
 def test_a_set_that_another_one_matches_is_said():
@@ -200,9 +200,12 @@ def test_an_answer_is_plain_data_and_its_table_holds_what_is_known():
     assert content["selected"][0] == json.loads(json.dumps(asdict(found.columns[0])))
     assert content["left_out"][0]["why"] == found.dropped_sentence("x")
     headers, rows = found.table()
-    assert headers == ["Column", "Share", "Slope", "Shape", "Nats", "Certified"]
-    assert rows == [["a", "50% (42% to 60%)", "-1.25", "falls", "9", "yes"]]
-    assert all(f"{name}: " in found.legend() for name in ("Share", "Slope", "Nats", "Certified"))
+    assert headers == ["Column", "Share", "Slope", "Shape", "Nats"]
+    assert rows == [["a", "50% (42% to 60%)", "-1.25", "falls", "9"]]
+    assert all(f"{name}: " in found.legend() for name in ("Share", "Slope", "Nats"))
+    unproven = replace(found, columns=(replace(found.columns[0], certified=False),))
+    assert unproven.table()[0][-1] == "Certified"  # told where it is not so for all
+    assert unproven.table()[1][0][-1] == "no"
     assert certificate.sentence() == (
         "the problem, duality gap 1.0e-09 (1.0e-10 of the objective at zero), which proves 1 of 3 "
         "columns."

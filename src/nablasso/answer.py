@@ -426,6 +426,8 @@ class Answer:
         cells = {name: [_cell(c, name) for c in self.selected] for name in LEGEND}
         if any(cells["p-value"]):
             cells["Nats"] = [""] * len(self.selected)
+        if set(cells["Certified"]) == {"yes"}:  # the certificate says that all are
+            cells["Certified"] = [""] * len(self.selected)
         headers = [name for name, column in cells.items() if any(column)]
         rows = [list(row) for row in zip(*(cells[name] for name in headers), strict=True)]
         return headers, rows

@@ -35,9 +35,9 @@ def test_the_answer_comes_first_then_the_table_then_the_certificate(run, csv, re
     lines = outcome.out.splitlines()
     assert lines[0] == "2 of 4 columns matter for y (40 rows): curved, straight."
     told = " ".join(outcome.out.split())
-    assert lines[1].split() == ["Column", "Strength", "Certified"]
+    assert lines[1].split() == ["Column", "Strength"]
     for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
-        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}", "yes"]
+        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}"]
     for label, sentence in reference.answer_.facts():  # the command says what the model says
         assert f"{label} {' '.join(sentence.split())}" in told
     assert f"duality gap {reference.dual_gap_:.1e} ({reference.relative_gap_:.1e} of" in told
@@ -117,7 +117,7 @@ def test_groups_are_selected_as_a_whole(run, csv, write):
     found = {v["name"]: v["group"] for v in content["selected"]}
     assert found == {"curved": "curved", "straight": "pair", "idle": "pair"}
     text = run("select", csv, "--target", "y", *QUICK, "--groups", groups).out
-    assert text.splitlines()[1].split() == ["Column", "Group", "Strength", "Certified"]
+    assert text.splitlines()[1].split() == ["Column", "Group", "Strength"]
 
 
 def test_nothing_found_is_an_answer(run, csv, table):

@@ -52,15 +52,15 @@ class Reader(HTMLParser):
 
 def test_bars_have_the_length_of_the_share_and_the_ends_of_its_interval():
     bar = ElementTree.fromstring(bar_svg(column(), 0.5))
-    assert bar.find("rect").get("width") == "60.0"  # of 120
-    assert bar.find("path").get("d") == "M48.0 8H96.0M48.0 4v8M96.0 4v8"
+    assert bar.find("rect").get("width") == "50.0"  # of 100
+    assert bar.find("path").get("d") == "M40.0 8H80.0M40.0 4v8M80.0 4v8"
     plain = ElementTree.fromstring(bar_svg(Column("a", selected=True, strength=1.0), 2.0))
     assert plain.find("path") is None
 
 
 def test_the_notebook_shows_the_sentences_of_the_answer_and_nothing_is_fetched():
     x = np.linspace(0, 1, 5)
-    found = answer(column(EVIL), column("b", 0.1), cautions=(EVIL,))
+    found = answer(column(EVIL), column("b", 0.1, direction="rises"), cautions=(EVIL,))
     page = answer_html(found, {"b": Shape(x, x**2, x**2 - 0.1, x**2 + 0.1)})
     reader = Reader()
     reader.feed(page)

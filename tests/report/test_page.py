@@ -76,7 +76,7 @@ def test_charts_are_well_formed_and_have_a_label(page):
     assert len(charts) >= 5
     for chart in charts:
         root = ElementTree.fromstring(chart)
-        if root.get("class") == "share":  # beside its number
+        if root.get("class") in ("share", "shape"):  # beside its number
             assert root.get("aria-hidden") == "true"
             continue
         assert root.get("role") == "img"

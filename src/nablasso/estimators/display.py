@@ -21,7 +21,7 @@ from nablasso.estimators.outcome import answer_of
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
-WIDTH, HEIGHT = 120, 26  # of a drawing in a cell
+WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 GRID, ROWS = 25, 40  # of a surface, and rows that it is averaged over
 RUG = 60  # ticks
 FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import LARGEST, is_frame, listed
+from nablasso.data.cells import LARGEST, listed
 from nablasso.data.columns import Encoding
-from nablasso.data.table import MIN_ROWS, Table
+from nablasso.data.table import MIN_ROWS, Table, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
 from nablasso.types import Array, Index
@@ -212,14 +212,13 @@ def check_count(value: Any, name: str, also: str = "", least: int = 1) -> None:
         )
 
 
-def check_length_scale(value: Any) -> None:
+def check_length_scale(value: Any, name: str = "length_scale") -> None:
     """Refuse anything but a positive number or the name of a rule."""
     if isinstance(value, str) and value in WIDTH_RULES:
         return
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InvalidParameterError(
-            f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
-            f"got {value!r}."
+            f"{name} must be a positive number or one of {', '.join(WIDTH_RULES)}; got {value!r}."
         )
 
 

@@ -152,7 +152,7 @@ class Explanation:
             some = Z[start : start + step]
             table[: len(some), self.chosen] = some
             parts.append(function(table[: len(some)]))
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty(0)
 
     @property
     def centres(self) -> int:

@@ -39,7 +39,7 @@ from nablasso.report.content import (
     Trials,
     citations_of,
 )
-from nablasso.report.curves import effects_of, pairs_of, path_lines
+from nablasso.report.curves import effects_of, pairs_of, path_lines, swarm_of
 from nablasso.types import Array, Index
 
 TRIED = 10  # candidates listed
@@ -124,6 +124,7 @@ def build_report(
         pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
         small_shapes={name: shape_svg(shape) for name, shape in shapes_of(model).items()},
         held_out=left_out,
+        swarm=None if answer.interrupted else swarm_of(model, X, answer),
         trials=_trials(model),
         citations=citations_of(model),
         call=repr(model),

@@ -90,6 +90,16 @@ class HeldOutClasses:
 
 
 @dataclass(frozen=True)
+class Swarm:
+    """What each column adds to the prediction of each of some rows."""
+
+    names: tuple[str, ...]
+    parts: tuple[Numbers, ...]
+    output: str
+    residue: float  # largest difference between a prediction and the sum of its parts
+
+
+@dataclass(frozen=True)
 class Trials:
     """What was tried, as a table of strings, and the rest in a sentence."""
 
@@ -118,6 +128,7 @@ class Report:
     pairs: tuple[Pair, ...] = ()
     small_shapes: dict[str, str] = field(default_factory=dict)  # drawings by column
     held_out: HeldOutNumbers | HeldOutClasses | None = None
+    swarm: Swarm | None = None
     trials: Trials | None = None
     citations: tuple[Citation, ...] = ()
     call: str = ""

@@ -27,6 +27,7 @@ from nablasso.report.content import (
     Pair,
     PathLines,
     Report,
+    Swarm,
 )
 
 COLOURS = {  # light, dark
@@ -425,6 +426,26 @@ def residual_chart(found: HeldOutNumbers, target: str) -> str:
     return drawing(WIDTH, 370, parts, words)
 
 
+def swarm_chart(swarm: Swarm) -> str:
+    """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    step = 30.0
+    frame = Frame(130, 10, 258, step * len(swarm.names), padded(*swarm.parts, (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {swarm.output}")]
+    zero, bottom = frame.x(0.0), 10 + step * len(swarm.names)
+    parts.append(f'<path class="mark" d="M{px(zero)} 10V{px(bottom)}"/>')
+    for k, (name, values) in enumerate(zip(swarm.names, swarm.parts, strict=True)):
+        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
+        for value in values:
+            x = frame.x(value)
+            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
+            side = (n // 2) * (1 if n % 2 else -1)
+            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
+        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
+        parts.append(text(124, middle + 4, shorten(name, 120), "t", anchor="end", full=name))
+    label = f"What {len(swarm.names)} columns add to {swarm.output} of {len(swarm.parts[0])} rows"
+    return drawing(WIDTH, bottom + 50, parts, label)
+
+
 def calibration_chart(found: HeldOutClasses) -> str:
     """How often what was told with some probability came true; on the line it is honest."""
     told, true, rows = zip(*found.calibration, strict=True)
@@ -526,6 +547,7 @@ def render_report(report: Report) -> str:
             scatter_chart=drawn(scatter_chart),
             residual_chart=drawn(residual_chart),
             calibration_chart=drawn(calibration_chart),
+            swarm_chart=drawn(swarm_chart),
             path_chart=drawn(path_chart),
         )
     )

@@ -70,9 +70,14 @@ def _left_out(few: FewRows, model: Model) -> Losses:
     if few.folds is None:
         residuals, densities = solved.left_out()
         losses = np.abs(residuals).sum(axis=1)
+        w = few.copies
         if few.shape is not None:
-            losses /= np.sqrt(few.shape if few.shape.ndim == 1 else np.diag(few.shape))
-        return losses, densities, few.weights
+            shape = few.shape if few.shape.ndim == 1 else np.diag(few.shape)
+            losses /= np.sqrt(shape if w is None else w * shape)
+        if w is None:
+            return losses, densities, few.weights
+        each = np.repeat(np.arange(len(w)), w.astype(int))
+        return losses[each], densities[each], np.ones(len(each))
     found = []
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
