@@ -47,6 +47,18 @@ class Curve:
     slope_high: Numbers
     quantiles: Numbers
     words: str
+    low: Numbers = ()  # where the function lies; nothing where that is not known
+    high: Numbers = ()
+
+    @property
+    def band(self) -> tuple[Numbers, Numbers]:
+        """Where the function lies, else what rows differ by."""
+        return (self.low, self.high) if self.low else (self.band_low, self.band_high)
+
+    @property
+    def band_words(self) -> str:
+        """What the band is, inside of the picture."""
+        return "90% sure: the function lies here" if self.low else "80% of the rows"
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ def curve_chart(curve: Curve, variable: str) -> str:
     label = f"{curve.output} against {variable}. {curve.words}"
     if curve.kind == "category":
         return _category_chart(curve, label)
-    values = padded(curve.band_low, curve.band_high, curve.mean)
+    values = padded(*curve.band, curve.mean)
     across = (curve.grid[0], curve.grid[-1])
     is_discrete = curve.kind == "discrete"
     if is_discrete:
@@ -273,11 +273,12 @@ def curve_chart(curve: Curve, variable: str) -> str:
     above = Frame(48, 24, 340, 150, across, values)
     parts = [above.y_axis(curve.output)]
     if is_discrete:
-        parts += _levels(above, curve.grid, curve.mean, curve.band_low, curve.band_high, "1")
+        parts += _levels(above, curve.grid, curve.mean, *curve.band, "1")
     else:
-        parts.append(above.band(curve.grid, curve.band_low, curve.band_high, "band"))
+        parts.append(above.band(curve.grid, *curve.band, "band"))
         parts.append(above.line(curve.grid, curve.mean, "line c1"))
         parts.append(_rug(above, curve.quantiles))
+    parts.append(text(52, 36, curve.band_words))
     at = curve.grid if is_discrete else None
     if not curve.slope_grid:
         parts.append(above.x_axis(variable, at))
@@ -326,11 +327,11 @@ def _rug(frame: Frame, quantiles: tuple[float, ...]) -> str:
 def _category_chart(curve: Curve, label: str) -> str:
     order = sorted(range(len(curve.mean)), key=lambda k: -curve.mean[k])
     height = 24.0 * len(order)
-    frame = Frame(130, 10, 258, height, padded(curve.band_low, curve.band_high, curve.mean), (0, 1))
-    parts = [frame.x_axis(curve.output)]
+    frame = Frame(130, 10, 258, height, padded(*curve.band, curve.mean), (0, 1))
+    parts = [frame.x_axis(f"{curve.output} ({curve.band_words})")]
     for row, k in enumerate(order):
         y = 10 + 24 * row + 12
-        x, low, high = (frame.x(v) for v in (curve.mean[k], curve.band_low[k], curve.band_high[k]))
+        x, low, high = (frame.x(v) for v in (curve.mean[k], *(end[k] for end in curve.band)))
         name = curve.labels[k]
         parts.append(f'<path class="grid" d="M130 {px(y)}h258"/>')
         parts.append(f'<path class="spread c1" d="M{px(low)} {px(y)}H{px(high)}"/>')
@@ -456,7 +457,7 @@ def share_bar(column: Column, largest: float) -> str:
 
 def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
     """The curve as a small table: header and rows."""
-    header = ["Value", "Mean", "80% of rows"]
+    header = ["Value", "Mean", "90% sure" if curve.low else "80% of rows"]
     is_smooth = curve.kind == "continuous"
     if is_smooth:
         header += ["Slope", "80% of slopes"]
@@ -465,7 +466,7 @@ def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]
     for k in range(0, len(curve.grid), step):
         value = curve.labels[k] if curve.labels else tick_text(float(f"{curve.grid[k]:.4g}"))
         low, mean, high = (
-            value_of(curve.output, v[k]) for v in (curve.band_low, curve.mean, curve.band_high)
+            value_of(curve.output, v[k]) for v in (curve.band[0], curve.mean, curve.band[1])
         )
         row = [value, mean, f"{low} to {high}"]
         if is_smooth:
