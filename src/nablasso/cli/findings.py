@@ -195,7 +195,7 @@ def _shape(
             shapes = saved.model.shapes()
             own = shapes[shapes["column"].isin({curve.name, *parts, " + ".join(parts)})]
             if len(own):
-                return own.assign(column=curve.name)
+                return pd.DataFrame(own.assign(column=curve.name))
         x = list(curve.labels) or curve.grid
         low, high, _ = curve.band
         return pd.DataFrame(
