@@ -29,7 +29,8 @@ from nablasso.data import Missing
 from nablasso.data.encoding import LARGEST, Encoding, Groups, TableColumn
 from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, ModelFileError
-from nablasso.estimators.outcome import Answers, answer_of, columns_of
+from nablasso.estimators.display import Answers
+from nablasso.estimators.outcome import answer_of, columns_of
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 

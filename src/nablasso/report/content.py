@@ -5,7 +5,7 @@ A section without data is left out of the page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nablasso import __version__
@@ -47,18 +47,7 @@ class Curve:
     slope_high: Numbers
     quantiles: Numbers
     words: str
-    low: Numbers = ()  # where the function lies; nothing where that is not known
-    high: Numbers = ()
-
-    @property
-    def band(self) -> tuple[Numbers, Numbers]:
-        """Where the function lies, else what rows differ by."""
-        return (self.low, self.high) if self.low else (self.band_low, self.band_high)
-
-    @property
-    def band_words(self) -> str:
-        """What the band is, inside of the picture."""
-        return "90% sure: the function lies here" if self.low else "80% of the rows"
+    band: str = "80% of rows"  # what the band holds
 
 
 @dataclass(frozen=True)
@@ -101,6 +90,16 @@ class HeldOutClasses:
 
 
 @dataclass(frozen=True)
+class Swarm:
+    """What each column adds to the prediction of each of some rows."""
+
+    names: tuple[str, ...]
+    parts: tuple[Numbers, ...]
+    output: str
+    residue: float  # largest difference between a prediction and the sum of its parts
+
+
+@dataclass(frozen=True)
 class Trials:
     """What was tried, as a table of strings, and the rest in a sentence."""
 
@@ -127,7 +126,9 @@ class Report:
     path: PathLines | None = None
     effects: tuple[Effect, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    small_shapes: dict[str, str] = field(default_factory=dict)  # drawings by column
     held_out: HeldOutNumbers | HeldOutClasses | None = None
+    swarm: Swarm | None = None
     trials: Trials | None = None
     citations: tuple[Citation, ...] = ()
     call: str = ""

@@ -150,6 +150,8 @@ class Source:
     table, ``missing`` says whether NaN may stand in X, ``named`` whether the names came with it.
     """
 
+    in_blocks = True  # what is_in_blocks asks
+
     parts: Sequence[Part]  # in the order of the rows
     names: tuple[str, ...]  # of the columns of X
     fingerprint: str = ""

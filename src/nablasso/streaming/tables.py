@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nablasso.data.table import is_dask, is_in_blocks
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.persistence import Store
 from nablasso.streaming.blocks import BLOCK_ROWS, listed
@@ -24,20 +25,6 @@ from nablasso.streaming.files import PART_BYTES, PART_ROWS, open_files
 from nablasso.streaming.sources import Arrays, Here, Runner, Source
 
 IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
-
-
-def is_dask(X: Any) -> bool:
-    """Whether this is a collection of Dask."""
-    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
-
-
-def is_in_blocks(X: Any) -> bool:
-    """Whether X is a table that is read in blocks: a source, files, or a Dask collection."""
-    if isinstance(X, Source | str | os.PathLike) or is_dask(X):
-        return True
-    return (
-        isinstance(X, list | tuple) and bool(X) and all(isinstance(x, str | os.PathLike) for x in X)
-    )
 
 
 def open_table(
