@@ -46,6 +46,7 @@ TRIED = 10  # candidates listed
 N_FOLDS = 5
 BINS = 10  # of a calibration
 MAX_PAIRED = 12  # columns whose pairs are looked at
+MAX_LAW = 200  # columns of a table up to which models that do not keep pairs are read for them
 FOLDS = (
     f"{N_FOLDS} folds: each row is predicted by a model fitted without its fold, the columns "
     "selected anew at the chosen alpha"
@@ -144,7 +145,7 @@ def build_report(
 def _interactions(model: Any, answer: Answer, columns: Any, X: Array) -> tuple[Interaction, ...]:
     """Of models that do not keep their own: shares of pairs of the strongest columns."""
     chosen = [columns.names.index(column.name) for column in answer.selected[:MAX_PAIRED]]
-    if len(chosen) < 2 or isinstance(model, AutomaticSelector):
+    if len(chosen) < 2 or X.shape[1] > MAX_LAW or isinstance(model, AutomaticSelector):
         return ()
     parts = sorted(a for k in chosen for a in columns.parts[k])
     return merged_interactions(interaction_shares(model, X, parts), columns)
