@@ -2,7 +2,7 @@
 
 ``@estimator`` wraps ``fit`` in :func:`takes_tables`. Arrays, and frames whose columns are all
 finite numbers, go to ``fit`` as they are. Any other frame is encoded
-(:mod:`nablasso.data.columns`), a clone of the estimator, with the columns of numbers of a category
+(:mod:`nablasso.data.encoding`), a clone of the estimator, with the columns of numbers of a category
 in one group, is fitted to the numbers, and the estimator takes over what the clone found, said of
 the columns of the table: a column is selected if any of its numbers is, and so on by
 :data:`PER_COLUMN`. ``predict`` and the like encode their rows by
@@ -24,7 +24,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 
 from nablasso.data.cells import LARGEST, as_pandas, is_frame, name_problems, read_cells
-from nablasso.data.columns import Encoding, plain_encoding
+from nablasso.data.encoding import Encoding, plain_encoding
 from nablasso.data.roles import named_roles, target_problems
 from nablasso.data.table import check_weights
 from nablasso.errors import Problem, TableProblems
