@@ -45,6 +45,7 @@ MANY = {
     "no trials": {"trials": 0},
     "influence never bounded": {"tails": np.inf},
     "never in time": {"serial": np.inf},
+    "no exchange for relatives": {"relative": np.inf},
     "a factor of 300 rows": {"few_rows": 300},
 }
 LEFT_OUT = ("wide", "pure_noise")  # of selection: one takes minutes, one has a suite of its own

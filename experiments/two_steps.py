@@ -207,7 +207,13 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
 # -------------------------------------------------------------------------------------- paths
 
 
-def denovas_path(family: ProblemFamily, nus: Sequence[float] | None, path: Path) -> None:
+def denovas_path(
+    family: ProblemFamily,
+    nus: Sequence[float] | None,
+    path: Path,
+    taus: Array = TAUS,
+    refined: int = REFINED,
+) -> None:
     """Supports for every nu and tau; without ``nus`` four of them in units of the trace."""
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
@@ -217,7 +223,7 @@ def denovas_path(family: ProblemFamily, nus: Sequence[float] | None, path: Path)
         return family.problem(tau * nu, 2 * tau)
 
     for nu in nus:
-        _along(family, partial(problem, nu), unit * TAUS[::-1], REFINED, path)
+        _along(family, partial(problem, nu), unit * taus[::-1], refined, path)
 
 
 def nvsd_path(family: ProblemFamily, ridge: float, n_alphas: int, refined: int, path: Path) -> None:

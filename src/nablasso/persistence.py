@@ -53,7 +53,7 @@ RESULTS = 1  # format of stored results; raised when a pass means something else
 OUR_PACKAGES = (
     *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
     *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
-    *("inference", "reading", "estimators"),
+    *("inference", "reading", "answer", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")

@@ -27,7 +27,7 @@ from nablasso.errors import (
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
-from nablasso.estimators import answer as reading
+from nablasso.estimators import outcome as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
@@ -802,7 +802,7 @@ def test_constant_columns_are_kept_and_reported(estimator):
     np.testing.assert_array_equal(model.importance_bounds_[[1, 4]], 0.0)
     assert model.support_certified_[[1, 4]].all()
     assert model.feature_kinds_.tolist().count("constant") == 2
-    assert "Constant, never selectable: x1, x4." in model.summary()
+    assert "Constant: x1, x4 (never selectable)." in model.summary()
     np.testing.assert_allclose(model.predict(with_constants), shared(estimator).predict(X))
     np.testing.assert_array_equal(model.predict_gradient(with_constants)[:, [1, 4]], 0.0)
 
@@ -993,20 +993,19 @@ def test_status_clear():
     lines = model.summary().splitlines()
     order = np.argsort(-model.feature_importances_)[:2]
     listed = ", ".join(f"x{a} ({model.feature_importances_[a]:.2f})" for a in order)
-    assert lines[0] == f"2 of 5 variables matter: {listed}."
-    assert f"Duality gap {model.dual_gap_:.1e}" in lines[1]
-    certified = model.support_certified_.sum()
-    assert f"decide {certified} of 5 variables" in lines[1]
-    assert f"alpha {model.alpha_:.3g}, ridge 0.05, kernel Polynomial()" in lines[2]
-    assert f"Leave-one-out R2 on the selected variables: {model.loo_r2_:.3f}." in lines[3]
-    assert len(lines) == 4
+    assert lines[0] == f"2 of 5 columns matter for y (40 rows): {listed}."
+    text = model.summary()
+    assert f"duality gap {model.dual_gap_:.1e}" in text
+    assert f"proves {model.support_certified_.sum()} of 5 columns" in text
+    assert f"alpha {model.alpha_:.3g}, ridge 0.05, length scale 1, kernel Polynomial()" in text
+    assert f"R2 {model.loo_r2_:.3f}; each of 40 rows predicted from the others." in text
 
 
 def test_status_none_found():
     model = fitted(alpha=1e3)
     assert model.selection_status_ == "none found"
-    assert model.summary().startswith("None of the 5 variables was selected.")
-    assert "Leave-one-out" not in model.summary()
+    assert model.summary().startswith("None of the 5 columns was found to matter")
+    assert "R2" not in model.summary()
 
 
 def test_status_twins():
@@ -1014,12 +1013,12 @@ def test_status_twins():
     rng = np.random.default_rng(10)
     X = np.column_stack([X, -X[:, 0] + 0.01 * rng.normal(size=40)])
     model = cheap(alpha=0.3).fit(pd.DataFrame(X, columns=[*NAMES, "negative"]), y)
-    assert model.selection_status_ == "twins"
+    assert model.selection_status_ == "replaceable"
     (pair,) = model.twins_
     assert set(pair) == {0, 5}
     assert model.support_[pair[0]]
     names = [*NAMES, "negative"]
-    assert f"{names[pair[0]]} could be replaced by {names[pair[1]]}." in model.summary()
+    assert f"{names[pair[0]]} could be replaced by {names[pair[1]]} (a near" in model.summary()
 
 
 def test_status_too_few_rows():
@@ -1033,7 +1032,8 @@ def test_status_too_few_rows():
             break
     assert model.loo_r2_ <= 0
     assert model.selection_status_ == "too few rows"
-    assert "predict left-out rows not clearly better than the mean" in model.summary()
+    assert model.summary().startswith("No reliable answer: ")
+    assert "10 rows are too few" in model.summary()
 
 
 def test_status_follows_the_leave_one_out_score():

@@ -120,7 +120,8 @@ def test_the_refit_is_a_single_fit_with_the_best_parameters(with_cv, single, opt
     np.testing.assert_array_equal(model.support_, alone.support_)
     np.testing.assert_array_equal(model.feature_importances_, alone.feature_importances_)
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
-    assert model.summary() == alone.summary()
+    assert model.answer_.columns == alone.answer_.columns
+    assert "3 folds of" in model.summary()
 
 
 def test_widths_multiply_the_length_scale():

@@ -46,7 +46,7 @@ def test_it_finds_variables_and_interaction_and_certifies(model):
     assert model.score(X, y) > 0.95
     assert model.transform(X).shape == (90, 2)
     text = model.summary()
-    assert "2 of 6 variables matter" in text
+    assert "2 of 6 columns matter" in text
     assert "certified over all kernels" in text
 
 
@@ -141,7 +141,7 @@ def test_groups_names_and_columns_always_kept():
 def test_constant_columns_are_left_out():
     fitted = HierarchicalKernelRegressor(alpha=0.05).fit(np.column_stack([X, np.ones(90)]), y)
     assert not fitted.support_[6]
-    assert "Constant, never selectable: x6." in fitted.summary()
+    assert "Constant: x6 (never selectable)." in fitted.summary()
 
 
 def test_a_model_survives_pickling(model):

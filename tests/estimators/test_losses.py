@@ -45,7 +45,7 @@ def test_a_fit_finds_the_variables_and_certifies_them(loss, debias):
     assert model.relative_gap_ <= 1e-6
     assert model.solver_status_ == "converged"
     assert type(model.loss_) is LOSSES[loss]
-    assert "variables matter" in model.summary()
+    assert "columns matter" in model.summary()
 
 
 @each_loss

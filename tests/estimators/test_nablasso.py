@@ -78,7 +78,9 @@ def test_what_the_answer_rests_on():
     assert model.n_rows_searched_ == N
     text = model.summary()
     assert f"x2 ({model.feature_importances_[2]:.2f}, {model.evidence_[2]:.0f} nats)" in text
-    assert f"Leave-one-out R2 {model.loo_r2_:.3f}" in text
+    assert f"R2 {model.answer_.accuracy.r2:.3f}" in text
+    assert model.answer_.accuracy.r2 == pytest.approx(model.loo_r2_, abs=1e-3)
+    assert f"each of {N} rows predicted from the others" in text
 
 
 def test_the_best_other_set_is_told():
@@ -93,9 +95,9 @@ def test_the_best_other_set_is_told():
     assert lost == pytest.approx(min(prices[False] - prices[True], least))
     assert "Nearly as good" not in model.summary()
     model.runner_up_ = ([2], 1.25)
-    assert "Nearly as good: x2 (behind by 1.2 nats)." in model.summary()
+    assert f"Nearly as good on {N} rows: x2 (behind by 1.2 nats)." in model.summary()
     model.runner_up_ = ([], 1.25)
-    assert "Nearly as good: no variable at all" in model.summary()
+    assert f"Nearly as good on {N} rows: no column at all" in model.summary()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -124,7 +126,7 @@ def test_a_constant_target():
     assert model.selection_status_ == "none found"
     np.testing.assert_allclose(model.predict(X), 0.1, rtol=1e-12)
     np.testing.assert_array_equal(model.predict_gradient(X), 0.0)
-    assert "None of the 6 variables" in model.summary()
+    assert "None of the 6 columns" in model.summary()
     assert model.relative_gap_ == 0.0
     for options in ({"always_keep": [1]}, {"cv": 3}, {"fdr": 0.1}):
         model = regressor(**options).fit(X, np.full(N, 0.1))
@@ -399,9 +401,11 @@ def test_names_in_the_words_and_in_data_frames():
     model = regressor(always_keep=["fir"]).fit(frame, y)
     assert model.get_feature_names_out().tolist() == ["alder", "birch", "cedar", "fir"]
     text = model.summary()
-    assert text.startswith("4 of 6 variables matter")
-    assert all(name in text for name in ("alder", "birch", "cedar", "fir"))
-    assert "oak" not in text
+    first = text.splitlines()[0]
+    assert first.startswith(f"4 of 6 columns matter for y ({N} rows)")
+    assert all(name in first for name in ("alder", "birch", "cedar", "fir"))
+    assert "oak" not in first
+    assert "oak was left out" in model.answer_.dropped_sentence("oak")
     assert "alder x birch" in text  # the interaction
     assert "duality gap" in text
 

@@ -236,7 +236,7 @@ def test_statistics_give_what_the_rows_give():
     )
     assert from_sums.space_ == "fourier"
     assert np.isnan(from_sums.approximation_error_)
-    assert "variables matter" in from_sums.summary()
+    assert "columns matter" in from_sums.summary()
 
 
 def test_the_refit_of_statistics_uses_the_features_of_the_support():

@@ -75,7 +75,7 @@ def test_attributes_agree_with_each_other():
     np.testing.assert_allclose(model.select(X), X[:, s])
     assert model.get_support(indices=True).tolist() == np.flatnonzero(s).tolist()
     assert model.spectrum_[: len(model.components_)].sum() >= 0.95 * np.trace(xi)
-    assert f"{s.sum()} of 10 variables matter" in model.summary()
+    assert f"{s.sum()} of 10 columns matter" in model.summary()
     assert model.selection_status_ == "clear"
 
 
@@ -265,7 +265,7 @@ def test_an_empty_support_transforms_to_zeros_with_a_warning():
     assert projected.tolist() == [[0.0]] * 40
     np.testing.assert_allclose(model.predict(X), y.mean())
     assert model.selection_status_ == "none found"
-    assert "None of the 4 variables" in model.summary()
+    assert "None of the 4 columns" in model.summary()
 
 
 def test_one_class_is_refused():

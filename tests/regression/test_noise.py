@@ -155,24 +155,13 @@ def test_prices_by_hand():
     assert normal.price(100) == pytest.approx(half, abs=1e-3)
 
 
-def test_words_say_what_was_assumed():
-    assert PLAIN.words() == []
-    said = Assumption(
-        warp=Warp(1.0, 0.5, 0.25),
-        nu=2.0,
-        weights=np.array([0.1, 0.4, 1.2]),
-        level=np.array([0.0, 2.0, 1.0]),
-        serial=(0.9, 1.0),
-    ).words()
-    assert len(said) == 4
-    assert "log(y - 0.5 + 0.25) is explained" in said[0]
+def test_a_warp_says_what_it_does_and_moves_with_its_target():
     assert str(Warp(-1.0, 3.0, 0.25)) == "-log(3 - y + 0.25)"
     assert str(Warp(1.0, -3.0, 0.25)) == "log(y + 3 + 0.25)"
-    moved = Assumption(warp=Warp(1.0, -3.0, 0.25)).words(mean=5.0)
-    assert moved == ["The target is skewed: log(y - 2 + 0.25) is explained."]
-    assert "2 degrees of freedom); 2 rows count" in said[1]
-    assert f"a factor of {np.e:.1f}" in said[2]
-    assert "(0.9 from one to the next)" in said[3]
+    moved = Warp(1.0, -3.0, 0.25).moved(5.0)
+    assert str(moved) == "log(y - 2 + 0.25)"
+    y = np.array([0.0, 1.0, 2.5])
+    np.testing.assert_allclose(moved(y + 5.0), Warp(1.0, -3.0, 0.25)(y))
 
 
 # -------------------------------------------------------------------------- totals

@@ -170,3 +170,12 @@ def test_columns_are_certified_on_the_sums_of_all_rows():
     model = NablassoRegressor(rules=FEW).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [0, 3]
     assert model.support_certified_.all()
+    assert "on all rows" in model.certificate_
+    assert model.certificate_ in model.summary()
+    proof = grow(Arrays(X, y), rules=FEW, certificate=True).certificate
+    assert model.dual_gap_ == pytest.approx(proof.gap, abs=1e-9 * proof.at_zero)
+    assert model.relative_gap_ == pytest.approx(model.dual_gap_ / proof.at_zero)
+    assert model.objective_ == pytest.approx(proof.objective)
+    few = NablassoRegressor().fit(X[:100], y[:100])
+    assert "learned metric" in few.certificate_
+    assert "sample" not in few.certificate_

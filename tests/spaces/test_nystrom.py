@@ -52,11 +52,10 @@ def test_rank_precision_and_fingerprint():
     assert digest(features) == digest(again) != digest(other)
 
 
-def test_rows_of_no_weight_are_no_landmarks_and_a_large_table_is_sampled(monkeypatch):
+def test_rows_of_no_weight_are_no_landmarks_and_a_large_table_is_sampled():
     X, weights = rows()
     weights[75:] = 0.0
-    monkeypatch.setattr("nablasso.spaces.nystrom.POOL", 40)
-    features = draw_nystrom(Gaussian(), SCALES, X, weights / weights.sum(), 30)
+    features = draw_nystrom(Gaussian(), SCALES, X, weights / weights.sum(), 30, pool=40)
     assert all(np.any(np.all(X[:75] == row, axis=1)) for row in features.landmarks)
 
 

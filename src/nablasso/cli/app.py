@@ -21,8 +21,8 @@ from nablasso.data import Missing
 from nablasso.errors import DataUnavailableError, NablassoError
 
 if TYPE_CHECKING:
+    from nablasso.cli.commands import Result
     from nablasso.cli.models import Saved
-    from nablasso.cli.result import Result
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
 KERNELS = (
@@ -409,7 +409,6 @@ def select(
         from nablasso.cli import commands, render
         from nablasso.cli.blocks import Asked, read_blocks
         from nablasso.cli.models import Settings, choose_kernel
-        from nablasso.cli.result import Call
         from nablasso.data.files import read_groups, read_table
         from nablasso.data.roles import Roles, RowChoice, choose_columns
 
@@ -426,7 +425,7 @@ def select(
             else:
                 data = choose_columns(read_table(file), roles, rows)
             named = None if groups is None else read_groups(groups, data.variables, data.ignored)
-            call = Call(data, settings, str(file), named, table)
+            call = commands.Call(data, settings, str(file), named, table)
             model, result = commands.fitted(call)
         written: dict[str, str] = {}
         try:
@@ -438,7 +437,7 @@ def select(
             if json:
                 render.print_json(result.to_json() | {"written": written})
             else:
-                render.print_result(result)
+                result.print()
                 commands.print_written(written)
         _leave(result)
 
@@ -640,14 +639,13 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
     """
     with exit_codes():
         from nablasso.cli import commands, render
-        from nablasso.cli.result import Call
 
         commands.check_places(report)
         settings = commands.demo_settings()
         data, truth = commands.demo_data()
         if not json:
             render.print_text(commands.INTRODUCTION + "\n")
-        call = Call(data, settings, "nablasso.datasets.make_demo()")
+        call = commands.Call(data, settings, "nablasso.datasets.make_demo()")
         model, result = commands.fitted(call)
         written: dict[str, str] = {}
         commands.keep_result(written, model, result, call, report, None)
@@ -656,7 +654,7 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
             render.print_json(content)
             _leave(result)
             return
-        render.print_result(result)
+        result.print()
         render.print_text("\n" + truth.verdict(result), "bold")
         commands.print_written(written)
         render.print_text("\nThe same in Python:\n")
@@ -673,5 +671,5 @@ def _as_fitted(saved: Saved) -> Missing:
 
 def _leave(result: Result) -> None:
     """Tell scripts by the exit code if the answer is provisional."""
-    if result.is_interrupted:
+    if result.answer.interrupted:
         raise typer.Exit(INTERRUPTED)

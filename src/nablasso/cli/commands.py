@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from nablasso import __version__
+from nablasso.answer import Answer, task_sentence
 from nablasso.cli import render
-from nablasso.cli.models import Settings, save_model
+from nablasso.cli.models import Settings, answer_about, save_model
 from nablasso.cli.render import shown_progress
-from nablasso.cli.result import Call, Result, read_result
+from nablasso.data.encoding import Groups, listed
 from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidParameterError
 from nablasso.persistence import check_place
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from nablasso.cli.findings import Finding
 
 FOLDER = "experiments"  # of a checkout
+FEW_VALUES = 10  # of a target of numbers that may mean classes
 TARGET = "yield_kg_m2"
 
 INTRODUCTION = (
@@ -62,14 +65,77 @@ def noted() -> Iterator[list[str]]:
     messages.extend(dict.fromkeys(str(warning.message) for warning in caught))
 
 
+@dataclass(frozen=True)
+class Call:
+    """What was fitted on what."""
+
+    data: EncodedTable
+    settings: Settings
+    source: str  # where the table came from
+    groups: Groups | None = None  # selected as a whole
+    table: Any = None  # in blocks, where data are a sample of it
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer, and what the command knows besides."""
+
+    answer: Answer
+    call: Call
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What was asked for."""
+        data, settings = self.call.data, self.call.settings
+        few = not data.has_classes and data.y.nunique() <= FEW_VALUES
+        method = str(settings.method)
+        if settings.fdr is not None:
+            method += f", at most {settings.fdr:.0%} of the selected columns expected to be false"
+        rows = [
+            ("Task", task_sentence(self.answer, few)),
+            ("Ignored", listed(data.ignored)),
+            ("Always kept", listed(data.kept)),
+            *(("Rows", remark) for remark in data.remarks),
+            ("Method", method),
+            ("Table", f"{data.n_rows} rows, {len(self.answer.columns)} columns and the target"),
+            ("Time", f"{self.seconds:.1f} s"),
+        ]
+        return [(label, text) for label, text in rows if text]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings, lists and dictionaries."""
+        data, settings = self.call.data, self.call.settings
+        return {
+            "nablasso_version": __version__,
+            "source": self.call.source,
+            **self.answer.to_json(),
+            "ignored": list(data.ignored),
+            "always_kept": list(data.kept),
+            "rows": list(data.remarks),
+            "method": str(settings.method),
+            "fdr": settings.fdr,
+            "max_features": settings.max_features,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+        }
+
+    def print(self) -> None:
+        """For people."""
+        render.print_answer(self.answer, self.facts(), self.warnings)
+
+
 def fitted(call: Call) -> tuple[Any, Result]:
     """The fitted model, and what the command tells of it."""
     model = call.settings.model(call.data, call.groups)
     start = time.monotonic()
     whole = (call.data.X, call.data.y) if call.table is None else (call.table, None)
     notes = fit_noted(model, *whole)
-    seconds = time.monotonic() - start
-    return model, read_result(model, call, seconds=seconds, warnings=tuple(notes))
+    seconds = round(time.monotonic() - start, 3)
+    answer = answer_about(model, call.data.encoding, call.data.target, call.groups)
+    answer = answer.about(classes=call.data.classes)
+    said = tuple(note for note in notes if note not in answer.cautions)
+    return model, Result(answer, call, seconds, said)
 
 
 def fit_noted(model: Any, X: Any, y: Any) -> list[str]:
@@ -106,7 +172,9 @@ def keep_result(
 ) -> None:
     """Write what was asked for; note in ``written`` what is where."""
     if save is not None:
-        save_model(model, call.data, save, answer=result.answer(), source=Path(call.source).name)
+        save_model(
+            model, call.data, save, answer=result.answer.headline(), source=Path(call.source).name
+        )
         written["model"] = str(save)
     if report is not None:
         from nablasso.report import build_report, write_report
@@ -121,7 +189,6 @@ def keep_result(
             categories=call.data.encoding.categories,
             seconds=result.seconds,
             warnings=(*call.data.remarks, *result.warnings),
-            answer=result.answer(),
         )
         write_report(found, report)
         written["report"] = str(report)
@@ -170,12 +237,12 @@ class Truth:
 
     def missing(self, result: Result) -> list[str]:
         """True columns that were not selected."""
-        found = {variable.name for variable in result.selected}
+        found = {column.name for column in result.answer.selected}
         return [name for name in self.columns if name not in found]
 
     def extra(self, result: Result) -> list[str]:
         """Selected columns that are not true."""
-        return [v.name for v in result.selected if v.name not in self.columns]
+        return [c.name for c in result.answer.selected if c.name not in self.columns]
 
     def verdict(self, result: Result) -> str:
         """Whether a result is right, in a sentence."""

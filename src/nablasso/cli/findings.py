@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
+from nablasso.answer import Answer, shape_sentence
 from nablasso.cli.models import Saved
 from nablasso.data.encoding import check_known
 from nablasso.data.roles import EncodedTable
@@ -35,12 +36,6 @@ from nablasso.persistence import atomic_write
 
 SUFFIXES = (".png", ".svg", ".pdf")
 SHOWN_POINTS, SHOWN_PAIR = 11, 5  # of a grid, in the printed table
-SHAPES = {
-    "rises": "rises with {name}",
-    "falls": "falls as {name} grows",
-    "bends": "rises and falls with {name}",
-    "flat": "does not depend on {name}",
-}
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
 
@@ -128,6 +123,9 @@ def explain(
             f"{len(kinds[wide[0]].levels or ())} levels. Explain it alone."
         )
     places = [kinds[name].encoded[0] for name in columns]
+    answer = saved.answer
+    if answer is not None and len(columns) == 1 and not answer.column(columns[0]).selected:
+        return _left_out(answer, columns[0])
     if len(columns) == 1 and kinds[columns[0]].levels is not None:
         parts = kinds[columns[0]].encoded
         return _category(
@@ -143,12 +141,20 @@ def _outcome(saved: Saved, unit: str) -> str:
     return saved.target if unit == "prediction" else f"the {unit}"
 
 
+def _left_out(answer: Answer, name: str) -> Finding:
+    """Why a column was left out; there is nothing to draw."""
+    column = answer.column(name)
+
+    def plot() -> Any:
+        raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
+
+    return Finding(answer.dropped_sentence(name), (), [], asdict(column), plot)
+
+
 def _curve(saved: Saved, curve: Dependence) -> Finding:
-    shape = SHAPES[curve.direction].format(name=curve.name)
     low, high = float(curve.mean.min()), float(curve.mean.max())
-    sentence = (
-        f"On average {_outcome(saved, curve.unit)} {shape}, between {low:.4g} and {high:.4g}."
-    )
+    outcome = _outcome(saved, curve.unit)
+    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high)
     slopes = (
         np.interp(curve.grid, curve.slope_grid, curve.slope_mean)
         if len(curve.slope_grid)
@@ -189,11 +195,9 @@ def _category(saved: Saved, curve: Dependence) -> Finding:
     """Mean prediction if every row had this level."""
     order = [int(k) for k in np.argsort(-curve.mean, kind="stable")]
     first, last = order[0], order[-1]
-    sentence = (
-        f"On average {_outcome(saved, curve.unit)} is highest for {curve.name} = "
-        f"{curve.labels[first]} ({curve.mean[first]:.4g}) and lowest for {curve.labels[last]} "
-        f"({curve.mean[last]:.4g})."
-    )
+    low, high = float(curve.mean[last]), float(curve.mean[first])
+    levels, outcome = (curve.labels[last], curve.labels[first]), _outcome(saved, curve.unit)
+    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high, levels)
     rows = [(curve.labels[k], f"{curve.mean[k]:.4g}", _band(curve, k)) for k in order]
     headers = (curve.name, curve.unit.capitalize(), _share(curve))
     return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)

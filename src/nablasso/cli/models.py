@@ -23,11 +23,13 @@ from nablasso import (
     load,
     save,
 )
+from nablasso.answer import Answer
 from nablasso.cli import Method
 from nablasso.data import Missing
 from nablasso.data.encoding import LARGEST, Encoding, Groups, TableColumn
 from nablasso.data.roles import EncodedTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from nablasso.estimators.outcome import Answers, answer_of, columns_of
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 
@@ -172,6 +174,13 @@ class Saved:
         """Whether it predicts classes."""
         return hasattr(self.model, "classes_")
 
+    @property
+    def answer(self) -> Answer | None:
+        """What was found by the fit; None where it selects nothing."""
+        if not isinstance(self.model, Answers):
+            return None
+        return answer_about(self.model, self.encoding, self.target)
+
     @classmethod
     def read(cls, path: Path) -> Saved:
         """The model of a file, refused where it is damaged or not safe."""
@@ -243,6 +252,14 @@ class Saved:
                     f"{column.name!r} must hold numbers under {LARGEST:.0e}; got {example!r} in "
                     f"{len(wrong)} of {len(cells)} rows. Repair these cells."
                 )
+
+
+def answer_about(
+    model: Any, encoding: Encoding, target: str, groups: Groups | None = None
+) -> Answer:
+    """The answer of a model, in columns of the table."""
+    columns = columns_of(encoding.names, encoding.categories)
+    return answer_of(model, model._n_rows, columns, target=target, groups=groups)
 
 
 def save_model(model: Any, data: EncodedTable, path: Path, **more: Any) -> None:

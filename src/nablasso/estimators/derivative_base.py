@@ -26,8 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import DegenerateFitWarning, InvalidParameterError, NoSelectionWarning, warn
-from nablasso.estimators.answer import feature_kinds, selection_status, summary_text
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
+from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target
@@ -73,7 +73,7 @@ class Weights(NamedTuple):
 
 
 @estimator
-class DerivativeEstimator(Selects, BaseEstimator, ABC):
+class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
     """Shared by the derivative regressors and classifiers, with given or chosen weights.
 
     Attributes
@@ -115,7 +115,7 @@ class DerivativeEstimator(Selects, BaseEstimator, ABC):
     feature_kinds_ : array of str, shape (n_features,)
         ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
     selection_status_ : str
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
     twins_ : list of (int, int)
         Selected variables and others correlated 0.95 or more with them.
     n_features_in_, feature_names_in_
@@ -225,11 +225,6 @@ class DerivativeEstimator(Selects, BaseEstimator, ABC):
     @abstractmethod
     def _statistics_weights(self, family: StatisticsFamily) -> Weights:
         """The weights of the problem, given or chosen by the folds of the statistics."""
-
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return summary_text(self)
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -363,6 +358,7 @@ class DerivativeEstimator(Selects, BaseEstimator, ABC):
         self.space_, self.space_reason_ = choice.name, choice.reason
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         self.loo_r2_, self._loo_gain = left_out_gain(fits)
+        self._n_rows = len(X)
         self._keep([fit.function(self.debias) for fit in fits], table)
         self.selection_status_, self.twins_ = selection_status(self, table)
 

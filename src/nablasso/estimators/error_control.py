@@ -33,11 +33,6 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference.knockoffs import (
-    gaussian_knockoffs,
-    knockoff_threshold,
-    shrunk_correlation,
-)
 from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
@@ -45,8 +40,11 @@ from nablasso.inference.randomization import (
     as_conditional,
     benjamini_hochberg,
     enough_draws,
+    gaussian_knockoffs,
+    knockoff_threshold,
     log_loss,
     randomization_p_values,
+    shrunk_correlation,
     squared_loss,
 )
 from nablasso.inference.stability import (

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.fitting import Fit
+from nablasso.estimators.outcome import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.target import Data
 from nablasso.losses import Squared
 from nablasso.paths import ProblemFamily, StatisticsFamily
@@ -80,6 +80,7 @@ def unpack(model: Any, family: StatisticsFamily, fit: Fit) -> None:
         "none found" if not fit.support.any() else "too few rows" if few else "clear"
     )
     model.twins_ = []  # correlations of columns are not kept
+    model._n_rows = family.moments.n_samples
 
 
 def _check(model: Any) -> None:

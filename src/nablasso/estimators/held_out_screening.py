@@ -15,7 +15,7 @@ from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target, read_classes, read_numbers
 from nablasso.estimators.validation import feature_names, groups_of
 from nablasso.losses import Logistic, Squared
-from nablasso.screening import by_chance, screen
+from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
 from nablasso.search.few import FewRows
 from nablasso.types import Mask
 
@@ -100,7 +100,8 @@ class HeldOutScreening(Selects, BaseEstimator):
         data, target = self._read(X, y, sample_weight)
         table, d = target.table(data, standardize=True), data.X.shape[1]
         rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
-        found = screen(rows, pairs=self.pairs, verbose=self.verbose)
+        n_pairs = SHORTLISTED_PAIRS if self.pairs else 0
+        found = screen(rows, n_pairs=n_pairs, verbose=self.verbose)
         open_ = found.open(rows.labels, int(self.n_spare))
         self.scores_ = spread(found.scores, table, d)
         self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)

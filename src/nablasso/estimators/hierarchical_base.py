@@ -25,17 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.answer import feature_kinds, selection_status
 from nablasso.estimators.hierarchical_reading import (
     importances_of,
     in_order,
     interactions_of,
     is_product,
     renamed,
-    summary_of,
     table_node,
     variables,
 )
+from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data
@@ -88,7 +87,7 @@ CURES = {
 
 
 @estimator
-class KernelSelector(Selects, BaseEstimator, ABC):
+class KernelSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by all estimators over a hierarchy of kernels.
 
     Attributes
@@ -128,7 +127,7 @@ class KernelSelector(Selects, BaseEstimator, ABC):
     objective_, n_iter_, loss_, refit_kind_, loo_r2_, feature_kinds_, twins_
         As in the other selectors.
     selection_status_ : str
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -245,11 +244,6 @@ class KernelSelector(Selects, BaseEstimator, ABC):
     @abstractmethod
     def _loss(self) -> Loss:
         """The loss, thresholds in units of a robust deviation of the target."""
-
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return summary_of(self)
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
@@ -504,6 +498,7 @@ class KernelSelector(Selects, BaseEstimator, ABC):
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in inside)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
         self.loo_r2_, self._loo_gain = _left_out_gain(learner.searches, refits)
+        self._n_rows = len(data.X)
         self.selection_status_, self.twins_ = selection_status(self, table)
 
     def _unpack_certificate(self, learner: HullLearner, finds: list[Found]) -> None:

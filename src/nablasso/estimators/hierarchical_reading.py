@@ -1,4 +1,4 @@
-"""What a search over kernels found: nodes by the user's names, importances, words."""
+"""What a search over kernels found: nodes by the user's names, importances."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.data.table import Table
-from nablasso.estimators.answer import trust_in_words
-from nablasso.estimators.validation import feature_names
 from nablasso.hierarchy import Found, Hierarchy
 from nablasso.types import Array, Index
-
-SHOWN = 8  # interactions listed in a summary
 
 
 def variables(hierarchy: Hierarchy, table: Table) -> list[int] | None:
@@ -96,38 +92,3 @@ def interactions_of(
             found[product] = float(np.hypot(found.get(product, 0.0), size))
     order = sorted(found, key=lambda product: (-found[product], product))
     return [f"{' * '.join(shown[a] for a in each)} (order {len(each)})" for each in order]
-
-
-def summary_of(selector: Any) -> str:
-    """The answer in a sentence first, then the certificate."""
-    names = feature_names(selector)
-    d = len(names)
-    order = np.argsort(-selector.feature_importances_, kind="stable")
-    chosen = [a for a in order if selector.support_[a]]
-    if chosen:
-        listed = ", ".join(f"{names[a]} ({selector.feature_importances_[a]:.2f})" for a in chosen)
-        lines = [f"{len(chosen)} of {d} variables matter: {listed}."]
-    else:
-        lines = [f"None of the {d} variables was selected."]
-    if selector.interactions_:
-        shown = ", ".join(selector.interactions_[:SHOWN])
-        more = len(selector.interactions_) - SHOWN
-        lines.append(f"Interactions: {shown}{f' and {more} more' if more > 0 else ''}.")
-    kernels = "kernel" if selector.n_kernels_ == 1 else "kernels"
-    if len(selector.hull_) < len(selector.penalised_hull_):
-        lines.append(
-            f"{len(selector.hull_)} of the {len(selector.penalised_hull_)} nodes that the penalty "
-            "selects are kept by the extended Bayes information criterion; the duality gap is that "
-            "of the penalised problem."
-        )
-    state = (
-        "certified over all kernels"
-        if selector.certified_
-        else f"not certified ({selector.search_status_})"
-    )
-    lines.append(
-        f"{selector.n_kernels_} {kernels}, duality gap {selector.dual_gap_:.1e} "
-        f"({selector.relative_gap_:.1e} of the objective at zero): {state}."
-    )
-    lines.append(f"alpha {selector.alpha_:.3g} (alpha_max {selector.alpha_max_:.3g}).")
-    return "\n".join([*lines, *trust_in_words(selector, names, chosen)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from operator import truediv
@@ -14,16 +15,30 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from nablasso.answer import judged_words, left_out_words
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.outcome import (
+    Answers,
+    accuracy_of_classes,
+    accuracy_of_numbers,
+    feature_kinds,
+    read_all_rows,
+    read_outcome,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
+from nablasso.estimators.target import (
+    PredictsClasses,
+    Target,
+    check_classes,
+    class_shares,
+    read_classes,
+)
 from nablasso.estimators.validation import (
     by_column,
     check_new_data,
@@ -31,16 +46,18 @@ from nablasso.estimators.validation import (
     column_indices,
     group_labels,
     groups_of,
+    target_name,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.screening import WIDE, narrowed
+from nablasso.regression.laplace import left_out_odds
+from nablasso.screening import narrowed
 from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
     Predictor,
@@ -58,11 +75,13 @@ from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(Selects, BaseEstimator, ABC):
+class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
@@ -89,8 +108,10 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     p_values_ : array, shape (n_features,), or None
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
-        ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
-        (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+    answer_ : Answer
+        All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
         Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
         one's own or a wide table leave the decision to the first 600.
@@ -106,9 +127,13 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     screened_ : array of bool, shape (n_features,)
         The variables that the search began from: all of them, unless the table is wide (more
         than 4 000 000 numbers in the rows searched).
-    twins_, alternatives_ : lists of (int, int)
-        Selected variables and others correlated 0.95 or more with them; selected variables and
-        others that predict as well in their place.
+    twins_ : list of (int, int)
+        Selected variables and others correlated 0.95 or more with them.
+    alternatives_ : list of (int, int, float, float)
+        Selected variables and others that predict as well in their place, with the scores of
+        left-out rows with the one and with the other (R2; of classes, accuracy).
+    replaceable_ : list of (int, list of int, float)
+        Selected variables that others together tell, and which share of them.
     interactions_ : list of (int, int, float)
         Pairs of selected variables by decreasing root mean squared cross derivative.
     tried_ : list of dict
@@ -116,8 +141,12 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     kernel_, scales_, alpha_, ridge_
         The kernel, the multiplier of every standardised column inside it (zero: dropped), and
         the weights of (P).
+    certificate_ : str
+        The problem that ``dual_gap_``, ``relative_gap_``, ``objective_``, ``alpha_`` and
+        ``ridge_`` speak of: (P) on the selected columns; with many rows the group lasso on the
+        sums of all of them, or (P) on a sample where that would take too long.
     dual_gap_, relative_gap_, objective_, n_iter_
-        The certificate of (P).
+        Its certificate.
     loo_r2_ : float
         Leave-one-out R2 on the selected variables, in what is explained.
     feature_kinds_ : array of str, shape (n_features,)
@@ -205,11 +234,6 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
     ) -> None:
         """Remember what predicts."""
 
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return describe(self)
-
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
@@ -249,6 +273,8 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
         self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
     ) -> None:
         """Everything between validated rows, at their places in the table, and attributes."""
+        self._n_rows = int(np.sum(weights > 0))
+        self._labels = group_labels(self, self.feature_groups)
         table = self._table(X, y, weights)
         few = self._rules.few_rows
         n = len(table.X) if len(table.X) < few + LEAST_FRESH else few
@@ -265,7 +291,7 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_ = n
+            self.n_rows_searched_ = self._n_sampled = n
             searched = narrow.first(n)
             self._unpack(X, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -327,8 +353,7 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        self.n_rows_searched_ = int(coded_table(source).counts["count"])
-        return grow(
+        found = grow(
             source,
             kind,
             replace(self._rules, surprise=self._rules.surprise + looks),
@@ -339,17 +364,33 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
             time=None if self.time else False,
             certificate=True,
         )
+        self.n_rows_searched_ = found.n_rows
+        return found
+
+    def _certify_all_rows(self, grown: Sequence[Grown]) -> None:
+        """The gap of the problem on the sums of all rows takes the place of the sample's."""
+        proofs = [one.certificate for one in grown if one.certificate is not None]
+        if len(proofs) < len(grown):
+            self.certificate_ = f"{METRIC}, on a sample of {self._n_sampled} rows"
+            return
+        self.alpha_, self.ridge_ = proofs[0].alpha, 0.0
+        self.objective_ = float(sum(proof.objective for proof in proofs))
+        gaps = [max(proof.gap, 0.0) for proof in proofs]
+        self.dual_gap_ = float(sum(gaps))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
-        if rows.X.size <= WIDE:
+        if rows.X.size <= rows.rules.wide:
             return rows, table
         if self.fdr is not None:
             n, d = rows.X.shape
             raise DataTooLargeError(
                 f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
-                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
-                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the "
+                "other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
         return inner, table.on_columns(columns)
@@ -424,6 +465,8 @@ class AutomaticSelector(Selects, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.solution.primal for proof in proofs))
         references = [proof.problem.reference for proof in proofs]
         self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self._metric = self.alpha_, self.ridge_
+        self.certificate_ = METRIC
         self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
@@ -499,6 +542,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
@@ -563,12 +607,22 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._predictor: Predictor = sample
         self._y_mean = table.y_mean
         if source is None or rows is None:
+            self._judge(left_out_words(len(sample.observed)))
             return
         grown = self._grown(source, "auto")
         self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
+            self._certify_all_rows([grown])
+        self._judge(judged_words(rows.n_fresh, len(rows.y)))
+
+    def _judge(self, how: str) -> None:
+        """How accurate left-out rows are predicted."""
+        one, mean = self._predictor, self._y_mean
+        self._accuracy = accuracy_of_numbers(
+            one.observed + mean, one.left_out + mean, one.weights, how
+        )
 
 
 @estimator
@@ -620,6 +674,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
             classes, totals = source.labels()
@@ -627,6 +682,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             check_classes(self.classes_)
             self._target = Target(self._loss(), self.classes_, self.class_weight)
             factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
+            self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
         X, y, sample_weight = apart(X, y, sample_weight)
@@ -634,7 +690,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
         self.classes_ = self._target.classes
-        factors = self._target.class_factors(data.y, data.weights)
+        factors = self._class_factors = self._target.class_factors(data.y, data.weights)
         self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
         return self
 
@@ -650,10 +706,20 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        self._functions: list[Function | Predictor] = [
+        functions = [
             replace(function, columns=table.columns[function.columns])
             for function in decision.few.odds_function(decision.model)
         ]
+        self._functions: list[Function | Predictor] = [*functions]
+        few = decision.few
+        odds = [
+            left_out_odds(function.space.gram, function.u, function.intercept, y, few.weights)
+            if isinstance(function.space, RepresenterSpace) and function.u is not None
+            else np.full(len(y), function.intercept)
+            for function, y in zip(functions, few.targets.T, strict=True)
+        ]
+        codes = table.y[: len(few.X)].astype(np.intp)
+        self._judge(np.column_stack(odds), codes, few.weights, left_out_words(len(few.X)))
         if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
@@ -677,3 +743,15 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             )
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, rows)
+        self._certify_all_rows(grown)
+        fresh = rows.fresh
+        odds = [function.values(rows.standardised(fresh)) for function in self._functions]
+        codes, how = rows.y[fresh].astype(np.intp), judged_words(len(fresh), len(rows.y))
+        self._judge(np.column_stack(odds), codes, rows.weights[fresh], how)
+
+    def _judge(self, odds: Array, codes: Index, weights: Array, how: str) -> None:
+        """How accurate left-out rows are predicted; weights by class count as one row each."""
+        weights = weights / self._class_factors[codes]
+        shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+        self._left_out = (codes, shares, weights / weights.sum())
+        self._accuracy = accuracy_of_classes(*self._left_out, how)

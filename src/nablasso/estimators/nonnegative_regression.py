@@ -1,8 +1,26 @@
 r"""What the regressors with functions that stay in their range share: inputs, metric, prediction.
 
 ``metric`` says which columns the functions see, and in which scales: all alike; those that the
-search of the one call finds; or every column and its rank, in the scales of largest evidence
-(:mod:`nablasso.nonnegative.scales`).
+search of the one call finds; or every column and its rank, in the scales of largest evidence: how
+fast the targets change along each.
+
+**Ranks.** A skewed column is uneven ground for one length scale. Its rank, the share of the rows
+below a value, is even, and a kernel that sees both follows whichever the target does.
+
+**Evidence.** With ``y ~ N(0, s K(theta) + v Diag(1 / (n p)))`` for centred targets in units of
+their deviation, ``K`` the Gaussian kernel with a scale ``e^theta_g`` for every group of columns and
+for the ranks of each, and weights p that add up to one, the scales minimise
+
+.. math:: \tfrac12 y^\top A^{-1} y + \tfrac12 \log \det A
+          + \tfrac{1}{2 \rho^2} \sum_g (\theta_g - \theta^0)^2
+          + \tfrac{1}{2 \rho_s^2} \log^2 s
+
+(the first two terms once for each of several targets) from the isotropic start ``theta0``, half the
+inverse median distance. The last terms are priors: with few rows most columns should stay where
+they were, and nothing is dropped. Kernel and derivatives are those of
+:class:`~nablasso.regression.evidence.Covariance`; its evidence, which selects, has no prior and a
+signal at its best value. L-BFGS; an evaluation costs O(n^3 + n^2 m) for m columns and at most
+``EVIDENCE_ROWS`` rows, fewer when there are many groups.
 """
 
 from __future__ import annotations
@@ -11,14 +29,16 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import CLEAR_GAIN
 from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeights, width_of
+from nablasso.estimators.outcome import CLEAR_GAIN
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
@@ -28,15 +48,23 @@ from nablasso.estimators.validation import (
     group_labels,
     groups_of,
 )
+from nablasso.kernels import Gaussian
+from nablasso.kernels.base import width_by_rule
 from nablasso.nonnegative import FittedTask, RowLoss, Task
-from nablasso.nonnegative.scales import Inputs, evidence_scales
+from nablasso.regression.evidence import FAILED, Covariance
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import FewRows
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 SEARCH_ROWS = 500  # rows that say which columns matter
+EVIDENCE_ROWS = 500
+WORK = 2e7  # squared rows times groups, at most
+STEPS = 60
+SPREAD, SIGNAL_SPREAD = 2.0, 3.0  # prior deviations of the logs of scales and signal
+NOISE = 0.1  # to start from, in variances of the target
+BOUNDS = ((-8.0, 5.0), (-6.0, 8.0), (float(np.log(1e-6)), 2.0))  # logs: scales, signal, noise
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
@@ -270,3 +298,126 @@ def named(fitted: BaseEstimator, mask: Any) -> str:
     """Names of columns in a sentence."""
     names = [name for name, kept in zip(feature_names(fitted), mask, strict=True) if kept]
     return ", ".join(names) or "no column"
+
+
+# ------------------------------------------------------------------ the metric of largest evidence
+
+
+class Ranks:
+    """Ranks in units of their deviation, linear between the values of training rows."""
+
+    def __init__(self, X: Array, weights: Array) -> None:
+        self._knots = [_knots(column, weights) for column in X.T]
+
+    def __call__(self, X: Array) -> Array:
+        """Ranks of the rows of ``X``, shape (k, d); those of the ends outside the range."""
+        columns = zip(X.T, self._knots, strict=True)
+        return np.column_stack([np.interp(x, *knots) for x, knots in columns])
+
+    def slopes(self, X: Array) -> Array:
+        """Derivatives of the ranks, shape (k, d); zero outside the range."""
+        out = np.zeros_like(X)
+        for a, (values, ranks) in enumerate(self._knots):
+            at = np.searchsorted(values, X[:, a], side="right")
+            steep = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
+            out[:, a] = steep[at]
+        return out
+
+
+class Inputs:
+    """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
+
+    def __init__(self, table: Table, *, ranked: bool) -> None:
+        self._scaler, self.columns = table.scaler, table.columns
+        self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
+
+    def seen(self, Z: Array) -> Array:
+        """Columns that vary, standardised, as kernels see them; zeros where none varies."""
+        if not self.columns.size:
+            return np.zeros((len(Z), 1))
+        return Z if self._ranks is None else np.hstack([Z, self._ranks(Z)])
+
+    def __call__(self, X: Array) -> Array:
+        """Rows in the units of the input, as kernels see them."""
+        return self.seen(self._scaler.transform(X)[:, self.columns])
+
+    def gradients(self, function: Any, X: Array) -> Array:
+        """Gradients of a function of what kernels see, in the units of ``X``, shape (k, d)."""
+        out, r = np.zeros(X.shape), self.columns.size
+        if r:
+            inside = self(X)
+            slopes = function.gradients(inside)
+            if self._ranks is not None:
+                slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
+            out[:, self.columns] = slopes / self._scaler.scale[self.columns]
+        return out
+
+
+def _knots(column: Array, weights: Array) -> tuple[Array, Array]:
+    """Distinct values and their ranks, ties in the middle."""
+    values, inverse = np.unique(column, return_inverse=True)
+    mass = np.bincount(inverse.ravel(), weights=weights)
+    ranks = np.cumsum(mass) - 0.5 * mass
+    centred = ranks - mass @ ranks
+    return values, centred / (float(np.sqrt(mass @ centred**2)) or 1.0)
+
+
+def evidence_scales(X: Array, Y: Array, weights: Array, labels: Index) -> Array:
+    """Relative scale of every column of ``X``, whose groups are ``labels``; the largest is one.
+
+    The first rows are as good as random: tables are in canonical order.
+    """
+    labels = np.unique(labels, return_inverse=True)[1].ravel()
+    n = min(EVIDENCE_ROWS, int(np.sqrt(WORK / (labels.max() + 1))))
+    X, Y, weights = X[:n], Y[:n], weights[:n]
+    varies = np.ptp(Y, axis=0) > 0
+    if not varies.any():
+        return np.ones(X.shape[1])
+    evidence = ScaleEvidence(X, Y[:, varies], weights / weights.sum(), labels)
+    found: OptimizeResult = minimize(
+        evidence,
+        evidence.start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=evidence.bounds,
+        options={"maxiter": STEPS},
+    )
+    return np.asarray(np.exp(found.x[:-2] - found.x[:-2].max())[labels])
+
+
+class ScaleEvidence:
+    """The objective and its gradient at logs of scales, signal and noise."""
+
+    def __init__(self, X: Array, Y: Array, weights: Array, labels: Index) -> None:
+        centred = Y - weights @ Y
+        self.Y = centred / np.sqrt(weights @ centred**2)
+        self.noise = 1 / (len(Y) * weights)
+        groups = int(labels.max()) + 1
+        self.covariance = Covariance(Gaussian(), X, labels, groups)
+        theta = -np.log(2 * width_by_rule(X, weights, "median"))
+        self.start = np.append(np.full(groups, theta), [0.0, np.log(NOISE)])
+        self.bounds = [BOUNDS[0]] * groups + list(BOUNDS[1:])
+        self.spread = np.append(np.full(groups, SPREAD), SIGNAL_SPREAD)
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """Value and gradient."""
+        v, signal, noise = np.exp(2 * x[:-2]), float(np.exp(x[-2])), float(np.exp(x[-1]))
+        K, carry = self.covariance.gram(v)
+        A = signal * K
+        A.flat[:: len(A) + 1] += noise * self.noise
+        try:
+            L = cholesky(A, lower=True, check_finite=False)
+        except LinAlgError:
+            return FAILED, np.zeros_like(x)
+        q = self.Y.shape[1]
+        inverse = cho_solve((L, True), np.eye(len(A)), check_finite=False)
+        U = inverse @ self.Y
+        value = 0.5 * float(np.sum(self.Y * U)) + q * float(np.log(np.diag(L)).sum())
+        G = 0.5 * (q * inverse - U @ U.T)
+        gradient = np.empty_like(x)
+        gradient[:-2] = 2 * v * signal * self.covariance.pull(G, v, carry)
+        gradient[-2] = signal * float(np.sum(G * K))
+        gradient[-1] = noise * float(np.diag(G) @ self.noise)
+        away = (x - self.start)[:-1] / self.spread
+        gradient[:-1] += away / self.spread
+        return value + 0.5 * float(away @ away), gradient

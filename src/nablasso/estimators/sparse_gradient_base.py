@@ -26,9 +26,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.answer import feature_kinds, selection_status
 from nablasso.estimators.cross_validation import positive_list
 from nablasso.estimators.fitting import spread
+from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
@@ -36,7 +36,6 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_non_negative,
     column_indices,
-    feature_names,
     group_labels,
 )
 from nablasso.gradients import (
@@ -60,7 +59,6 @@ from nablasso.spaces import penalty_points, require_memory
 from nablasso.types import Array, Mask
 
 SHOWN = 10  # rows named in a warning
-LISTED = 20  # variables named in a summary
 TWINS_UP_TO = 1000  # selected variables up to which twins are looked for
 SMALLEST_FRACTION = 1e-2  # of alpha_max
 WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
@@ -71,7 +69,7 @@ MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random ord
 
 @estimator
 class SparseGradientEstimator(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
+    Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 ):
     """Shared by the sparse gradient regressors and classifiers.
 
@@ -110,7 +108,7 @@ class SparseGradientEstimator(
         Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
         as plus and minus one).
     selection_status_, twins_
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``; pairs of a selected
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``; pairs of a selected
         variable and another one correlated 0.95 or more with it.
     feature_kinds_, n_features_in_, feature_names_in_
         As in the other estimators.
@@ -279,45 +277,6 @@ class SparseGradientEstimator(
         """Mask of the selected variables, or their indices."""
         check_is_fitted(self)
         return np.flatnonzero(self.support_) if indices else self.support_.copy()
-
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        names = feature_names(self)
-        order = np.argsort(-self.feature_importances_, kind="stable")
-        chosen = [a for a in order if self.support_[a]]
-        d = len(names)
-        if not chosen:
-            lines = [f"None of the {d} variables was selected."]
-        else:
-            listed = ", ".join(
-                f"{names[a]} ({self.feature_importances_[a]:.2f})" for a in chosen[:LISTED]
-            )
-            more = " ..." if len(chosen) > LISTED else ""
-            lines = [f"{len(chosen)} of {d} variables matter: {listed}{more}."]
-            spectrum = self.spectrum_
-            q = len(self.components_)
-            share = spectrum[:q].sum() / spectrum.sum() if spectrum.sum() > 0 else 1.0
-            some = "1 direction explains" if q == 1 else f"{q} directions explain"
-            lines.append(f"{some} {share:.0%} of the gradients' covariance.")
-            lines.append(f"Leave-one-out R2 on the selected variables: {self.loo_r2_:.3f}.")
-        lines.append(
-            f"Duality gap {self.dual_gap_:.1e} ({self.relative_gap_:.1e} of the objective at "
-            f"zero), over {'the selected' if self.adaptive_weights else 'all'} variables."
-        )
-        top = f" (alpha_max {self.alpha_max_:.3g})" if np.isfinite(self.alpha_max_) else ""
-        lines.append(
-            f"alpha {self.alpha_:.3g}{'' if self.adaptive_weights else top}, kernel "
-            f"{self.kernel_!r}, length scale {self.length_scale_:.3g}, bandwidth "
-            f"{self.bandwidth_:.3g}."
-        )
-        if self.selection_status_ == "too few rows":
-            lines.append(
-                "Too few rows: the selected variables predict left-out rows not clearly better "
-                "than the mean."
-            )
-        lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in self.twins_[:LISTED]]
-        return "\n".join(lines)
 
     @property
     def gradients_(self) -> Array:
@@ -523,6 +482,7 @@ class SparseGradientEstimator(
         ]
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
         self.loo_r2_, self._loo_gain = left_out_gain(columns, targets, table)
+        self._n_rows = len(data.X)
         self.selection_status_, self.twins_ = self._status(table)
 
     def _status(self, table: Table) -> tuple[str, list[tuple[int, int]]]:

@@ -220,6 +220,29 @@ def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
     return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
 
 
+def _swaps(values: Any, encoding: Encoding) -> list[Any]:
+    """Pairs with scores, one for each pair of columns of the table."""
+    found: dict[tuple[int, int], Any] = {}
+    for pair in values:
+        a, b = int(encoding.origin[pair.a]), int(encoding.origin[pair.b])
+        if a != b:
+            found.setdefault((a, b), pair._replace(a=a, b=b))
+    return list(found.values())
+
+
+def _told(values: Any, encoding: Encoding) -> list[tuple[int, list[int], float]]:
+    return [(int(encoding.origin[a]), _set(by, encoding), r2) for a, by, r2 in values]
+
+
+def _dropped(values: dict[int, Any], encoding: Encoding) -> dict[int, Any]:
+    """What a column of the table would add: the most that one of its numbers would."""
+    found: dict[int, Any] = {}
+    for a, facts in values.items():
+        own = int(encoding.origin[a])
+        found[own] = max(found.get(own, facts), facts, key=lambda one: one[0])
+    return found
+
+
 def _strengths(values: Any, encoding: Encoding) -> Any:
     """Interactions of columns of the table; those of their numbers add up by squares."""
     if not all(isinstance(one, tuple) and len(one) == 3 for one in values):
@@ -266,7 +289,10 @@ PER_COLUMN: dict[str, Gather] = {
     "knockoff_statistics_": largest,
     "clear_by_": _each(lambda v: v.max(axis=0), np.nan),
     **dict.fromkeys(("p_values_", "adjusted_p_values_"), least),
-    **dict.fromkeys(("twins_", "alternatives_"), _pairs),
+    "twins_": _pairs,
+    "alternatives_": _swaps,
+    "replaceable_": _told,
+    "_dropped": _dropped,
     "interactions_": _strengths,
     "runner_up_": _runner_up,
     "tried_": _tried,

@@ -187,6 +187,16 @@ class PredictsNumbers(RegressorMixin):
         return np.asarray(self._y_mean + self._functions[0].values(self._scaler.transform(X)))
 
 
+def class_shares(odds: Array) -> Array:
+    """Probabilities of the classes from log-odds (n,) of the second, or (n, k) of each."""
+    if odds.ndim == 1:
+        return np.column_stack([expit(-odds), expit(odds)])
+    # relative to the largest: all of them may be tiny
+    logs = -np.logaddexp(0.0, -odds)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
 @estimator
 class PredictsClasses(ClassifierMixin):
     """Predictions from ``_functions`` of standardised inputs, the log-odds.
@@ -224,13 +234,7 @@ class PredictsClasses(ClassifierMixin):
         -------
         array, shape (n_samples, n_classes)
         """
-        odds = self.decision_function(X)
-        if odds.ndim == 1:
-            return np.column_stack([expit(-odds), expit(odds)])
-        # relative to the largest: all of them may be tiny
-        logs = -np.logaddexp(0.0, -odds)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return class_shares(self.decision_function(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label.

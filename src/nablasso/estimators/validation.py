@@ -112,6 +112,12 @@ def feature_names(estimator: BaseEstimator) -> list[str]:
     return [f"x{a}" for a in range(estimator.n_features_in_)]
 
 
+def target_name(y: Any) -> str:
+    """The name that a target came with."""
+    name = y if isinstance(y, str) else getattr(y, "name", None)
+    return "y" if name is None else str(name)
+
+
 def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
     """Group number of each column, from lists of columns, a mapping of such, or labels."""
     d = int(estimator.n_features_in_)

@@ -106,6 +106,8 @@ class Pruner:
         sample: LossSample,
         rows: float,
         kept: list[Node] | None = None,
+        *,
+        at_once: float = AT_ONCE,
     ) -> None:
         if not has_likelihood(sample.loss):
             raise InvalidParameterError(
@@ -114,7 +116,7 @@ class Pruner:
                 '(selection_rule="1se" or "min").'
             )
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
-        self.kept = hull_of(hierarchy, kept or [])
+        self.kept, self.at_once = hull_of(hierarchy, kept or []), at_once
         first = hierarchy.sources()
         self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
         self._features: dict[Node, Array] = {}
@@ -128,7 +130,7 @@ class Pruner:
             if here in self._ends:
                 break
             crowded = self._is_crowded(len(fit.coef))
-            smaller = self._smaller(fit, AT_ONCE * len(fit.coef) if crowded else 0.0)
+            smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
             falls = self._criterion(smaller, new) < self._criterion(here, fit)
             if smaller == here or not (falls or crowded):

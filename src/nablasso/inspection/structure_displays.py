@@ -135,14 +135,15 @@ def _metric_path(
     space = RepresenterSpace(model.kernel_, table.X, model.scales_[table.columns])
     setting = Setting(space, table.weights, penalty, loss, 0.0)
     targets = rows.Y if loss.translates else rows.targets
-    problems = setting.problems(list(targets.T), float(model.ridge_))
+    chosen, ridge = model._metric
+    problems = setting.problems(list(targets.T), ridge)
     top = max(problem.alpha_scale() for problem in problems)
     if not top > 0:
         raise InvalidParameterError(
             "Everything that was selected is in always_keep, which is not penalised, so there is "
             "no path."
         )
-    eps = min(0.1, model.alpha_ / top / FURTHER)
+    eps = min(0.1, chosen / top / FURTHER)
     grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
     n_alphas = len(grid)
     own = TOL if loss.translates else PATH_TOL
@@ -155,7 +156,7 @@ def _metric_path(
         support[row] = spread(np.any([f.support for f in fits], axis=0), table, d, fill=False)
         norms = np.max([f.importances for f in fits], axis=0)
         importances[row] = spread(norms, table, d)
-    return Path(grid, support, importances, feature_names(model), top, float(model.alpha_))
+    return Path(grid, support, importances, feature_names(model), top, chosen)
 
 
 def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:

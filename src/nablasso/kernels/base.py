@@ -358,14 +358,14 @@ def length_scale(
     return multiplier * width
 
 
-def width_by_rule(X: Array, weights: Array, rule: str) -> float:
+def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS) -> float:
     """Length scale for points ``X`` (n, d) with ``weights`` (n,); 1.0 when all points coincide."""
     if rule not in WIDTH_RULES:
         raise InvalidParameterError(
             f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
             f"got {rule!r}."
         )
-    X, weights = X[:MAX_ROWS], weights[:MAX_ROWS]
+    X, weights = X[:max_rows], weights[:max_rows]
     if len(X) < 2:
         return 1.0
     distances = pdist(X)

@@ -3,10 +3,12 @@
 from nablasso.reading.doubts import (
     Alternative,
     Evidence,
+    Told,
     all_relevant,
     alternatives,
     sign_only,
     support_gap,
+    told_by_others,
 )
 from nablasso.reading.function import (
     Interaction,
@@ -23,6 +25,7 @@ __all__ = [
     "Evidence",
     "Interaction",
     "LocalScale",
+    "Told",
     "all_relevant",
     "alternatives",
     "discrete_columns",
@@ -32,4 +35,5 @@ __all__ = [
     "local_scale",
     "sign_only",
     "support_gap",
+    "told_by_others",
 ]

@@ -28,13 +28,25 @@ symmetric kernel give the same.
 ``P_BB^{-1} U_B`` and their covariance is ``c P_BB^{-1}``.
 
 Cost of an evaluation: one Cholesky factor and one inverse, O(n^3), and O(n^2 m) for m columns.
+
+**Walks.** A kernel of all columns teaches itself which of them it needs. Each pass solves for the
+variances at hand and moves them, all at once:
+
+* **kernels of products**, whose ``dK / dv_g`` is positive semidefinite, multiply:
+  ``v_g <- v_g (U' dK_g U / c) / tr(P dK_g)``, a fixed point of which is a stationary point of the
+  evidence (numerator and denominator are the two parts of its derivative);
+* **radial kernels**, whose derivative has no such sign, follow the derivative norms of the fitted
+  function, ``v_g ~ ||d_g f||_n^2``, in units of the median distance.
+
+The noise multiplies likewise, ``r <- r (U' N U / c) / tr(P N)``. A variance that fades leaves, so
+that passes become cheap. What comes out is a ranking: how much of the fit a group carries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -311,3 +323,85 @@ def restricted_inverse(A: Array) -> tuple[Array, float, float] | None:
     s = float(sums.sum())
     P -= np.outer(sums, sums / s)
     return P, logdet, s
+
+
+PRODUCT_PASSES, RADIAL_PASSES = 12, 8
+FADED, FLAT = 1e-4, 1e-6  # variances, over the largest, that leave: of products, of radial kernels
+SETTLED = 0.01
+NOISE_STEPS = 2  # of the noise of a radial kernel before each look at the derivatives
+
+
+class Walked(NamedTuple):
+    """The best pass of a walk: groups by decreasing share in the fit, variances, noise."""
+
+    order: Index
+    variances: Array
+    noise: float
+
+
+def walk(evidence: Evidence) -> Walked | None:
+    """The ranking of the pass of largest evidence; None when no pass could be solved."""
+    radial = evidence.covariance.radial
+    n_groups = evidence.covariance.n_groups
+    alive = np.arange(n_groups)
+    v = np.full(n_groups, evidence.covariance.start())
+    r, part, best, least = 0.1 if radial else 0.3, evidence, None, np.inf
+    for _ in range(RADIAL_PASSES if radial else PRODUCT_PASSES):
+        solved, r = _settle_noise(part, v, r, NOISE_STEPS if radial else 1)
+        if solved is None:
+            r *= 10
+            continue
+        share, new = _radial_step(part, v, solved) if radial else _product_step(part, v, solved)
+        if solved.value < least:
+            order = np.argsort(-share, kind="stable")
+            least, best = solved.value, Walked(alive[order], v[order], solved.r)
+        moved = float(np.max(np.abs(new - v)) / max(new.max(), 1e-300))
+        stays = new >= (FLAT if radial else FADED) * new.max()
+        if moved < SETTLED and abs(r / solved.r - 1) < SETTLED:
+            break
+        v = new[stays]
+        if not stays.all():
+            alive = alive[stays]
+            part = evidence.part(alive)
+    return best
+
+
+def _settle_noise(part: Evidence, v: Array, r: float, steps: int) -> tuple[Solved | None, float]:
+    """The last solution, and the noise that it asks for."""
+    solved = None
+    for _ in range(steps):
+        solved = part.solve(v, r)
+        if solved is None:
+            return None, r
+        spread = np.sum(solved.U * shaped(part.noise, solved.U) / solved.units)
+        asked = float(spread / (part.n_varying * against(solved.P, part.noise)))
+        r = float(np.clip(r * np.clip(asked, 0.1, 10.0), 1e-8, 100.0))
+    return solved, r
+
+
+def _product_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
+    """Share of each group in the fit, and its next variance."""
+    covariance, carry = part.covariance, solved.carry
+    explained = covariance.pull((solved.U / solved.units) @ solved.U.T, v, carry)
+    spent = covariance.pull(part.n_varying * solved.P, v, carry)
+    ratio = np.clip(explained / np.maximum(spent, 1e-300), 1e-3, 10.0)
+    return v * explained, v * ratio
+
+
+def _radial_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
+    """Derivative norm of each group, and variances in their ratio at the median distance."""
+    covariance = part.covariance
+    squares = np.zeros(covariance.n_groups)
+    counts = np.bincount(covariance.labels, minlength=covariance.n_groups)
+    for u in solved.U.T / np.sqrt(solved.units)[:, None]:
+        slopes = covariance.slopes(u, v, solved.carry)
+        squares += np.bincount(covariance.labels, (slopes**2).mean(axis=0), covariance.n_groups)
+    squares /= counts
+    new = squares / max(float(squares.max()), 1e-300)
+    scaled = type(covariance)(
+        covariance.kernel,
+        covariance.F * np.sqrt(new)[covariance.labels],
+        covariance.labels,
+        covariance.n_groups,
+    )
+    return squares, new * scaled.start()

@@ -54,6 +54,10 @@ class Warp:
         grown = np.exp(np.clip(self.side * t, -50, 50))
         return np.asarray(self.end + self.side * (grown - self.offset))
 
+    def moved(self, by: float) -> Warp:
+        """The same of targets that are larger by so much."""
+        return replace(self, end=self.end + by)
+
     def _inner(self, y: Array) -> Array:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
@@ -119,29 +123,6 @@ class Assumption:
             normal = 0.5 * np.log(w / (2 * np.pi)) - 0.5 * w * squares
             price -= float(np.sum(log_student(squares, nu) - normal))
         return float(price)
-
-    def words(self, mean: float = 0.0) -> list[str]:
-        """One sentence for each part; the target was searched less its ``mean``."""
-        said = []
-        if self.warp is not None:
-            warp = replace(self.warp, end=self.warp.end + mean)
-            said.append(f"The target is skewed: {warp} is explained.")
-        if self.nu:
-            assert self.weights is not None
-            small = int(np.sum(self.weights < 0.5))
-            said.append(
-                f"The noise has heavy tails ({self.nu:g} degrees of freedom); {small} rows count "
-                "less than half."
-            )
-        if self.level is not None:
-            ratio = float(np.exp(np.ptp(self.level) / 2))
-            said.append(f"The noise is uneven: its level differs by a factor of {ratio:.1f}.")
-        if self.serial is not None:
-            said.append(
-                f"Rows are serially correlated ({self.serial[0]:g} from one to the next): their "
-                "order carries information, and was taken into account."
-            )
-        return said
 
 
 PLAIN = Assumption()

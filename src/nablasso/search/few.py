@@ -22,10 +22,10 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from nablasso.data.table import Table
-from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, without_columns
+from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
-from nablasso.search.families import FAMILIES, Family, walk
+from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index

@@ -21,6 +21,9 @@ class Rules:
     few_rows : int
         Rows that models are tuned on by an n x n factor; beyond, terms on all rows decide too. At
         a thousand rows these find twice as many weak columns in a tenth of the time.
+    wide : int
+        Rows times columns from which on a search is preceded by screening, which finds columns
+        and products of two in less time than a walk takes.
     followed : int
         Proposals that are tuned and pruned. One is enough from 70 rows on; at 30 rows of E1 to E3
         (30 draws) four find .53 of the supports, one finds .43.
@@ -36,8 +39,9 @@ class Rules:
         Correlation of a near copy, which joins unless it costs more nats: rows do not tell copies
         apart (E2 and E3).
     relative, relative_nats : float
-        Correlation of a relative, which joins if it gains more nats. At 30 rows of E2 (10 draws)
-        four supports more are exact with it.
+        Correlation of a relative, which joins if it gains more nats (at 30 rows of E2, 10 draws,
+        four supports more are exact with it) or, where terms decide, takes a column's place if it
+        explains more.
     surprise : float
         Nats beyond the log of the looks that a term must gain. One keeps noise silent in nineteen
         of twenty tables; half the log of the rows would cost power at a thousand rows.
@@ -53,6 +57,7 @@ class Rules:
 
     walked_rows: int = 300
     few_rows: int = 600
+    wide: int = 4_000_000
     followed: int = 4
     spread: float = 4.0
     clearly: float = 2.5

@@ -10,7 +10,7 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n d`` is at most ``MAX_FACTORED``, a problem that has not converged after ``n d`` products
+Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``n d`` products
 gets a better point from :class:`~nablasso.solvers.admm.Admm`: its factorisation then costs no more
 than the products spent, and saves thousands.
 
@@ -61,12 +61,24 @@ class DualSolver(Solver[SquaredProblem]):
         Number of products.
     spectral_steps : int
         Products after which acceleration takes over.
+    max_factored, large : int
+        Unknowns up to which ADMM may help out, and from which on memory decides.
     """
 
-    def __init__(self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300) -> None:
+    def __init__(
+        self,
+        tol: float = 1e-6,
+        max_iter: int = 20000,
+        spectral_steps: int = 300,
+        *,
+        max_factored: int = MAX_FACTORED,
+        large: int = LARGE,
+    ) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.spectral_steps = spectral_steps
+        self.max_factored = max_factored
+        self.large = large
 
     def solve(
         self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
@@ -91,10 +103,10 @@ class DualSolver(Solver[SquaredProblem]):
                     break
                 if n_iter == self.max_iter:
                     break
-                if n_iter == rescue and size <= MAX_FACTORED:
+                if n_iter == rescue and size <= self.max_factored:
                     run = self._factored(problem, run.point.s)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
-                if not (run.spectral() if early or size > LARGE else run.accelerated()):
+                if not (run.spectral() if early or size > self.large else run.accelerated()):
                     status = Status.CONVERGED if converged else Status.STALLED
                     break
         except KeyboardInterrupt:
@@ -107,9 +119,9 @@ class DualSolver(Solver[SquaredProblem]):
 
         Two runs that differ by rounding then give the same answer to many digits. Nothing is done
         where a looser ``tol`` than the default was asked for, or was not reached, nor with more
-        than ``LARGE`` unknowns, where two solutions at once would be too many.
+        than ``large`` unknowns, where two solutions at once would be too many.
         """
-        if solution.point.s.size > LARGE:
+        if solution.point.s.size > self.large:
             return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)

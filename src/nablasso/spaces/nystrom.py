@@ -106,6 +106,8 @@ def draw_nystrom(
     weights: Array,
     n_components: int = 512,
     random_state: Any = 0,
+    *,
+    pool: int = POOL,
 ) -> NystromFeatures:
     """Choose landmarks among the rows of ``X`` and make the features.
 
@@ -118,9 +120,9 @@ def draw_nystrom(
         )
     rng = check_random_state(0 if random_state is None else random_state)
     n = min(int(n_components), len(X))
-    if len(X) > POOL:
-        pool = _by_weight(weights, max(POOL, n), rng)
-        X, weights = X[pool], weights[pool]
+    if len(X) > pool:
+        some = _by_weight(weights, max(pool, n), rng)
+        X, weights = X[some], weights[some]
     return nystrom_features(kernel, scales, X[np.sort(_by_weight(weights, n, rng))])
 
 

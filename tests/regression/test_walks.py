@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Gaussian, Linear, Matern52, Polynomial
-from nablasso.regression.evidence import Covariance, Evidence, without_columns
-from nablasso.search import families as walks
-from nablasso.search.families import walk
+from nablasso.regression import evidence as walks
+from nablasso.regression.evidence import Covariance, Evidence, walk, without_columns
 
 N, D = 40, 6
 
