@@ -258,6 +258,10 @@ def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -
 
     check_known("Column", names, list(table.columns))
     X, problems = read_cells(table[list(names)], (), COMMAND)
+    gaps = [str(name) for name in X if X[name].isna().any()]
+    if gaps and rows.missing is not Missing.DROP:
+        remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
+        problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
         raise TableProblems(problems)
     X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), rows)
@@ -352,5 +356,5 @@ def _chosen_rows(
             f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
         )
         chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
-    X, y = (part.iloc[chosen].reset_index(drop=True) for part in (X, y))
+    X, y = X.iloc[chosen].reset_index(drop=True), y.iloc[chosen].reset_index(drop=True)
     return X, y, (*remarks, *Encoding.learn(X).remarks)

@@ -25,8 +25,10 @@ from nablasso.estimators.outcome import (
     accuracy_of_numbers,
     answer_of,
     columns_of,
+    columns_of_table,
     merged_interactions,
 )
+from nablasso.estimators.tables import behind
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection import interaction_strengths
 from nablasso.inspection.response import without_names
@@ -104,10 +106,15 @@ def build_report(
             f"names must have one name per column, {model.n_features_in_}; got {len(listed)}."
         )
     array, weights = check_new_data(model, X), check_weights(sample_weight, len(X))
-    columns = columns_of(listed, categories)
-    answer = answer_of(model, len(array), columns, target=target)
-    left_out, accuracy = held_out(model, array, y, weights)
-    plain = without_names(model)
+    numbers = behind(model)
+    if numbers is model:
+        columns = columns_of(listed, categories)
+        answer = answer_of(model, len(array), columns, target=target)
+    else:
+        columns = columns_of_table(model)
+        answer = answer_of(model, len(array), target=target)
+    left_out, accuracy = held_out(numbers, array, y, weights)
+    plain = without_names(numbers)
     if hasattr(model, "predict"):
         answer = answer.about(
             accuracy=accuracy or answer.accuracy,
@@ -117,7 +124,9 @@ def build_report(
         answer=answer,
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
-        path=path_lines(model, X, y, sample_weight, listed),
+        path=path_lines(
+            numbers, X if numbers is model else array, y, sample_weight, columns.labels
+        ),
         effects=effects_of(plain, array, weights, columns, answer),
         pairs=pairs_of(plain, array, weights, columns, answer),
         held_out=left_out,
