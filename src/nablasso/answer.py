@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 WEAK = 3.0  # nats: odds of about twenty to one
-NEGLIGIBLE = 0.05  # strengths of interactions that are not worth a sentence
-NEGLIGIBLE_SHARE = 0.01  # and their shares
+NEGLIGIBLE_SHARE = 0.01  # of interactions that are not worth a sentence
 PAIRS = 3  # interactions in a sentence
 LISTED = 12  # names in a sentence
 AGREEMENT = 0.8  # share of a curve on which nearly all rows go the same way
@@ -105,7 +104,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Interaction:
-    """Columns that act together: ``share`` of the variance, or strength where not known."""
+    """Columns that act together, and the ``share`` of the variance in which they do."""
 
     columns: tuple[str, ...]
     share: float
@@ -315,27 +314,16 @@ class Answer:
 
     def strongest_interactions(self) -> tuple[Interaction, ...]:
         """Those worth a sentence."""
-        least = NEGLIGIBLE_SHARE if self.in_shares else NEGLIGIBLE
-        return tuple(one for one in self.interactions if one.share >= least)
-
-    @property
-    def in_shares(self) -> bool:
-        """Whether sizes are shares of the variance of the prediction."""
-        return any(column.share is not None for column in self.selected)
+        return tuple(one for one in self.interactions if one.share >= NEGLIGIBLE_SHARE)
 
     def interaction_size(self, one: Interaction) -> str:
-        """A share, or a strength."""
-        return percent(one.share) if self.in_shares else number(one.share, 2)
+        """A share."""
+        return percent(one.share)
 
     def interaction_words(self) -> str:
         """What the number of an interaction is."""
-        if self.in_shares:
-            return "Numbers are shares of the variance of the prediction that only both explain."
-        unit = "log-odds" if self.task == "classification" else f"deviations of {self.target}"
-        return (
-            f"Numbers say how much the slope of one column, in {unit}, changes per deviation of "
-            "the other."
-        )
+        what = "log-odds" if self.task == "classification" else "prediction"
+        return f"Numbers are shares of the variance of the {what} in which both act together."
 
     def certificate_limits(self) -> str:
         """What no gap can prove."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PACKAGE = str(Path(__file__).parent)
 
@@ -17,6 +18,20 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_gap(name: str, solved: Any, tolerance: float, cure: str) -> None:
+    """Say where a solver stopped: ``solved`` has ``n_iter``, ``status`` and ``gap``."""
+    from sklearn.exceptions import ConvergenceWarning  # a terminal should not wait for it
+
+    bound = (
+        f" with duality gap {solved.gap:.1e} (tolerance {tolerance:.1e}). The gap still bounds the "
+        "error."
+        if math.isfinite(solved.gap)
+        else ". Nothing bounds the error of this model."
+    )
+    stopped = f"{name} stopped after {solved.n_iter} iterations ({solved.status.value})"
+    warn(f"{stopped}{bound} {cure}", ConvergenceWarning)
 
 
 class NablassoError(Exception):

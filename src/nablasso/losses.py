@@ -33,7 +33,7 @@ the squared one with its conjugate bounded: ``s y + s^2 / 4`` for ``|s| <= 2 del
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -470,14 +470,14 @@ REGRESSION_LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def as_loss(loss: str | Loss) -> Loss:
+def as_loss(loss: str | Loss, named: Mapping[str, type[Loss]] = REGRESSION_LOSSES) -> Loss:
     """Return the loss that a name or an object stands for; an object is copied."""
     if isinstance(loss, Loss):
         made: Loss = clone(loss)
         return made
-    if not isinstance(loss, str) or loss not in REGRESSION_LOSSES:
+    if not isinstance(loss, str) or loss not in named:
         raise InvalidParameterError(
-            f"loss must be one of {', '.join(REGRESSION_LOSSES)} or a nablasso.losses.Loss object; "
+            f"loss must be one of {', '.join(named)} or a nablasso.losses.Loss object; "
             f"got {loss!r}."
         )
-    return REGRESSION_LOSSES[loss]()
+    return named[loss]()

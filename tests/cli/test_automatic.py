@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.answer import percent
 from nablasso.kernels import Linear, Polynomial
 from nablasso.search import decide
 
@@ -24,10 +25,12 @@ def test_the_answer_comes_first_then_the_table_then_how_far_to_trust_it(run, csv
     assert (outcome.code, outcome.err) == (0, "")
     lines, told = outcome.out.splitlines(), " ".join(outcome.out.split())
     assert lines[0] == f"2 of 4 columns matter for y ({len(table)} rows): curved, straight."
-    assert lines[1].split() == ["Column", "Strength", "Nats", "Certified"]
+    assert lines[1].split() == ["Column", "Share", "Slope", "Shape", "Nats", "Certified"]
     for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
-        numbers = [f"{reference.feature_importances_[a]:.2f}", f"{reference.evidence_[a]:.0f}"]
-        assert line.split() == [name, *numbers, "yes"]
+        words = line.split()
+        assert words[0] == name
+        assert words[1] == percent(reference.feature_importances_[a])
+        assert words[-2:] == [f"{reference.evidence_[a]:.0f}", "yes"]
     assert "Nats: log evidence that leaving the column out would cost" in told
     for label, sentence in reference.answer_.facts():
         assert f"{label} {' '.join(sentence.split())}" in told
@@ -40,7 +43,7 @@ def test_the_answer_comes_first_then_the_table_then_how_far_to_trust_it(run, csv
 def test_json_has_the_numbers_of_the_library(run, csv, table, reference):
     content = json.loads(run("select", csv, "--target", "y", *QUICK, "--json").out)
     assert [v["name"] for v in content["selected"]] == ["curved", "straight"]
-    found = [(v["strength"], v["evidence"]) for v in content["selected"]]
+    found = [(v["share"], v["evidence"]) for v in content["selected"]]
     np.testing.assert_allclose(
         found, np.column_stack([reference.feature_importances_, reference.evidence_])[:2]
     )
@@ -71,7 +74,14 @@ def test_p_values_take_the_place_of_nats(run, csv, table):
     assert [p_values[name] for name in model.feature_names_in_] == pytest.approx(model.p_values_)
     assert content["fdr"] == 0.2
     text = run("select", csv, "--target", "y", *options).out
-    assert text.splitlines()[1].split() == ["Column", "Strength", "p-value", "Certified"]
+    assert text.splitlines()[1].split() == [
+        "Column",
+        "Share",
+        "Slope",
+        "Shape",
+        "p-value",
+        "Certified",
+    ]
     assert "nablasso, at most 20% of the selected columns" in " ".join(text.split())
 
 
@@ -122,7 +132,7 @@ def test_where_nothing_is_to_be_decided_no_evidence_is_told_of(run, csv, table):
     content = json.loads(run("select", csv, "--target", "y", *options, "--json").out)
     assert {v["evidence"] for v in content["selected"]} == {0.0}
     text = run("select", csv, "--target", "y", *options).out
-    assert text.splitlines()[1].split() == ["Column", "Strength", "Certified"]
+    assert text.splitlines()[1].split() == ["Column", "Share", "Slope", "Shape", "Certified"]
 
 
 def test_nothing_found_has_no_certificate(run, csv, table):

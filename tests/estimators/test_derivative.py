@@ -31,7 +31,7 @@ from nablasso.estimators import outcome as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
-from nablasso.spaces import choice
+from nablasso.spaces import exact
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 elastic_net = partial(DerivativeLasso, l1_ratio=0.5)
@@ -827,7 +827,7 @@ def test_constant_y_depends_on_nothing(kernel, alpha, constant):
 
 
 def test_data_too_large(monkeypatch):
-    monkeypatch.setattr(choice, "available_bytes", lambda: 90_000)
+    monkeypatch.setattr(exact, "available_bytes", lambda: 90_000)
     with pytest.raises(DataTooLargeError, match=r"40 rows.*random sample of at most \d+ rows"):
         cheap().fit(*draw())
 
@@ -1024,12 +1024,8 @@ def test_status_twins():
 def test_status_too_few_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-        model = cheap(alpha=0.05).fit(X, y)
-        if model.support_.any() and model.loo_r2_ <= 0:
-            break
+    model = cheap(alpha=0.05).fit(X, y)
+    assert model.support_.any()
     assert model.loo_r2_ <= 0
     assert model.selection_status_ == "too few rows"
     assert model.summary().startswith("No reliable answer: ")

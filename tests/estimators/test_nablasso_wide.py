@@ -6,7 +6,7 @@ import pytest
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
 from nablasso.errors import DataTooLargeError
 from nablasso.search.rules import Rules
-from nablasso.solvers import dual
+from nablasso.solvers import DualSolver
 from nablasso.spaces import exact
 
 N, D = 120, 300
@@ -91,7 +91,7 @@ def test_one_exact_fit_holds_few_arrays_of_the_size_of_the_table(monkeypatch):
     import tracemalloc
 
     monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 20)
-    monkeypatch.setattr(dual, "LARGE", 1_000_000)
+    monkeypatch.setattr(DualSolver, "large", 1_000_000)
     X = np.random.default_rng(0).normal(size=(80, 40_000))
     tracemalloc.start()
     DerivativeLasso(ridge=1e-2).fit(X, X[:, 0] ** 2 + X[:, 1])

@@ -78,7 +78,7 @@ def test_iterated_steps_are_the_factorised_ones(linear):
     problem, here, D = system(make_quantiles(linear=linear))
     g = np.random.default_rng(3).normal(size=D.shape) / len(D)
     direct = solvers.normal_solver(problem, here, D)(g)
-    iterated = solvers.normal_solver(problem, here, D, dense=0, forcing=1e-10, limit=1000)
+    iterated = solvers.normal_solver(problem, here, D, dense=0, tol=1e-10, max_iter=1000)
     np.testing.assert_allclose(iterated(g), direct, rtol=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_a_free_function_alone_needs_one_product():
     rng = np.random.default_rng(4)
     D, g = rng.uniform(0.1, 10, size=(30, 1)), rng.normal(size=(30, 1))
     direct = solvers.normal_solver(problem, here, D)(g)
-    once = solvers.normal_solver(problem, here, D, dense=0, limit=1)
+    once = solvers.normal_solver(problem, here, D, dense=0, max_iter=1)
     np.testing.assert_allclose(once(g), direct, rtol=1e-6)
 
 

@@ -15,6 +15,7 @@ from nablasso import (
     SparseGradientRegressor,
     StabilitySelection,
 )
+from nablasso.answer import percent
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
 from nablasso.inspection.structure_displays import single_fit
@@ -34,7 +35,7 @@ def test_the_answer_comes_first_and_names_the_variables(report, model):
     assert sizes == sorted(sizes, reverse=True)
     for column in report.answer.selected:
         place = list(model.feature_names_in_).index(column.name)
-        assert column.strength == model.feature_importances_[place]
+        assert column.share == model.feature_importances_[place]
         assert column.evidence == model.evidence_[place] > 0
 
 
@@ -64,7 +65,7 @@ def test_interactions_and_their_pairs_are_under_the_right_names(report, model, t
     found = report.answer.interactions
     assert set(found[0].columns) == {"a", "big"}
     assert [one.share for one in found] == [size for *_, size in model.interactions_]
-    assert f">{found[0].share:.2f}<" in render_report(report)  # the map shows these numbers
+    assert f">{percent(found[0].share)}<" in render_report(report)  # the map shows these numbers
     pair = report.pairs[0]
     for name, values in zip(pair.names, (pair.grid, pair.at), strict=True):
         column = table[0][name]
@@ -93,8 +94,8 @@ def test_columns_of_a_category_are_one_variable():
     by_name = {column.name: column for column in report.answer.columns}
     assert set(by_name) == {"colour", "size", "noise"}
     assert by_name["colour"].levels == ("red", "blue", "green")
-    expected = np.linalg.norm(fitted.feature_importances_[:3])
-    assert by_name["colour"].strength == pytest.approx(expected)
+    expected = fitted.feature_importances_[:3].sum()
+    assert by_name["colour"].share == pytest.approx(expected)
     (effect,) = [effect for effect in report.effects if effect.variable == "colour"]
     (curve,) = effect.curves
     assert curve.labels == ("red", "blue", "green")

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nablasso.estimators.discoveries import settled
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of
-from nablasso.search.decide import decide, search, settle
+from nablasso.search.decide import decide, search
 from nablasso.search.families import GAUSSIAN, LINEAR, QUADRATIC
 from nablasso.search.rules import Rules
 from tests.search.rows import draw, few_rows
@@ -71,10 +72,10 @@ def test_what_is_kept_is_kept_and_no_more_than_allowed():
 
 def test_settled_groups_get_the_best_family():
     rows = draw(families=FEW)
-    decision = settle(decide(rows), np.array([0, 1]))
+    decision = settled(decide(rows), np.array([0, 1]))
     assert found(decision) == [0, 1]
     assert decision.model.family.name == "quadratic"
-    assert found(settle(decision, np.array([], dtype=np.intp))) == []
+    assert found(settled(decision, np.array([], dtype=np.intp))) == []
 
 
 def test_the_order_of_the_columns_does_not_matter():

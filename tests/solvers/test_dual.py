@@ -263,7 +263,8 @@ def test_spectral_steps_never_fall_below_the_last_ten(case):
         s = coef.v * (2 * problem.ridge / problem.root)
         duals.append(problem.primal_dual(problem.dual_point(s))[1])
 
-    solver = DualSolver(tol=TOL, spectral_steps=10**6, max_iter=400, max_factored=0)
+    solver = DualSolver(tol=TOL, spectral_steps=10**6, max_iter=400)
+    solver.max_factored = 0
     solver.solve(problem, callback=record)
     assert len(duals) > 10
     for i in range(1, len(duals)):
@@ -329,7 +330,8 @@ RUNS = [  # spectral steps alone wander on ill-conditioned problems, as document
 @pytest.mark.parametrize("factored", [3000, 0])
 def test_every_step_rule_reaches_the_optimum(case, factored, rule):
     problem, _ = solved(*case)
-    solver = DualSolver(tol=1e-5, spectral_steps=RULES[rule], max_factored=factored)
+    solver = DualSolver(tol=1e-5, spectral_steps=RULES[rule])
+    solver.max_factored = factored
     solution = solver.solve(problem)
     assert solution.status is Status.CONVERGED
     reached = statement(*case).primal(*solution.coef)
@@ -395,12 +397,14 @@ def test_large_solutions_are_not_polished():
     solver = DualSolver(tol=1e-6)
     solution = solver.solve(problem)
     assert solver.polish(problem, solution).gap < solution.gap
-    large = DualSolver(tol=1e-6, large=solution.point.s.size - 1)
-    assert large.polish(problem, solution) is solution
+    solver.large = solution.point.s.size - 1
+    assert solver.polish(problem, solution) is solution
 
 
 def test_a_large_problem_never_holds_the_points_of_acceleration(monkeypatch):
     problem = library_problem(make_problem(Gaussian(1.5), alpha=0.4))
     monkeypatch.setattr(dual._Run, "accelerated", lambda _: pytest.fail("accelerated"))
-    solution = DualSolver(spectral_steps=3, large=1).solve(problem)
+    solver = DualSolver(spectral_steps=3)
+    solver.large = 1
+    solution = solver.solve(problem)
     assert solution.status is Status.CONVERGED

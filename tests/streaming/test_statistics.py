@@ -13,7 +13,7 @@ from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterErro
 from nablasso.kernels import Gaussian
 from nablasso.persistence import Store
 from nablasso.progress import reporting
-from nablasso.spaces import draw_nystrom, row_moments
+from nablasso.spaces import FeatureRows, draw_nystrom
 from nablasso.streaming import SufficientStatistics, collect_statistics, open_table
 from nablasso.streaming.sources import Arrays
 from nablasso.streaming.statistics import fold_numbers
@@ -54,7 +54,7 @@ def test_slopes_are_those_of_the_moments_in_memory():
     X, y = rows(100)
     space = frozen(X, y)
     found = SufficientStatistics(space).partial_fit(X, y).total()
-    expected = row_moments(space.features, space.standardise(X), y, np.ones(100))
+    expected = FeatureRows(space.features, space.standardise(X)).moments(y, np.ones(100))
     np.testing.assert_allclose(found.S, expected.S, atol=1e-12)
     _, psi = space.features.features_and_slopes(space.standardise(X))
     np.testing.assert_allclose(found.S, psi.T @ psi / 100, atol=1e-12)

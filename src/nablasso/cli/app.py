@@ -416,20 +416,9 @@ def select(
                 data = choose_columns(read_table(file), roles, rows)
             named = None if groups is None else read_groups(groups, data.variables, data.ignored)
             call = commands.Call(data, settings, str(file), named, table)
-            model, result = commands.fitted(call)
-        written: dict[str, str] = {}
-        try:
-            commands.keep_result(written, model, result, call, report, save)
-        except KeyboardInterrupt:
-            render.print_error("interrupted while writing; files not named below are as before.")
-            raise typer.Exit(INTERRUPTED) from None
-        finally:  # an answer that took time is told even if its report cannot be written
-            if json:
-                render.print_json(result.to_json() | {"written": written})
-            else:
-                result.print()
-                commands.print_written(written)
-        _leave(result)
+            cut_short = commands.tell_answer(call, report, save, json=json)
+        if cut_short:
+            raise typer.Exit(INTERRUPTED)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -26,6 +26,7 @@ from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.outcome import answer_of
 from nablasso.persistence import check_place
+from nablasso.progress import stages
 
 if TYPE_CHECKING:
     from nablasso.cli.findings import Finding
@@ -138,6 +139,33 @@ def fitted(call: Call) -> tuple[Any, Result]:
     answer = answer.about(classes=call.data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return model, Result(answer, call, seconds, said)
+
+
+def tell_answer(call: Call, report: Path | None, save: Path | None, *, json: bool) -> bool:
+    """Fit, write what was asked for, tell; whether a part of it was cut short.
+
+    An answer that took time is told even if its files cannot be written.
+    """
+    written: dict[str, str] = {}
+    failure: BaseException | None = None
+    with shown_progress(), stages(4, 0.1 if report is None else 1) as ended:
+        model, result = fitted(call)
+        ended()
+        try:
+            keep_result(written, model, result, call, report, save)
+        except BaseException as error:
+            failure = error
+    if json:
+        render.print_json(result.to_json() | {"written": written})
+    else:
+        result.print()
+        print_written(written)
+    if isinstance(failure, KeyboardInterrupt):
+        render.print_error("interrupted while writing; files not named here are as before.")
+        return True
+    if failure is not None:
+        raise failure
+    return result.answer.interrupted
 
 
 def fit_noted(model: Any, X: Any, y: Any) -> list[str]:

@@ -7,6 +7,7 @@ During a fit a line on the terminal says how long it will take.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from nablasso.answer import Answer
-from nablasso.progress import Progress, reporting
+from nablasso.progress import Progress, is_reported, reporting
+
+EVERY = 10.0  # seconds between two lines of progress where there is no terminal
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -104,10 +107,20 @@ class TimeLeft(ProgressColumn):
 
 
 @contextmanager
-def shown_progress() -> Iterator[None]:
-    """Show the progress of library calls on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
+def shown_progress(every: float | None = None) -> Iterator[None]:
+    """Show the progress of library calls on standard error.
+
+    One line that moves on a terminal; elsewhere a line of its own now and then, at most one in
+    ``every`` seconds (10, or what NABLASSO_PROGRESS says), so that short work leaves none. Inside
+    another one it does nothing.
+    """
+    if is_reported():
         yield
+        return
+    if not sys.stderr.isatty():
+        asked = os.environ.get("NABLASSO_PROGRESS", EVERY) if every is None else every
+        with reporting(_Lines(float(asked))):
+            yield
         return
     label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
     columns = (SpinnerColumn(), label, BarColumn(10), TimeLeft(Column(no_wrap=True)))
@@ -115,18 +128,27 @@ def shown_progress() -> Iterator[None]:
         task = bars.add_task("fitting", total=None)
 
         def show(progress: Progress) -> None:
-            nonlocal task
             bars.update(
                 task,
                 description=f"{progress.label}: {progress.done} of {progress.total}",
-                completed=progress.done,
-                total=progress.total,
+                completed=progress.fraction,
+                total=1.0,
                 deadline=time.monotonic() + progress.seconds_left,
                 refresh=True,
             )
-            if progress.done == progress.total:  # what follows may report again, or be the end
-                bars.update(task, visible=False)
-                task = bars.add_task("fitting", total=None)
 
         with reporting(show):
             yield
+
+
+class _Lines:
+    """Lines on a stream that is no terminal."""
+
+    def __init__(self, every: float) -> None:
+        self.every, self.said = every, time.monotonic()
+
+    def __call__(self, progress: Progress) -> None:
+        """Say how far it is, if nothing was said for a while."""
+        if time.monotonic() - self.said >= self.every:
+            self.said = time.monotonic()
+            print_error(str(progress))

@@ -34,6 +34,7 @@ from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
+from nablasso.estimators.validation import check_count
 from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
@@ -309,6 +310,17 @@ def positive_list(values: Any, name: str) -> Array:
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
     return array
+
+
+def decreasing(alphas: Any, top: float, smallest: float) -> Array:
+    """Positive alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
+
+    A number gives equal ratios.
+    """
+    if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
+        return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
+    check_count(alphas, "alphas")
+    return np.asarray(top * np.logspace(0, np.log10(smallest), int(alphas)))
 
 
 def draw_folds(

@@ -48,7 +48,7 @@ from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_pat
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver, support_of
-from nablasso.spaces import Function, PenaltyPoints
+from nablasso.spaces import Function, PenaltyPoints, penalty_points
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
@@ -194,7 +194,7 @@ class GivenWeights(DerivativeEstimator):
         if X_unlabeled is not None:
             data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
         table = self._table(data)
-        family, *others = self._families(table, 1.0, self._points(table, data))
+        family, *others = self._families(table, 1.0, penalty_points(table, data.unlabelled))
         if others:
             raise InvalidParameterError(
                 f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
@@ -348,7 +348,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
 
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
         table = self._table(train)
-        points = self._points(table, train)
+        points = penalty_points(table, train.unlabelled)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
         families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:

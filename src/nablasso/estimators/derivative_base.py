@@ -21,11 +21,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import DegenerateFitWarning, InvalidParameterError, NoSelectionWarning, warn
+from nablasso.errors import (
+    DegenerateFitWarning,
+    InvalidParameterError,
+    NoSelectionWarning,
+    warn,
+    warn_of_gap,
+)
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
@@ -166,12 +171,6 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
         "group): the derivative norms of the fit before, relative to the largest. The last pass is "
         "the penalised fit, and the certificate is for it, in the metric ``scales_``.",
     )
-    n_jitter: int = parameter(
-        0,
-        "int",
-        "Copies of each row, moved part of the way to another row, at which derivatives are "
-        "penalised too. They keep f from being flat at the data and steep between them.",
-    )
     space: Any = parameter(
         "auto",
         '{"auto", "exact", "fourier", "nystrom"}',
@@ -203,8 +202,8 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
     random_state: Any = parameter(
         None,
         "int or RandomState",
-        "Draws the jittered points (0 by default) and, where folds are drawn for a number ``cv``, "
-        "shuffles them; without it folds are fixed by the data.",
+        "Draws features (0 by default) and, where folds are drawn for a number ``cv``, shuffles "
+        "them; without it folds are fixed by the data.",
     )
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
@@ -237,7 +236,7 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
         if X_unlabeled is not None:
             data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
         table = self._table(data)
-        points = self._points(table, data)
+        points = penalty_points(table, data.unlabelled)
         alpha, ridge, width = self._weights(data, table, points, groups)
         self._unpack(data.X, self._solved(self._families(table, width, points), alpha, ridge))
         return self
@@ -299,15 +298,6 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
         if self._target.classes is None:
             return [shared]
         return [shared.with_target(target) for target in targets.T]
-
-    def _points(self, table: Table, data: Data) -> PenaltyPoints | None:
-        """Penalty points besides the data of the table."""
-        if not isinstance(self.n_jitter, int | np.integer) or self.n_jitter < 0:
-            raise InvalidParameterError(
-                f"n_jitter must be a whole number of at least 0; got {self.n_jitter!r}."
-            )
-        total, n_jitter = float(data.weights.sum()), int(self.n_jitter)
-        return penalty_points(table, total, data.unlabelled, n_jitter, self.random_state)
 
     def _metric(self, table: Table, targets: Array) -> Array | None:
         """Multiplier of each column, from ``n_passes - 1`` kernel ridge fits of ``targets``.
@@ -414,12 +404,7 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
             if interrupted
             else "Raise max_iter, loosen tol, raise ridge, or lower alpha."
         )
-        warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} iterations "
-            f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{target:.1e}). The gap still bounds the error. {cure}",
-            ConvergenceWarning,
-        )
+        warn_of_gap(type(self).__name__, solution, target, cure)
 
     def _warn_if_degenerate(self, fit: Fit) -> None:
         steepness = fit.family.steepness(fit.solution)
@@ -427,7 +412,7 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
             warn(
                 f"The fitted function is {steepness:.0f} times steeper between the data than at "
                 "them, so its derivatives at the data say little. Raise ridge, widen "
-                "length_scale, lower alpha, or set n_jitter.",
+                "length_scale, lower alpha, or give X_unlabeled.",
                 DegenerateFitWarning,
             )
 

@@ -8,6 +8,7 @@ discovered unless the searches predict left-out rows clearly better than the mea
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,9 +27,10 @@ from nablasso.inference.randomization import (
 )
 from nablasso.progress import track
 from nablasso.regression.paired import paired
-from nablasso.search.decide import Decision, search, settle
+from nablasso.search.check import to_the_end
+from nablasso.search.decide import Decision, search
 from nablasso.search.few import FewRows
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 N_FOLDS = 5
 CLEAR_GAIN = 2.0  # standard errors over the mean
@@ -71,7 +73,15 @@ def discoveries(
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])
-    return settle(decision, groups), p_values
+    return settled(decision, groups), p_values
+
+
+def settled(best: Decision, groups: Index) -> Decision:
+    """The best family on given groups, tuned to the end."""
+    few = best.few
+    tried = tuple(few.tune(family, groups) for family in few.families)
+    model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
+    return replace(best, model=model, tried=tried, clear={})
 
 
 def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:

@@ -53,7 +53,6 @@ from nablasso.inference.stability import (
     false_selection_bound,
     smallest_threshold,
 )
-from nablasso.progress import run_jobs, track
 from nablasso.types import Array, Index, Mask
 
 HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
@@ -132,13 +131,8 @@ class StabilitySelection(WrappedSelector):
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
         halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
         seeds = np.random.SeedSequence(seed).generate_state(len(halves))
-        arguments = [
-            (self.estimator, rows.X[half], rows.targets[half], rows.weights[half], int(s))
-            for half, s in zip(halves, seeds, strict=True)
-        ]
-        options: Any = {"label": "half-samples", "n_jobs": self.n_jobs, "verbose": self.verbose}
-        selections = np.array(run_jobs(_select, arguments, **options), dtype=bool)
-        self._unpack(selections)
+        selections = self._on_parts(_select, rows, halves, seeds, "half-samples")
+        self._unpack(np.array(selections, dtype=bool))
         return self
 
     def _unpack(self, selections: Mask) -> None:
@@ -243,20 +237,14 @@ class KnockoffSelector(WrappedSelector):
             raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
         rows = self._rows(X, y, sample_weight)
         seed = root_seed(self.random_state)
-        for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
-            work(rows, seed)
-        return self
-
-    def _fit_rows(self, rows: Rows, seed: int) -> None:
         rng = np.random.default_rng(seed)
         Z, knockoffs = knockoffs_of(rows, rng)
         d = Z.shape[1]
         swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
         swapped[rows.column_order] = rng.random(d) < 0.5
         left, right = np.where(swapped, knockoffs, Z), np.where(swapped, Z, knockoffs)
-        self.estimator_ = fit_clone(
-            self.estimator, np.hstack([left, right]), rows.targets, rows.weights, seed
-        )
+        both, every = rows._replace(X=np.hstack([left, right])), np.arange(len(Z))
+        (self.estimator_,) = self._on_parts(fit_clone, both, [every], [seed], "knockoffs")
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         self.knockoff_statistics_ = np.where(swapped, -difference, difference)
@@ -264,6 +252,7 @@ class KnockoffSelector(WrappedSelector):
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
             self._warn_of_none()
+        return self
 
     def _warn_of_none(self) -> None:
         ahead = int(np.sum(self.knockoff_statistics_ > 0))
@@ -405,14 +394,9 @@ class RandomizationTest(WrappedSelector):
 
     def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
-        arguments = [
-            (self.estimator, rows.X[train], rows.targets[train], rows.weights[train], seed + k)
-            for k, (train, _) in enumerate(folds)
-        ]
+        training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
-        fitted = run_jobs(
-            fit_clone, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        fitted = self._on_parts(fit_clone, rows, training, seeds, label)
         return [
             HeldOut(test, self._loss(model, rows, test), used_columns(model, rows.X.shape[1]))
             for model, (_, test) in zip(fitted, folds, strict=True)

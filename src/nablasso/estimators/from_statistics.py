@@ -90,7 +90,3 @@ def _check(model: Any) -> None:
             f"Statistics serve the squared loss alone; got loss={model.loss!r}. Other losses "
             "need all rows at every step: use fit."
         )
-    if model.n_jitter:
-        raise InvalidParameterError(
-            f"Statistics hold slopes at the rows; got n_jitter={model.n_jitter!r}. Set it to 0."
-        )

@@ -21,6 +21,15 @@ from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParamete
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.explained import (
+    contribution_table,
+    explanation_of,
+    importance_table,
+    interactions_of,
+    shape_table,
+    share_of_columns,
+    triples_of,
+)
 from nablasso.estimators.outcome import (
     Answers,
     accuracy_of_classes,
@@ -52,6 +61,7 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
+from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import narrowed
 from nablasso.search.decide import Decision, decide
@@ -89,6 +99,17 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     support_ : array of bool, shape (n_features,)
         The selected variables.
     feature_importances_ : array, shape (n_features,)
+        The share of the variance of the prediction (for classes: of the log-odds) that a column
+        carries: its Shapley effect where columns depend on one another
+        (:mod:`nablasso.reading.shares`). Shares add up to one; columns of one group have equal
+        parts of its share.
+    importances_ : DataFrame, or dict of arrays without pandas
+        One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
+        ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
+        with intervals; ``slope``, root mean squared, in the units of the table, and
+        ``direction``; ``shuffled``, by how much of the variance of y left-out errors grow when the
+        column is shuffled; ``p_value`` with ``fdr``. Computed when first asked for.
+    slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
         of the column.
@@ -135,7 +156,11 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     replaceable_ : list of (int, list of int, float)
         Selected variables that others together tell, and which share of them.
     interactions_ : list of (int, int, float)
-        Pairs of selected variables by decreasing root mean squared cross derivative.
+        Pairs of selected variables by decreasing share of the variance of the prediction in which
+        they act together; of a group its first column. Of more than 15 variables the pairs of the
+        15 with the largest shares.
+    triples_ : list of (int, int, int, float)
+        Triples all of whose pairs act together, likewise.
     tried_ : list of dict
         The models that were tuned, by price: family, columns, price in nats.
     kernel_, scales_, alpha_, ridge_
@@ -234,6 +259,68 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     ) -> None:
         """Remember what predicts."""
 
+    @property
+    def feature_importances_(self) -> Array:
+        """Shares of the variance of the prediction, adding up to one."""
+        check_is_fitted(self)
+        return share_of_columns(self)
+
+    @property
+    def importances_(self) -> Any:
+        """How much each selected column matters, with intervals."""
+        check_is_fitted(self)
+        return importance_table(self)
+
+    @property
+    def interactions_(self) -> list[tuple[int, int, float]]:
+        """Pairs that act together."""
+        check_is_fitted(self)
+        return interactions_of(self)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return triples_of(self)
+
+    def shapes(self, level: float = 0.9) -> Any:
+        """How the prediction (for classes: the log-odds) depends on each selected column.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the bands: ``low`` and ``high`` hold the function at one point with this
+            probability, ``low_simultaneous`` and ``high_simultaneous`` at all points at once.
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``column``, ``x``, ``value`` (mean zero over the rows) and the bands; for classes
+            ``class`` too.
+        """
+        check_is_fitted(self)
+        return shape_table(self, level)
+
+    def contributions(self, X: Any) -> Any:
+        """What each selected column adds to each prediction (for classes: to the log-odds).
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
+            of them by class where there are more than two.
+        """
+        check_is_fitted(self)
+        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))
+
+    @abstractmethod
+    def _explained(self, table: Table, n: int) -> Explanation:
+        """What predicts, to be read at rows of the table, of which ``n`` were searched."""
+
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
@@ -299,6 +386,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
+            self._explanation = self._explained(table, n)
+            _ = self._explanation.shares  # computed here, and kept
         self._warn(decision)
 
     @property
@@ -470,14 +559,14 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
-        self.feature_importances_ = np.zeros(d)
+        self.slopes_ = np.zeros(d)
         if proofs:
             bounds = np.max([proof.bounds for proof in proofs], axis=0)
             self.importance_bounds_[chosen] = bounds.T
             proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
             self.support_certified_[chosen] = np.any(proven, axis=0)
             norms = np.max([proof.importances for proof in proofs], axis=0)
-            self.feature_importances_[chosen] = norms
+            self.slopes_[chosen] = norms
 
     def _certificate(self, decision: Decision, space: RepresenterSpace) -> list[Proof]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
@@ -624,6 +713,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
             one.observed + mean, one.left_out + mean, one.weights, how
         )
 
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, [self._predictor], [None], n)
+
 
 @estimator
 class NablassoClassifier(PredictsClasses, AutomaticSelector):
@@ -706,10 +798,11 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
+        fitted = decision.few.odds(decision.model)
         functions = [
-            replace(function, columns=table.columns[function.columns])
-            for function in decision.few.odds_function(decision.model)
+            replace(function, columns=table.columns[function.columns]) for function, _ in fitted
         ]
+        self._spreads = [spread for _, spread in fitted]
         self._functions: list[Function | Predictor] = [*functions]
         few = decision.few
         odds = [
@@ -755,3 +848,6 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
         self._left_out = (codes, shares, weights / weights.sum())
         self._accuracy = accuracy_of_classes(*self._left_out, how)
+
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, self._functions, self._spreads, n)

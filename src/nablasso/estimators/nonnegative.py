@@ -20,12 +20,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -229,7 +228,8 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         largest = float(task.scales.max())
         self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
         if fitted.status is not Status.CONVERGED:
-            self._warn_of(fitted)
+            cure = "Raise max_iter, loosen tol, or raise weight."
+            warn_of_gap(type(self).__name__, fitted, self.tol, cure)
         return self
 
     def _path(
@@ -260,19 +260,6 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             rank=self.rank,
             random_state=self._seed(),
             **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
-        )
-
-    def _warn_of(self, fitted: FittedTask) -> None:
-        bound = (
-            f" with duality gap {fitted.gap:.1e} (tolerance {self.tol:.1e}). The gap still bounds "
-            "the error."
-            if np.isfinite(fitted.gap)
-            else ". Nothing bounds the error of this model."
-        )
-        warn(
-            f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
-            f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
-            ConvergenceWarning,
         )
 
 

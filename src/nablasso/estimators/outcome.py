@@ -29,13 +29,13 @@ from nablasso.answer import (
 )
 from nablasso.data.table import Table, correlated_columns
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.explained import facts_of_columns
 from nablasso.estimators.validation import feature_names
 from nablasso.reading import (
     Evidence,
     all_relevant,
     alternatives,
     discrete_columns,
-    interactions,
     sign_only,
     support_gap,
     told_by_others,
@@ -52,9 +52,7 @@ from nablasso.types import Array, Index
 TWIN_CORRELATION = 0.95
 CLEAR_GAIN = 2.0  # standard errors
 MANY = 2000  # selected variables whose twins are looked for
-MAX_PAIRED = 15  # selected columns up to which pairs are looked at
 MAX_FRESH = 1000  # rows at which slopes are averaged
-MAX_ROWS = 300  # rows at which cross derivatives are averaged
 LOOKED_AT = 12  # columns left out whose evidence is computed, those asked for most
 VARIANCES = (1e-3, 1e-2, 0.1, 1.0)  # of such a column, over the median of the selected ones
 
@@ -119,7 +117,10 @@ def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
 
 
 def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
-    """Set the attributes that tell how far the answer can be trusted."""
+    """Set the attributes that tell how far the answer can be trusted.
+
+    After an interrupt what takes long is left out: someone waits.
+    """
     few, model, d = decision.few, decision.model, len(selector.support_)
     residuals = few.solved(model).left_out()[0]
     selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights)
@@ -142,18 +143,17 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.runner_up_ = _runner_up(selector)
     chosen = np.flatnonzero(np.isin(few.labels, model.groups))
     selector.twins_ = correlated_pairs(table, chosen)
-    evidence = _evidence(decision) if len(chosen) else None
+    evidence = None if decision.interrupted else _evidence(decision)
     selector.alternatives_ = [
         pair._replace(a=int(table.columns[pair.a]), b=int(table.columns[pair.b]))
-        for pair in (alternatives(evidence) if evidence is not None else ())
+        for pair in (alternatives(evidence) if evidence is not None and len(chosen) else ())
     ]
     selector.replaceable_ = [
         (int(table.columns[one.a]), table.columns[list(one.by)].tolist(), one.r2)
         for one in told_by_others(few.X, few.weights, few.labels, chosen)
     ]
-    selector.interactions_ = _interactions(table, decision)
-    selector.cautions_ = _cautions(selector, table, _evidence(decision))
-    selector._dropped = _dropped(table, decision)
+    selector.cautions_ = _cautions(selector, table, evidence)
+    selector._dropped = {} if decision.interrupted else _dropped(table, decision)
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
     free = [g for g in model.groups if g not in few.kept]
     unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
@@ -202,21 +202,12 @@ def read_all_rows(
             selector.loo_r2_, _ = _gain(y, residuals, predictor.weights)
     slopes = [np.sqrt(p @ predictor.gradients(Z) ** 2) / unit for predictor in predictors]
     norms = np.max(slopes, axis=0)
-    selector.feature_importances_ = np.where(selector.support_, norms, 0.0)
+    selector.slopes_ = np.where(selector.support_, norms, 0.0)
     selector.family_ = "terms"
     noticed = {g.reason for g in grown if g.loss not in ("squares", "labels")}
     selector.assumptions_ = [words.all_rows_sentence(reason) for reason in sorted(noticed)]
     selector.runner_up_, selector._dropped = None, {}
     chosen = np.flatnonzero(selector.support_)
-    selector.interactions_ = []
-    if 2 <= len(chosen) <= MAX_PAIRED:
-        some, shares = Z[:MAX_ROWS], p[:MAX_ROWS] / p[:MAX_ROWS].sum()
-        strongest: dict[tuple[int, int], float] = {}
-        for predictor in predictors:
-            for a, b, strength in interactions(predictor, some, shares, chosen):
-                strongest[a, b] = max(strongest.get((a, b), 0.0), strength / unit)
-        order = sorted(strongest.items(), key=lambda item: -item[1])
-        selector.interactions_ = [(a, b, strength) for (a, b), strength in order]
     inside = set(chosen.tolist())
     selector.twins_ = [(a, b) for a, b in selector.twins_ if a in inside]
     selector.alternatives_ = [
@@ -354,23 +345,6 @@ def _evidence(decision: Decision) -> Evidence | None:
     return Evidence(kernel, few.X, y, p, function.columns, scales, few.classes)
 
 
-def _interactions(table: Table, decision: Decision) -> list[tuple[int, int, float]]:
-    """Pairs of selected columns by decreasing cross derivative, the largest over the targets."""
-    few, model = decision.few, decision.model
-    columns = np.flatnonzero(np.isin(few.labels, model.groups))
-    if not 2 <= len(columns) <= MAX_PAIRED:
-        return []
-    Z, weights = few.X[:MAX_ROWS], few.weights[:MAX_ROWS]
-    weights, discrete = weights / weights.sum(), discrete_columns(few.X)
-    strongest: dict[tuple[int, int], float] = {}
-    for target in range(few.Y.shape[1]):
-        for pair in interactions(few.function(model, target), Z, weights, columns, discrete):
-            a, b = sorted((int(table.columns[pair.a]), int(table.columns[pair.b])))
-            strongest[a, b] = max(strongest.get((a, b), 0.0), float(pair.strength))
-    order = sorted(strongest.items(), key=lambda item: -item[1])
-    return [(a, b, strength) for (a, b), strength in order]
-
-
 def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[str]:
     """Sentences about what derivatives cannot see here."""
     names = [feature_names(selector)[a] for a in table.columns]
@@ -383,7 +357,7 @@ def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[st
             found.append(words.step_caution(names[step[0]], step[1]))
     inside = selector.evidence_[selector.support_]
     unsure = 2 * np.sum(inside < WEAK) > len(inside)  # one weak column says nothing of the others
-    everything = all_relevant(selector.feature_importances_, selector.support_)
+    everything = all_relevant(selector.slopes_, selector.support_)
     if selector.always_keep is None and unsure and everything:
         found.append(words.everything_caution(len(inside), len(selector.support_)))
     return found
@@ -551,7 +525,12 @@ def _column(
     kind = str(kinds.pop()) if len(kinds) == 1 else ""
     if columns.is_category(k) and kind != "constant":
         kind = "category"
-    strength = np.asarray(getattr(model, "feature_importances_", model.support_), dtype=float)
+    explained = hasattr(model, "_explanation")
+    strength = np.asarray(
+        getattr(model, "slopes_" if explained else "feature_importances_", model.support_),
+        dtype=float,
+    )
+    told = _explained(model, own) if explained and selected else {}
     bounds = getattr(model, "importance_bounds_", None)
     certified = getattr(model, "support_certified_", None)
     evidence, clear_by = (getattr(model, name, None) for name in ("evidence_", "clear_by_"))
@@ -567,6 +546,7 @@ def _column(
         bounds=None
         if bounds is None
         else (_finite(_size(bounds[own, 0])), _finite(_size(bounds[own, 1]))),
+        **told,
         evidence=None if evidence is None else _finite(max(evidence[own])),
         clear_by=None if clear_by is None else _finite(max(clear_by[own])),
         p_value=None if p_values is None else float(min(p_values[own])),
@@ -579,6 +559,16 @@ def _column(
         costs=None if selected else best[1],
         scores=None if selected else best[2],
     )
+
+
+def _explained(model: Any, own: list[int]) -> dict[str, Any]:
+    """Share with its interval, slope and direction of some columns; shares of several add up."""
+    facts = facts_of_columns(model)
+    each = [facts[a] for a in own if a in facts]
+    if len(each) == 1:
+        return each[0]
+    shares = {name: sum(one[name] for one in each) for name in ("share", "low", "high")}
+    return shares | {"direction": "differs"} if each else {}
 
 
 def _levels(columns: Columns, k: int) -> tuple[str, ...] | None:
@@ -632,16 +622,16 @@ def _stand_ins(model: Any, columns: Columns) -> dict[int, list[Replacement]]:
 
 
 def merged_interactions(pairs: Any, columns: Columns) -> tuple[Interaction, ...]:
-    """Interactions between columns of the table; columns of a category add up by squares."""
-    squares: dict[tuple[str, ...], float] = {}
+    """Shares of columns of the table that act together; those of a category's columns add up."""
+    shares: dict[tuple[str, ...], float] = {}
     for pair in pairs:
         if isinstance(pair, str):  # products by name, see the notes
             return ()
-        *places, size = pair
+        *places, share = pair
         names = tuple(sorted(set(_names(columns, places))))
         if len(names) > 1:
-            squares[names] = math.hypot(squares.get(names, 0.0), float(size))
-    found = [Interaction(names, size) for names, size in squares.items()]
+            shares[names] = shares.get(names, 0.0) + float(share)
+    found = [Interaction(names, share) for names, share in shares.items()]
     return tuple(sorted(found, key=lambda one: -one.share))
 
 

@@ -291,7 +291,9 @@ PER_COLUMN: dict[str, Gather] = {
     **dict.fromkeys(("support_", "support_mean_", "support_noise_", "clear_"), any_of),
     "screened_": _each(lambda v: v.any(axis=0), True),
     "support_certified_": all_of,
-    **dict.fromkeys(("feature_importances_", "importance_bounds_", "scales_"), gather_sizes),
+    **dict.fromkeys(
+        ("feature_importances_", "slopes_", "importance_bounds_", "scales_"), gather_sizes
+    ),
     "class_importances_": _by_class,
     **dict.fromkeys(("evidence_", "selection_probabilities_", "scores_"), largest),
     "knockoff_statistics_": largest,

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import is_frame, listed
+from nablasso.data.cells import LARGEST, is_frame, listed
 from nablasso.data.encoding import Encoding
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -195,22 +195,30 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
-def check_count(value: Any, name: str, also: str = "") -> None:
-    """Refuse anything but a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
+def check_positive(value: Any, name: str, most: float = np.inf) -> None:
+    """Refuse what is not a positive number of at most ``most``."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
+        kind = "a positive number" if most == np.inf else f"in (0, {most:g}]"
+        raise InvalidParameterError(f"{name} must be {kind}; got {value!r}.")
+
+
+def check_count(value: Any, name: str, also: str = "", least: int = 1) -> None:
+    """Refuse anything but a whole number of at least ``least``, or None where ``also`` says so."""
+    if value is None and also:
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise InvalidParameterError(
-            f"{name} must be a whole number of at least 1{also}; got {value!r}."
+            f"{name} must be a whole number of at least {least}{also}; got {value!r}."
         )
 
 
-def check_length_scale(value: Any) -> None:
+def check_length_scale(value: Any, name: str = "length_scale") -> None:
     """Refuse anything but a positive number or the name of a rule."""
     if isinstance(value, str) and value in WIDTH_RULES:
         return
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InvalidParameterError(
-            f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
-            f"got {value!r}."
+            f"{name} must be a positive number or one of {', '.join(WIDTH_RULES)}; got {value!r}."
         )
 
 
@@ -227,6 +235,14 @@ def _check_finite_target(y: Any) -> None:
         raise InvalidDataError(
             f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
             f"{bad[0]}. Drop or repair these rows."
+        )
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    size = float(sizes.max(initial=0.0))
+    if size > LARGEST or 0 < size < 1 / LARGEST:
+        raise InvalidDataError(
+            f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
+            f"are numbers only of sizes from {1 / LARGEST:.0e} to {LARGEST:.0e}. Repair that row, "
+            f"or give y in another unit, y / {size:.0e}."
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import check_training_data
+from nablasso.progress import run_jobs
 from nablasso.types import Array, Index, Mask
+
+Result = TypeVar("Result")
 
 
 class Rows(NamedTuple):
@@ -102,6 +106,17 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
                 "estimator that does, or leave sample_weight out."
             )
         return _arrange(X, y, targets, weights, merge=weighted and canonical, order=canonical)
+
+    def _on_parts(
+        self, job: Callable[..., Result], rows: Rows, parts: Sequence[Index], seeds: Any, label: str
+    ) -> list[Result]:
+        """``job(estimator, X, y, weights, seed)`` on parts of the rows, with ``n_jobs``."""
+        arguments = [
+            (self.estimator, rows.X[part], rows.targets[part], rows.weights[part], int(seed))
+            for part, seed in zip(parts, seeds, strict=True)
+        ]
+        n_jobs = getattr(self, "n_jobs", None)
+        return run_jobs(job, arguments, label=label, n_jobs=n_jobs, verbose=self.verbose)
 
 
 def _arrange(

@@ -16,7 +16,7 @@ from nablasso.gradients.learner import (
     Learner,
     union_of,
 )
-from nablasso.gradients.pairs import DensePairs, RowPairs, SparsePairs, make_pairs
+from nablasso.gradients.pairs import RowPairs, SparsePairs, make_pairs
 from nablasso.gradients.problem import (
     FORMS,
     GradientCertificate,
@@ -29,7 +29,6 @@ from nablasso.gradients.solvers import (
     ActiveSet,
     ForwardBackward,
     GradientSolution,
-    Iterates,
     alpha_scale,
     null_point,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "ActiveSet",
     "Constant",
     "Delta",
-    "DensePairs",
     "Directions",
     "ForwardBackward",
     "GradientCertificate",
@@ -52,7 +50,6 @@ __all__ = [
     "GradientPoint",
     "GradientProblem",
     "GradientSolution",
-    "Iterates",
     "KernelFactor",
     "Learner",
     "RowPairs",

@@ -39,12 +39,8 @@ from nablasso.inspection.dependence import (
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.response import (
-    inspected_columns,
-    interaction_strengths,
-    without_names,
-)
-from nablasso.reading import Interaction
+from nablasso.inspection.response import inspected_columns, without_names
+from nablasso.inspection.sobol import Interaction, interaction_shares
 from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
@@ -191,20 +187,20 @@ class InteractionDisplay(Display):
         """The interactions of a fitted regressor or classifier.
 
         Of ``columns`` by name or place; by default of the selected ones, at most 15. ``X`` are rows
-        to average over, ``options`` those of :func:`interaction_strengths`.
+        to average over, ``options`` those of :func:`interaction_shares`.
         """
         chosen = inspected_columns(estimator, columns).tolist()
-        pairs = interaction_strengths(estimator, X, chosen, **options)
+        pairs = interaction_shares(estimator, X, chosen, **options)
         names = feature_names(estimator)
         return cls(pairs, chosen, [names[a] for a in chosen])
 
     @property
     def matrix(self) -> Any:
-        """Strengths as a symmetric matrix, (p, p), nan on the diagonal."""
+        """Shares as a symmetric matrix, (p, p), nan on the diagonal."""
         place = {a: k for k, a in enumerate(self.columns)}
         out = np.full((len(place), len(place)), np.nan)
-        for a, b, strength in self.pairs:
-            out[place[a], place[b]] = out[place[b], place[a]] = strength
+        for a, b, share in self.pairs:
+            out[place[a], place[b]] = out[place[b], place[a]] = share
         return out
 
     def _draw(self, ax: Any) -> Any:
@@ -226,7 +222,7 @@ class InteractionDisplay(Display):
             colour = "white" if values[i, j] > 0.6 * (top or 1.0) else "0.25"
             looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
             ax.text(j, i, f"{values[i, j]:.2f}", color=colour, **looks)
-        colour_bar(ax, self.image_, "mean size of the cross derivative", shrink=0.7)
+        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
         return ax
 
 

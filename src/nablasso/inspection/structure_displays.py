@@ -362,7 +362,7 @@ def _heaviest(
 
 def _node_name(node: Any, model: Any) -> str:
     """A node in words: ``x3² x7``; nodes of a user's DAG by their own names."""
-    if model._names is None:
+    if model.dag is not None:
         return shorten(str(node))
     names = feature_names(model)
     parts = [

@@ -65,6 +65,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.nonnegative.dual import DualProblem, Evaluation, LinearBlock, SlopePoint, Tangent
+from nablasso.problems import conjugate_gradients, top_eigenvalue
 from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array
@@ -177,29 +178,6 @@ def solve(
     return best
 
 
-def conjugate_gradients(
-    product: Map, g: Array, precondition: Map, *, forcing: float, limit: int = PRODUCTS
-) -> Array:
-    """``H^{-1} g``, until the residual is ``forcing`` times the first one."""
-    x, residual = np.zeros_like(g), g.copy()
-    z = precondition(residual)
-    direction, size = z.copy(), float(np.vdot(residual, z))
-    enough = forcing**2 * size
-    for _ in range(limit):
-        Hd = product(direction)
-        bend = float(np.vdot(direction, Hd))
-        if bend <= 0:
-            break
-        x += (size / bend) * direction
-        residual -= (size / bend) * Hd
-        z = precondition(residual)
-        new = float(np.vdot(residual, z))
-        if new <= enough:
-            break
-        direction, size = z + (new / size) * direction, new
-    return x
-
-
 # ---------------------------------------------------------------------------- Newton's method
 
 
@@ -283,9 +261,8 @@ def _newton_step(space: Coordinates, x: Array, here: Evaluation) -> tuple[Array,
         step[:n_t] = np.clip(step[:n_t], -LARGEST_STEP, LARGEST_STEP)
         return step, float(gradient @ step)
 
-    step, promised = bounded(
-        conjugate_gradients(product, gradient, lambda r: r / diagonal, forcing=ROUGH)
-    )
+    accuracy: Any = {"tol": ROUGH, "max_iter": PRODUCTS, "precondition": lambda r: r / diagonal}
+    step, promised = bounded(conjugate_gradients(product, gradient.copy(), **accuracy)[0])
     if promised <= 0:
         step, promised = bounded(gradient / diagonal)
     length = 1.0
@@ -435,8 +412,8 @@ def normal_solver(
         F = [tangent(slopes[:, b], np.zeros(0))[0] for b, tangent in enumerate(tangents)]
         return np.asarray(w * (D * x - np.column_stack(F) @ M.T))
 
-    accuracy = {"forcing": FINE, **accuracy}
-    return lambda g: conjugate_gradients(product, g, precondition, **accuracy)
+    options: Any = {"tol": FINE, "max_iter": PRODUCTS, **accuracy, "precondition": precondition}
+    return lambda g: conjugate_gradients(product, g.copy(), **options)[0]
 
 
 def _factorised(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
@@ -536,13 +513,13 @@ def step_size(problem: DualProblem) -> tuple[float, tuple[Array, ...]]:
 
 
 def slope_curvature(problem: DualProblem) -> float:
-    """Largest eigenvalue of the Hessian's bound in the slopes, by power iteration."""
-    p, M = problem.weights[:, None], problem.mixing
-    a = np.random.default_rng(0).uniform(0.5, 1.5, (len(p), len(M)))
-    size = float(np.sqrt(np.sum(p * a**2)))
-    for _ in range(POWER_STEPS):
-        slopes = (p * (a / size)) @ M
+    """Largest eigenvalue of the Hessian's bound in the slopes, in units of the roots of weights."""
+    root, M = np.sqrt(problem.weights)[:, None], problem.mixing
+
+    def product(a: Array) -> Array:
+        slopes = (root * a) @ M
         bends = [block.bend(s) for block, s in zip(problem.blocks, slopes.T, strict=True)]
-        a = np.column_stack(bends) @ M.T
-        size = float(np.sqrt(np.sum(p * a**2)))
-    return size
+        return np.asarray(root * (np.column_stack(bends) @ M.T))
+
+    start = np.random.default_rng(0).uniform(0.5, 1.5, (len(root), len(M)))
+    return top_eigenvalue(product, root * start, POWER_STEPS)

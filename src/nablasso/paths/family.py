@@ -19,11 +19,14 @@ Three kinds, by what :func:`nablasso.spaces.choose_space` says:
   sample: (P) on them, with their weights, is (P) with a sample in place of the table, and the
   certificate is for it. The refit on the selected columns sees all rows: ridge regression on
   Nystrom features, O(n m^2). For other losses than the squared one it stays on the landmark rows.
+
+Paths along alpha (:func:`walk_path`) run from small alpha upwards: in the dual a small ball is the
+easy problem, and its solution is inside the next ball.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
@@ -38,7 +41,7 @@ from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
 from nablasso.regression.ridge import FeatureRidge, Ridge, TargetRidge
-from nablasso.solvers import Solution
+from nablasso.solvers import Solution, Solver, Status
 from nablasso.spaces import (
     FeatureMap,
     FeatureRows,
@@ -53,7 +56,6 @@ from nablasso.spaces import (
     draw_fourier,
     draw_nystrom,
     require_memory,
-    row_moments,
     slope_map,
     slope_moments,
 )
@@ -191,7 +193,7 @@ class ProblemFamily:
         Z, weights = self.table.X, self.table.weights
         if self.points is not None:
             Z, weights = np.vstack([Z, self.points.extra]), self.points.weights
-        moments = row_moments(self.features, Z, np.zeros(len(Z)), weights)
+        moments = FeatureRows(self.features, Z, keep=False).moments(np.zeros(len(Z)), weights)
         return slope_moments(moments.uncentred()[0])
 
     def with_target(self, y: Array) -> Self:
@@ -396,3 +398,54 @@ def _thinned(points: PenaltyPoints | None, table: Table, n: int) -> PenaltyPoint
     own = own * (points.weights[: len(table.X)].sum() / own.sum())
     theirs = theirs * (points.weights[len(table.X) :].sum() / theirs.sum())
     return PenaltyPoints(extra[kept], np.concatenate([own, theirs]))
+
+
+# --- paths ---
+
+
+def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
+    """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
+    return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
+
+
+def walk_path(
+    problem: Problem, alphas: Array, solver: Solver[Any], flat: Array | None = None
+) -> Iterator[tuple[Problem, Solution]]:
+    """Solutions at increasing ``alphas``, each warm-started from those before.
+
+    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
+    the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
+    path is for the caller to judge.
+    """
+    done: list[tuple[float, Array]] = []
+    for alpha in alphas:
+        here = replace(problem, alpha=float(alpha))
+        solution = solver.solve(here, _warm_start(here, done, flat))
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        yield here, solution
+        done = [*done[-1:], (here.alpha, solution.point.s)]
+
+
+def _warm_start(
+    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
+) -> Array | None:
+    """Of the starts at hand, the one with the best dual value.
+
+    The last solution carried on along the line through the one before it, and the last solution
+    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
+    """
+    if not done:
+        return None
+    last, s = done[-1]
+    starts = [s]
+    if len(done) > 1 and last > done[0][0]:
+        before, s_before = done[0]
+        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
+    top = 0.0 if flat is None else problem.gauge(flat)
+    if flat is not None and top > last:
+        t = min(1.0, (problem.alpha - last) / (top - last))
+        starts.append(s + t * (flat - s))
+    if len(starts) == 1:
+        return starts[0]
+    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])

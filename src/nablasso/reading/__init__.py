@@ -11,11 +11,9 @@ from nablasso.reading.doubts import (
     told_by_others,
 )
 from nablasso.reading.function import (
-    Interaction,
     LocalScale,
     discrete_columns,
     importances,
-    interactions,
     interval_half_width,
     local_scale,
 )
@@ -23,14 +21,12 @@ from nablasso.reading.function import (
 __all__ = [
     "Alternative",
     "Evidence",
-    "Interaction",
     "LocalScale",
     "Told",
     "all_relevant",
     "alternatives",
     "discrete_columns",
     "importances",
-    "interactions",
     "interval_half_width",
     "local_scale",
     "sign_only",

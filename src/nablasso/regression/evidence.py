@@ -27,6 +27,10 @@ symmetric kernel give the same.
 **Left-out rows**, closed form, mean included: for rows ``B`` left out together the residuals are
 ``P_BB^{-1} U_B`` and their covariance is ``c P_BB^{-1}``.
 
+**Equal rows** are one row: ``w`` copies with noise ``r a`` each are a row with noise ``r a / w``.
+Then ``n`` above counts copies, ``log det`` has ``log r`` for each copy more than rows, and one copy
+left out has the residual ``u / p`` with ``u = U_i / w``, ``p = (1 - 1/w) / (r a) + P_ii / w^2``.
+
 Cost of an evaluation: one Cholesky factor and one inverse, O(n^3), and O(n^2 m) for m columns.
 
 **Walks.** A kernel of all columns teaches itself which of them it needs. Each pass solves for the
@@ -146,13 +150,18 @@ class Solved:
     units: Array
     r: float
     carry: Any
+    noise: Array | None = None
+    copies: Array | None = None
 
     def left_out(self, folds: Sequence[Index] | None = None) -> tuple[Array, Array]:
         """Residuals (n, q) of left-out rows, and the log density of each row, or of each fold."""
         if folds is None:
-            p = np.diag(self.P)[:, None]
-            density = 0.5 * np.log(p / self.units) - 0.5 * self.U**2 / (p * self.units)
-            return self.U / p, density.sum(axis=1)
+            p, U = np.diag(self.P)[:, None], self.U
+            if self.copies is not None and self.noise is not None:
+                w, own = self.copies[:, None], (self.copies * self.noise)[:, None]
+                p, U = (1 - 1 / w) / (self.r * own) + p / w**2, U / w
+            density = 0.5 * np.log(p / self.units) - 0.5 * U**2 / (p * self.units)
+            return U / p, density.sum(axis=1)
         residuals = np.full_like(self.U, np.nan)
         densities = np.empty(len(folds))
         for i, rows in enumerate(folds):
@@ -170,7 +179,8 @@ class Evidence:
 
     ``Y`` (n, q); ``noise`` is None for equal independent noise, (n,) variances or an (n, n) matrix;
     ``known`` when the noise is ``noise`` itself (``r c = 1``). ``nothing`` is the value without
-    columns, see :func:`without_columns`.
+    columns, see :func:`without_columns`. ``copies`` (n,) are the equal rows that each stands for,
+    the noise being divided by them.
     """
 
     covariance: Covariance
@@ -178,6 +188,12 @@ class Evidence:
     noise: Array | None = None
     known: bool = False
     nothing: float = 0.0
+    copies: Array | None = None
+
+    @property
+    def repeated(self) -> float:
+        """Copies beyond the first of each row."""
+        return 0.0 if self.copies is None else float(self.copies.sum()) - len(self.Y)
 
     @property
     def n_varying(self) -> int:
@@ -190,7 +206,7 @@ class Evidence:
 
     def value(self, v: Array, r: float) -> float:
         """Minus the log evidence by a Cholesky factor alone; ``FAILED`` where there is none."""
-        A, _ = self._matrix(v, r)
+        A, _, r = self._matrix(v, r)
         n = len(A)
         L, info = lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info:
@@ -202,14 +218,16 @@ class Evidence:
 
     def solve(self, v: Array, r: float) -> Solved | None:
         """Everything that gradients and left-out rows need; None where there is no factor."""
-        A, carry = self._matrix(v, r)
+        A, carry, r = self._matrix(v, r)
         factored = restricted_inverse(A)
         if factored is None:
             return None
         P, logdet, s = factored
         U = P @ self.Y
         value, units = self._total(U, logdet, s, r)
-        return None if value >= FAILED else Solved(value, P, U, units, r, carry)
+        if value >= FAILED:
+            return None
+        return Solved(value, P, U, units, r, carry, self.noise, self.copies)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Value and gradient at ``x``: logs of the variances, then of the noise."""
@@ -219,7 +237,7 @@ class Evidence:
             return FAILED, np.zeros_like(x)
         n, q = len(self.Y), self.n_varying
         G = 0.5 * (q * solved.P - (solved.U / solved.units) @ solved.U.T)
-        by_noise = r * against(G, self.noise)
+        by_noise = r * (against(G, self.noise) + 0.5 * q * self.repeated / solved.r)
         if self.known:
             by_noise += 0.5 * r * float(np.sum(self.Y * solved.U)) - 0.5 * q * (n - 1)
         return solved.value, np.append(self.covariance.pull(G, v, solved.carry) * v, by_noise)
@@ -251,20 +269,21 @@ class Evidence:
         K, _ = self.covariance.gram(v)
         return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
 
-    def _matrix(self, v: Array, r: float) -> tuple[Array, Any]:
+    def _matrix(self, v: Array, r: float) -> tuple[Array, Any, float]:
+        """``A``, what gradients reuse, and the noise with the floor under it."""
         K, carry = self.covariance.gram(v)
         n = len(K)
-        diagonal = FLOOR * float(np.trace(K)) / n
+        r = r + FLOOR * float(np.trace(K)) / n
         if self.noise is None or self.noise.ndim == 1:
-            K.flat[:: n + 1] += diagonal + r * (1.0 if self.noise is None else self.noise)
+            K.flat[:: n + 1] += r * (1.0 if self.noise is None else self.noise)
         else:
-            K.flat[:: n + 1] += diagonal
             K += r * self.noise
-        return K, carry
+        return K, carry, r
 
     def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
         """The formula, less the value without columns, and the units."""
-        n, q = len(self.Y), self.n_varying
+        n, q = len(self.Y) + self.repeated, self.n_varying
+        logdet += self.repeated * np.log(r)
         quadratic = np.einsum("it,it->t", self.Y, U)
         units = np.full(len(quadratic), 1 / r) if self.known else quadratic / (n - 1)
         units = np.where(np.any(self.Y != 0, axis=0), units, 1.0)
@@ -276,7 +295,9 @@ class Evidence:
         return float(value) - self.nothing, units
 
 
-def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> Solved:
+def without_columns(
+    Y: Array, noise: Array | None, *, known: bool = False, copies: Array | None = None
+) -> Solved:
     """The same without any column: ``A = N``."""
     n = len(Y)
     A = np.eye(n) if noise is None else np.diag(noise) if noise.ndim == 1 else noise.copy()
@@ -286,9 +307,9 @@ def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> So
     P, logdet, s = factored
     U = P @ Y
     no_columns = Covariance(Linear(), np.empty((n, 0)), np.empty(0, dtype=np.intp), 0)
-    value, units = Evidence(no_columns, Y, noise, known)._total(U, logdet, s, 1.0)
+    value, units = Evidence(no_columns, Y, noise, known, copies=copies)._total(U, logdet, s, 1.0)
     units = np.where(units > 0, units, 1.0)  # of a constant target
-    return Solved(value, P, U, units, 1.0, None)
+    return Solved(value, P, U, units, 1.0, None, noise, copies)
 
 
 def against(M: Array, noise: Array | None) -> float:
@@ -374,7 +395,8 @@ def _settle_noise(part: Evidence, v: Array, r: float, steps: int) -> tuple[Solve
         if solved is None:
             return None, r
         spread = np.sum(solved.U * shaped(part.noise, solved.U) / solved.units)
-        asked = float(spread / (part.n_varying * against(solved.P, part.noise)))
+        free = against(solved.P, part.noise) + part.repeated / r
+        asked = float(spread / (part.n_varying * free))
         r = float(np.clip(r * np.clip(asked, 0.1, 10.0), 1e-8, 100.0))
     return solved, r
 

@@ -38,12 +38,16 @@ NOISES = (0.02, 0.3)  # between which a least-squares fit of labels hands over i
 
 
 class Mode(NamedTuple):
-    """The most probable log-odds ``eta``: coefficients of the kernel, intercept, value in nats."""
+    """The most probable log-odds ``eta``: coefficients of the kernel, intercept, value in nats.
+
+    ``noise`` are the variances of the working response there.
+    """
 
     u: Array
     intercept: float
     eta: Array
     value: float
+    noise: Array
 
 
 class Tuned(NamedTuple):
@@ -93,7 +97,10 @@ class LogOdds(NamedTuple):
             moved, psi = psi - value, value
             if abs(moved) < SETTLED * n:
                 break
-        return Mode(u / r, float(np.mean(eta - K @ u)), eta, psi + volume - self.nothing())
+        value = psi + volume - self.nothing()
+        return Mode(
+            u / r, float(np.mean(eta - K @ u)), eta, value, 1 / self.working(eta, self.y, self.w)[1]
+        )
 
     def tuned(self, logs: Array, noise: float) -> Tuned | None:
         """The variances and the noise that the working response asks for, from a start."""

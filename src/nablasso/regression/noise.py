@@ -86,9 +86,11 @@ class Assumption:
         """What the model explains."""
         return y if self.warp is None else self.warp(y)
 
-    def jacobian(self, y: Array) -> float:
+    def jacobian(self, y: Array, weights: Array | None = None) -> float:
         """Mean log derivative of the target."""
-        return 0.0 if self.warp is None else float(self.warp.log_slope(y).mean())
+        if self.warp is None:
+            return 0.0
+        return float(np.average(self.warp.log_slope(y), axis=0, weights=weights).mean())
 
     def only(self, rows: Index) -> Assumption:
         """For some of the rows."""
@@ -113,7 +115,7 @@ class Assumption:
         root = np.sqrt(variances)
         return np.asarray(R * root * root[:, None])
 
-    def price(self, n: int) -> float:
+    def price(self, n: float, copies: Array | float = 1.0) -> float:
         """Half a log n for each number, the level's columns, and what the bound of tails costs."""
         numbers = (self.warp is not None) + (self.nu > 0) + 2 * (self.serial is not None)
         price = 0.5 * numbers * np.log(n) + self.level_price
@@ -121,7 +123,7 @@ class Assumption:
             w, nu = self.weights, self.nu
             squares = np.maximum((nu + 1) / w - nu, 0.0)
             normal = 0.5 * np.log(w / (2 * np.pi)) - 0.5 * w * squares
-            price -= float(np.sum(log_student(squares, nu) - normal))
+            price -= float(np.sum(copies * (log_student(squares, nu) - normal)))
         return float(price)
 
 

@@ -320,12 +320,12 @@ class WeightedRidge:
             self.eBe = float(self.root @ self.Be)
 
     def solve(self, target: Array) -> Array:
-        """``P target``."""
-        scaled = self.root * target
+        """``P target`` for targets (n,) or (n, q)."""
+        scaled = (self.root * target.T).T
         x = cho_solve(self.factor, scaled, check_finite=False)
         if self.fit_intercept:
-            x -= self.Be * (self.Be @ scaled / self.eBe)
-        return np.asarray(self.root * x)
+            x -= np.multiply.outer(self.Be, self.Be @ scaled / self.eBe)
+        return np.asarray((self.root * x.T).T)
 
     def diagonal(self) -> Array:
         """Diagonal of ``P``, from the inverse of the triangular factor."""

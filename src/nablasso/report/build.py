@@ -30,7 +30,7 @@ from nablasso.estimators.outcome import (
 )
 from nablasso.estimators.tables import behind
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.inspection import interaction_strengths
+from nablasso.inspection import interaction_shares
 from nablasso.inspection.response import without_names
 from nablasso.inspection.structure_displays import single_fit
 from nablasso.report.content import (
@@ -118,17 +118,20 @@ def build_report(
     if hasattr(model, "predict"):
         answer = answer.about(
             accuracy=accuracy or answer.accuracy,
-            interactions=answer.interactions or _interactions(plain, answer, columns, array, y),
+            interactions=answer.interactions or _interactions(plain, answer, columns, array),
         )
     return Report(
         answer=answer,
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
-        path=path_lines(
+        # someone who has pressed Ctrl-C waits: what takes long is left out
+        path=None
+        if answer.interrupted
+        else path_lines(
             numbers, X if numbers is model else array, y, sample_weight, columns.labels
         ),
         effects=effects_of(plain, array, weights, columns, answer),
-        pairs=pairs_of(plain, array, weights, columns, answer),
+        pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
         held_out=left_out,
         trials=_trials(model),
         citations=citations_of(model),
@@ -139,16 +142,13 @@ def build_report(
     )
 
 
-def _interactions(
-    model: Any, answer: Answer, columns: Any, X: Array, y: Any
-) -> tuple[Interaction, ...]:
-    """Of models that do not keep their own: strengths between the strongest columns."""
+def _interactions(model: Any, answer: Answer, columns: Any, X: Array) -> tuple[Interaction, ...]:
+    """Of models that do not keep their own: shares of pairs of the strongest columns."""
     chosen = [columns.names.index(column.name) for column in answer.selected[:MAX_PAIRED]]
     if len(chosen) < 2 or isinstance(model, AutomaticSelector):
         return ()
-    unit = None if is_classifier(model) else float(np.std(np.asarray(y, float))) or 1.0
     parts = sorted(a for k in chosen for a in columns.parts[k])
-    return merged_interactions(interaction_strengths(model, X, parts, unit=unit), columns)
+    return merged_interactions(interaction_shares(model, X, parts), columns)
 
 
 def _trials(model: Any) -> Trials | None:

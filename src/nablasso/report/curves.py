@@ -24,6 +24,7 @@ from nablasso.report.content import Curve, Effect, Numbers, Pair, PathLines
 from nablasso.types import Array
 
 MAX_EFFECTS = 20  # columns with curves, the strongest
+MAX_HURRIED = 3  # after an interrupt
 MAX_CLASSES = 6  # classes with a curve each
 MAX_PAIRS = 3  # pairs drawn
 MAX_LINES = 12  # of a path
@@ -37,7 +38,8 @@ def effects_of(
     if not hasattr(model, "predict"):
         return ()
     place = {name: k for k, name in enumerate(columns.names)}
-    chosen = [place[column.name] for column in answer.selected][:MAX_EFFECTS]
+    most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
+    chosen = [place[column.name] for column in answer.selected][:most]
     found = []
     for k in track(chosen, len(chosen), "Partial dependences"):
         curves = [

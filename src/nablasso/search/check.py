@@ -15,7 +15,8 @@ from nablasso.regression.paired import paired
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.types import Array, Index
 
-COPY_STEPS = 15  # of tuning
+COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
+LAST_ROWS = 500  # up to which the last tuning takes all its steps
 SHARED = 3  # families that are tried with one variance for all
 
 Losses = tuple[Array, Array, Array]
@@ -69,9 +70,14 @@ def _left_out(few: FewRows, model: Model) -> Losses:
     if few.folds is None:
         residuals, densities = solved.left_out()
         losses = np.abs(residuals).sum(axis=1)
+        w = few.copies
         if few.shape is not None:
-            losses /= np.sqrt(few.shape if few.shape.ndim == 1 else np.diag(few.shape))
-        return losses, densities, few.weights
+            shape = few.shape if few.shape.ndim == 1 else np.diag(few.shape)
+            losses /= np.sqrt(shape if w is None else w * shape)
+        if w is None:
+            return losses, densities, few.weights
+        each = np.repeat(np.arange(len(w)), w.astype(int))
+        return losses[each], densities[each], np.ones(len(each))
     found = []
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
@@ -178,6 +184,13 @@ def _likeness(few: FewRows, groups: Index) -> Array:
     out = np.zeros((len(groups), few.n_groups))
     np.maximum.at(out, (own[:, None], few.labels[None, :]), alike)
     return out[np.argsort(np.argsort(groups))]
+
+
+def to_the_end(few: FewRows, model: Model, others: Sequence[Model]) -> Model:
+    """Tuned to the end, with one variance for each group or for all, whichever is worth more."""
+    model = one_variance(few, model, others)
+    steps = LAST_STEPS if len(few.X) <= LAST_ROWS else FEWER_STEPS
+    return few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7)
 
 
 def one_variance(few: FewRows, model: Model, others: Sequence[Model]) -> Model:

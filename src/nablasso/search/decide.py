@@ -1,17 +1,20 @@
-r"""The whole algorithm on few rows: propose, price, check.
+r"""The whole algorithm, from thirty rows to a million: propose, price, check.
 
-**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.families`), each ending in a
-ranking of the columns that is cut where its price is least.
+One number in nats compares everything: the gain in log evidence minus what the choice costs.
 
-**Price.** One number, in nats, compares everything: minus the log evidence, half a log n for each
-variance, the log of the number of ways to choose the columns (:mod:`~nablasso.search.few`). The
-best proposal is tuned and pruned; columns that the evidence asks for join; every family is tried
-on the columns found. Assumptions about noise and target compete by the same number
-(:mod:`~nablasso.search.assumptions`): one that promises half a log n is searched under, and
-stays if the total falls.
+**Few rows** (:func:`decide`, models on an n x n factor). *Propose*: kernels of eight families walk
+on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best four are
+tuned and pruned, columns that the evidence asks for join, every family is tried on what was found;
+what residuals make suspect of noise and target is searched under if it promises half a log n.
+*Check*: without a column left-out rows must be clearly worse. Then all rows up to 600, and copies.
 
-**Check.** Without a column left-out rows must be clearly worse (:mod:`~nablasso.search.check`).
-Then more rows, copies, and the last tuning.
+**Many rows** (:func:`on_many_rows`, terms on sums over all rows). *Propose*: scores of residuals
+for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
+*Check*: what does not earn its price leaves; the next residuals judge the rest. And again, until
+nothing changes.
+
+**Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
+have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
 """
 
 from __future__ import annotations
@@ -21,25 +24,25 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.search.assumptions import Suspicion, suspicions
-from nablasso.search.check import check, one_variance, with_copies
+from nablasso.regression.terms import Posterior
+from nablasso.search.assumptions import suspicions
+from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import FewRows, Model
-from nablasso.types import Index
+from nablasso.search.growth import Growth
 
-ROUNDS = 5  # of assumptions at most
-MORE_STEPS, LAST_STEPS = 8, 30  # of tuning on more rows, and at the end
-LAST_ROWS = 500  # up to which the last tuning takes all its steps
+ROUNDS = 24  # of terms at most; most searches are silent after four to six
+SUSPECTED = 5  # assumptions that are searched under at most
+MORE_STEPS = 8  # of tuning on more rows
+SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The model that won and what it rests on.
+    """The model that won on few rows, all rows under its assumption, and what it rests on.
 
-    ``rows`` are all rows under the assumption that won, ``few`` the first of them, on which the
-    model was tuned. ``clear`` tells for each group that could have gone how many standard errors
-    left-out rows are worse without it; ``tried`` are other models; ``plain`` is the decision on
-    the target itself where a warp of it won; ``gained`` are the nats by which assumptions about
-    noise and target lowered the total.
+    ``few`` are the rows that it was tuned on; ``clear`` tells by how many standard errors left-out
+    rows are worse without each group; ``plain`` is the decision on the target itself where a warp
+    of it won; ``gained`` are the nats by which assumptions lowered the total.
     """
 
     rows: FewRows
@@ -58,17 +61,30 @@ class Decision:
 
 
 def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
-    """The best decision; after an interrupt the best so far, which says so."""
+    """The best decision on few rows; after an interrupt the best so far, which says so."""
     best = nothing = started(rows, rows.rules.walked_rows)
     steps = (proposed, compared, assumed, checked, finished)
     try:
-        for step in track(steps, len(steps), "searching", verbose=verbose) if verbose else steps:
+        for step in track(steps, len(steps), "searching", verbose=verbose, shares=SHARES):
             best = step(best)
     except KeyboardInterrupt:
         if best is nothing:
             raise
         return replace(best, interrupted=True)
     return best
+
+
+def on_many_rows(growth: Growth) -> Posterior:
+    """The model of terms in which nothing changes any more."""
+    growth.begin()
+    model = None
+    for _ in range(ROUNDS):
+        shortlist = growth.propose()
+        if shortlist is None:
+            break
+        model = growth.price(shortlist)
+        growth.check(model)
+    return growth.sums(()) if model is None else model
 
 
 def search(rows: FewRows, n: int) -> Decision:
@@ -103,38 +119,36 @@ def compared(best: Decision) -> Decision:
     return replace(best, model=model, tried=(*best.tried, *new))
 
 
-def checked(best: Decision) -> Decision:
-    """Left-out rows must be worse without each group."""
-    model, clear = check(best.few, best.model)
-    return replace(best, model=model, clear=clear)
-
-
 def assumed(best: Decision) -> Decision:
     """Searched again under what residuals make suspect, as long as the total falls."""
     first, failed = best, set[str]()
-    for _ in range(ROUNDS):
+    for _ in range(SUSPECTED):
         found = suspicions(best.rows, best.few, best.model, failed)
         worst = min(found, key=lambda suspicion: suspicion.total, default=None)
         if worst is None or worst.total >= best.total - 0.5 * np.log(len(best.few.X)):
             break
-        again = _searched(best, worst)
+        again = started(best.rows.under(worst.assumption), len(best.few.X))
+        again = moved(again, best.model) if worst.moves else proposed(again)
         if again.total >= best.total:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=best if best.rows.assumption.warp is None else best.plain)
-    if best is first:
-        return best
-    return replace(compared(best), gained=first.total - best.total)
+    gained = first.total - best.total
+    return best if best is first else replace(compared(best), gained=gained)
 
 
-def _searched(best: Decision, suspicion: Suspicion) -> Decision:
-    """Under the suspected assumption; from the model at hand where that only moves."""
-    here = started(best.rows.under(suspicion.assumption), len(best.few.X))
-    if not suspicion.moves or not len(best.model.groups):
-        return proposed(here)
-    few = here.few
-    model = few.forward(few.backward(few.retune(best.model)))
-    return replace(here, model=model, tried=(model,))
+def moved(best: Decision, model: Model) -> Decision:
+    """A model of another assumption, tuned, pruned and grown; from nothing where it is empty."""
+    if not len(model.groups):
+        return proposed(best)
+    model = best.few.forward(best.few.backward(best.few.retune(model)))
+    return replace(best, model=model, tried=(model,))
+
+
+def checked(best: Decision) -> Decision:
+    """Left-out rows must be worse without each group."""
+    model, clear = check(best.few, best.model)
+    return replace(best, model=model, clear=clear)
 
 
 def finished(best: Decision) -> Decision:
@@ -144,18 +158,4 @@ def finished(best: Decision) -> Decision:
         more = few.forward(few.backward(few.retune(model, steps=MORE_STEPS)), tries=1)
         model, joined = check(few, more, trusted=model.groups)
         best = replace(best, clear=best.clear | joined)
-    return _tuned(replace(best, few=few, model=with_copies(few, model)))
-
-
-def settle(best: Decision, groups: Index) -> Decision:
-    """The best family on given groups, tuned to the end."""
-    tuned = [best.few.tune(family, groups) for family in best.few.families]
-    model = min(tuned, key=lambda model: model.price)
-    return _tuned(replace(best, model=model, tried=tuple(tuned), clear={}))
-
-
-def _tuned(best: Decision) -> Decision:
-    """One variance for each group or for all of them, whichever is worth more, to the end."""
-    few, steps = best.few, LAST_STEPS if len(best.few.X) <= LAST_ROWS else MORE_STEPS
-    model = one_variance(few, best.model, best.tried)
-    return replace(best, model=few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7))
+    return replace(best, few=few, model=to_the_end(few, with_copies(few, model), best.tried))

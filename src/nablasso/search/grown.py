@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.regression.terms import Posterior
+from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.rules import Rules
 from nablasso.solvers.sums import Certificate, centred, certify
@@ -131,9 +132,9 @@ def grow(
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
         start = Growth(table.on_sample(SAMPLE), judgement, rules, **wishes)
-        start.run()
+        on_many_rows(start)
     growth = Growth(table, judgement, rules, start=start, order=table.order(time), **wishes)
-    found = _grown(growth, growth.run())
+    found = _grown(growth, on_many_rows(growth))
     width = CERTIFIED * len(growth.columns) + growth.state.design.width
     affordable = table.n * width**2 < CERTIFIED_WORK
     return _certified(found, growth) if certificate and affordable else found
@@ -170,7 +171,7 @@ def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> 
     values = []
     for judgement in (plain, logs):
         growth = Growth(table.on_sample(JUDGED), judgement, even)
-        values.append(growth.run().log_evidence - judgement.response.log_volume(y[:JUDGED]))
+        values.append(on_many_rows(growth).log_evidence - judgement.response.log_volume(y[:JUDGED]))
     better = values[1] - values[0]
     if better < log(len(y[:JUDGED])) / 2:
         return plain
@@ -186,9 +187,9 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         group = growth.group_of.get(j, frozenset({j}))
         own = [t for t in terms if group & set(t)]
         others = [t for t in terms if not group & set(t)]
-        gains[j] = model.cost_of_leaving(own) - sum(growth.price(t, others) for t in own[:1])
+        gains[j] = model.cost_of_leaving(own) - sum(growth.cost(t, others) for t in own[:1])
     alone = {
-        t: model.inside(t).robust - growth.price(t, [u for u in terms if u != t]) for t in terms
+        t: model.inside(t).robust - growth.cost(t, [u for u in terms if u != t]) for t in terms
     }
     eta = growth.sample_predictor()
     reach = BEYOND * float(np.ptp(eta))

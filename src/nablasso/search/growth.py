@@ -56,7 +56,6 @@ WIDE = 60  # columns beyond which products are screened with three functions a c
 PRODUCTS = 4000  # functions that products are screened of at most
 WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
 SHORTLIST = 16  # terms that a round measures exactly: more only take time
-ROUNDS = 24  # at most; most searches are silent after four to six
 RISEN = 1.0  # nats by which the screen must think better of a term that was refused
 SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
 CALM = 1e-2  # change of the loss a row below which a term on trial is judged
@@ -68,7 +67,7 @@ CLUSTERS = 4096  # of consecutive rows at most
 
 
 class Growth:
-    """The model while it grows; :meth:`run` is the search.
+    """The model while it grows; :func:`nablasso.search.decide.grow` is the search.
 
     Parameters
     ----------
@@ -113,8 +112,13 @@ class Growth:
         self.size: dict[Term, int] = {}
         self.banned: dict[Term, int] = {}  # how often a term has left
         self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
-        self.trial: Term | None = None
+        self.trial: Term | None = None  # in the model on trial, and the one that was before
+        self.tried: Term | None = None
         self.misses = 0
+        self.silent, self.loss, self.moved = False, np.inf, 0.0
+        self.ranked: dict[Term, float] = {}
+        self.exchange: dict[Term, list[Term]] = {}
+        self.came: set[Term] = set()
         self.compared: set[Term] = set()  # with the relatives of their columns
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
         start_at = np.array([judgement.start])
@@ -149,7 +153,7 @@ class Growth:
         found = {j for t in terms for j in t}
         return found.union(*(self.group_of.get(j, ()) for j in found))
 
-    def price(self, term: Term, others: Collection[Term]) -> float:
+    def cost(self, term: Term, others: Collection[Term]) -> float:
         """Price of a term given other terms."""
         return price(term, self.inside(others), len(self.columns), self.rules.surprise)
 
@@ -205,7 +209,7 @@ class Growth:
             model = self.sums(sorted(others), self.some)
             model.leave(term)
             gains = {
-                t: model.outside(t).plain - self.price(t, model.variance) for t in (term, *others)
+                t: model.outside(t).plain - self.cost(t, model.variance) for t in (term, *others)
             }
             least = gains.pop(term) + WORTH_MEASURING
             near = [t for t in gains if gains[t] > least]
@@ -225,7 +229,7 @@ class Growth:
     def priced(self, found: Ranked) -> dict[Term, float]:
         """Terms that are worth measuring, the best first."""
         terms = list(self.variance)
-        gains = {t: g - self.price(t, terms) for g, t in found if t not in self.variance}
+        gains = {t: g - self.cost(t, terms) for g, t in found if t not in self.variance}
         worth = {t: g for t, g in gains.items() if g > WORTH_MEASURING}
         return dict(sorted(worth.items(), key=lambda x: (-x[1], x[0])))
 
@@ -282,7 +286,7 @@ class Growth:
         came: list[Term] = []
         while known:
             term = max(known, key=lambda t: (known[t], t))
-            cost = self.price(term, model.variance)
+            cost = self.cost(term, model.variance)
             gain = model.outside(term)
             plain[term] = gain.plain - cost, gain.variance
             known[term] = gain.robust - cost
@@ -328,7 +332,7 @@ class Growth:
     def worth(self, model: Posterior) -> float:
         """Log evidence of a model minus the price of its terms, columns first."""
         terms = sorted(model.variance, key=lambda t: (len(t), t))
-        return model.log_evidence - sum(self.price(t, terms[:i]) for i, t in enumerate(terms))
+        return model.log_evidence - sum(self.cost(t, terms[:i]) for i, t in enumerate(terms))
 
     def allowed(self, term: Term, model: Posterior) -> bool:
         """Whether a term keeps the number of columns, or groups of them, within its limit."""
@@ -353,7 +357,7 @@ class Growth:
         gone: list[Term] = []
         while True:
             worth = {
-                t: model.inside(t).robust - self.price(t, [u for u in model.variance if u != t])
+                t: model.inside(t).robust - self.cost(t, [u for u in model.variance if u != t])
                 for t in model.variance
                 if t != spared and t not in self.kept
             }
@@ -409,57 +413,47 @@ class Growth:
         share = min(1.0, STRIDE / max(far, 1e-300))
         self.state = replace(self.state, coefficients=full - (1 - share) * step)
 
-    def run(self) -> Posterior:
-        """The search."""
-        model, before = None, np.inf
-        if self.variance.keys() - self.state.design.at.keys():  # terms to begin with
+    # --- the three words of the search (nablasso.search.decide) ---
+
+    def begin(self) -> None:
+        """Terms to begin with, if any, tuned; those that do not earn their price leave."""
+        if self.variance.keys() - self.state.design.at.keys():
             model = self.sums(())
             model.tune()
             self.left(model, None)
             self.settle(model)
-        silent = False
-        for _ in range(ROUNDS):
-            ranked, residual = self.screened()
-            again = self.judge(residual, silent)
-            loss = float(residual["loss"] / residual["rows"])
-            moved = 0.0 if self.state.response.least_squares else abs(loss - before)
-            settled = moved < SETTLED
-            before = loss
-            shortlist = self.shortlist(ranked)
-            if not shortlist and not again and self.look_at_triples:
-                ranked = self.triples()
-                shortlist = self.shortlist(ranked)
-            exchanges: dict[Term, list[Term]] = {}
-            if not shortlist and not again and silent:
-                exchanges = self.exchanges()
-                shortlist = list(dict.fromkeys(t for others in exchanges.values() for t in others))
-            idle = not shortlist and not again and self.trial is None
-            if idle and (silent or not self.variance) and settled:
-                break
-            model = self.sums(shortlist)
-            silent = not self.round(model, shortlist, exchanges, moved < CALM) and not again
-            for t in shortlist:
-                self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
-        return model or self.sums(())
 
-    def round(
-        self,
-        model: Posterior,
-        shortlist: Sequence[Term],
-        exchanges: Mapping[Term, Sequence[Term]],
-        calm: bool,
-    ) -> bool:
-        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed.
+    def propose(self) -> list[Term] | None:
+        """Terms to be measured: of the screen, then triples, then exchanges; None at the end."""
+        self.ranked, residual = self.screened()
+        again = self.judge(residual, self.silent)
+        before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
+        self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
+        shortlist = self.shortlist(self.ranked)
+        if not shortlist and not again and self.look_at_triples:
+            self.ranked = self.triples()
+            shortlist = self.shortlist(self.ranked)
+        self.exchange = self.exchanges() if not shortlist and not again and self.silent else {}
+        shortlist += dict.fromkeys(t for others in self.exchange.values() for t in others)
+        idle = not shortlist and not again and self.trial is None
+        if idle and (self.silent or not self.variance) and self.moved < SETTLED:
+            return None
+        self.silent = not again
+        return shortlist
+
+    def price(self, shortlist: Sequence[Term]) -> Posterior:
+        """The model on sums of the shortlist too, with what enters, or is exchanged or tried.
 
         A term on trial is judged when the predictor is calm: on a curved loss that takes steps.
         """
+        model = self.sums(shortlist)
         model.tune(4)
-        moved = self.exchanged(model, exchanges)
-        if moved:  # what was refused beside a proxy may be right beside the column itself
-            self.banned, self.refused = {}, {}
+        if self.exchanged(model, self.exchange):
+            # what was refused beside a proxy may be right beside the column itself
+            self.banned, self.refused, self.silent = {}, {}, False
         came, plain = self.entered(model, [t for t in shortlist if t not in model.variance])
-        last = self.trial if calm else None
-        self.trial = None if calm else self.trial
+        calm = self.moved < CALM
+        self.tried, self.trial = (self.trial, None) if calm else (None, self.trial)
         if not came and self.trial is None and self.misses < self.rules.trials:
             doubtful = {
                 t: x
@@ -469,13 +463,20 @@ class Growth:
             if doubtful:
                 self.trial = max(doubtful, key=lambda t: (doubtful[t][0], t))
                 came = self.take(model, self.trial, doubtful[self.trial][1])
+        for t in shortlist:
+            self.refused[t] = max(self.ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
+        self.came = set(came)
         model.tune()
+        return model
+
+    def check(self, model: Posterior) -> None:
+        """What does not earn its price leaves; a basis that is used up grows."""
         gone = self.left(model, self.trial)
-        self.misses += last in gone
+        self.misses += self.tried in gone
         for term in gone:
             self.banned[term] = self.banned.get(term, 0) + 1
-        bigger = self.settle(model)
-        return bool(set(came) ^ set(gone)) or bool(bigger) or moved
+        changed = bool(self.came ^ set(gone)) | bool(self.settle(model))
+        self.silent = self.silent and not changed
 
     def judge(self, residual: Sums, silent: bool) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.

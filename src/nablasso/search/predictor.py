@@ -8,7 +8,8 @@ are not what evidence looks at. (Means of several families, by shares that left-
 equal ones, were tried on 7 real tables of 500 rows, 16 small ones and stored problems: they gain
 on the first, lose as much as they gain on the second, and lose on the last.)
 
-Predictions stay within one range of the targets seen: polynomials of far points say nothing.
+Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``: polynomials of far
+points say nothing, and a target that its logarithm explains is not far below its least value.
 
 **More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows
 (:mod:`nablasso.search.grown`), so power grows with the rows; a kernel on a sample of them
@@ -34,6 +35,7 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.noise import Warp
 from nablasso.regression.paired import paired
+from nablasso.regression.spread import Spread
 from nablasso.search.decide import Decision
 from nablasso.search.few import FewRows, Model
 from nablasso.search.grown import Grown
@@ -68,6 +70,7 @@ class Unwarped:
     deviation: float
     warp: Warp | None
     errors: Array
+    spread: Spread | None = None  # how sure the function is
 
     @property
     def columns(self) -> Index:
@@ -128,10 +131,20 @@ class Predictor:
 
     def values(self, Z: Array) -> Array:
         """Predictions at standardised points."""
-        room = ROOM * (self.high - self.low)
         each = zip(self.shares, self.parts, strict=True)
         y = np.sum([w * part.values(Z) for w, part in each], axis=0)
-        return np.asarray(np.clip(y, self.low - room, self.high + room))
+        return np.asarray(np.clip(y, *self.limits))
+
+    @property
+    def limits(self) -> Array:
+        """One range beyond the targets seen, in their own unit and where errors are even."""
+        ends = np.array([self.low, self.high])
+        room = ROOM * np.ptp(ends) * np.array([-1.0, 1.0])
+        if self.warp is None or not np.ptp(ends):
+            return np.asarray(ends + room)
+        even = self.warp(ends)
+        warped = self.warp.back(even + ROOM * np.ptp(even) * np.array([-1.0, 1.0]))
+        return np.array([max(ends[0] + room[0], warped[0]), min(ends[1] + room[1], warped[1])])
 
     def gradients(self, Z: Array) -> Array:
         """Their gradients per standardised unit."""
@@ -191,8 +204,10 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
 
 def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
     mean, deviation = (float(part[0]) for part in few.unit)
-    errors = few.solved(model).left_out()[0][:, 0]
-    made = Unwarped(few.function(model), mean, deviation, few.assumption.warp, errors)
+    solved = few.solved(model)
+    errors = solved.left_out()[0][:, 0]
+    spread = Spread(float(np.exp(model.noise)), few.shape, float(solved.units[0]))
+    made = Unwarped(few.function(model), mean, deviation, few.assumption.warp, errors, spread)
     return made, made.back(mean + deviation * (few.Y[:, 0] - errors))
 
 

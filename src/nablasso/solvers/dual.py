@@ -41,13 +41,11 @@ from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
-MAX_FACTORED = 3000
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
 NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
-LARGE = 5_000_000  # unknowns from which on memory decides: no third point, no polishing
 
 
 class DualSolver(Solver[SquaredProblem]):
@@ -61,24 +59,15 @@ class DualSolver(Solver[SquaredProblem]):
         Number of products.
     spectral_steps : int
         Products after which acceleration takes over.
-    max_factored, large : int
-        Unknowns up to which ADMM may help out, and from which on memory decides.
     """
 
-    def __init__(
-        self,
-        tol: float = 1e-6,
-        max_iter: int = 20000,
-        spectral_steps: int = 300,
-        *,
-        max_factored: int = MAX_FACTORED,
-        large: int = LARGE,
-    ) -> None:
+    max_factored = 3000  # unknowns up to which ADMM may help out
+    large = 5_000_000  # unknowns from which on memory decides: no third point, no polishing
+
+    def __init__(self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.spectral_steps = spectral_steps
-        self.max_factored = max_factored
-        self.large = large
 
     def solve(
         self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None

@@ -1,16 +1,14 @@
 """Spaces: where f lives, with its values, gradients and norm."""
 
-from nablasso.spaces.choice import (
-    SpaceChoice,
-    choose_space,
-    require_memory,
-)
 from nablasso.spaces.exact import (
     Function,
     PenaltyPoints,
     RepresenterSpace,
     Space,
+    SpaceChoice,
+    choose_space,
     penalty_points,
+    require_memory,
 )
 from nablasso.spaces.features import (
     FeatureMap,
@@ -18,7 +16,6 @@ from nablasso.spaces.features import (
     FeatureSpace,
     Moments,
     PseudoRows,
-    row_moments,
     slope_map,
 )
 from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
@@ -53,7 +50,6 @@ __all__ = [
     "nystrom_features",
     "penalty_points",
     "require_memory",
-    "row_moments",
     "slope_map",
     "slope_moments",
 ]

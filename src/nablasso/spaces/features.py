@@ -55,6 +55,7 @@ from scipy.linalg.blas import dsyrk
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
+from nablasso.spaces.exact import Space
 from nablasso.spaces.fourier import FourierFeatures, slope_moments
 from nablasso.spaces.nystrom import NystromFeatures
 from nablasso.types import Array
@@ -196,11 +197,6 @@ class FeatureRows:
         return Moments(total, len(self.Z), mean, y_mean, variance, C, cross / total, slopes)
 
 
-def row_moments(features: FeatureMap, Z: Array, y: Array, weights: Array) -> Moments:
-    """Moments of rows in memory, whose features are not kept."""
-    return FeatureRows(features, Z, keep=False).moments(y, weights)
-
-
 class PseudoRows:
     """``Q`` and a row of zeros: what moments are worth, as rows.
 
@@ -259,7 +255,7 @@ class PseudoRows:
         return self.eigenvalues * u
 
 
-class FeatureSpace:
+class FeatureSpace(Space):
     """(P) in a space of Fourier features, on pseudo-rows or on true ones.
 
     Of the pseudo-points only the number means something.
@@ -273,11 +269,6 @@ class FeatureSpace:
     def n_samples(self) -> int:
         """Number of rows."""
         return self.rows.n_samples
-
-    @property
-    def n_features(self) -> int:
-        """Number of variables."""
-        return self.slopes.n_columns
 
     @property
     def gram(self) -> Array:
