@@ -77,11 +77,6 @@ COMMAND = Face(
 )
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame in memory, of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and not hasattr(X, "dask")
-
-
 def as_pandas(frame: Any) -> pd.DataFrame:
     """A data frame of pandas; columns of polars by what they hold, without a copy by Arrow."""
     try:

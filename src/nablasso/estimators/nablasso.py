@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from nablasso.answer import judged_words, left_out_words
-from nablasso.data.table import Table, check_weights, prepare
+from nablasso.data.table import Table, check_weights, is_in_blocks, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
@@ -80,7 +80,7 @@ from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.judgement import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
-from nablasso.streaming.tables import apart, is_in_blocks, open_table
+from nablasso.streaming.tables import apart, open_table
 from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
@@ -635,7 +635,8 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
-        X, y, sample_weight = apart(X, y, sample_weight)
+        if isinstance(y, str) or isinstance(sample_weight, str):
+            X, y, sample_weight = apart(X, y, sample_weight)
         X, y = check_training_data(self, X, y)
         self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
         return self
@@ -777,7 +778,8 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
-        X, y, sample_weight = apart(X, y, sample_weight)
+        if isinstance(y, str) or isinstance(sample_weight, str):
+            X, y, sample_weight = apart(X, y, sample_weight)
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )

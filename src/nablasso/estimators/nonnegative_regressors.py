@@ -335,6 +335,7 @@ class MultiQuantileRegressorCV(TunedPenalty, MultiQuantileRegressor):
     """:class:`MultiQuantileRegressor` with parameters of smallest held-out pinball loss."""
 
     _: KW_ONLY
+    tol: float = 1e-4
     metric: str | None = "evidence"
 
     default_widths = (0.5, 1.0, 2.0)

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 
-from nablasso.data.cells import LARGEST, as_pandas, is_frame, name_problems, read_cells
+from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
 from nablasso.data.roles import named_roles, target_problems
-from nablasso.data.table import check_weights
+from nablasso.data.table import check_weights, is_frame, is_in_blocks
 from nablasso.errors import Problem, TableProblems
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.streaming.tables import is_in_blocks
 from nablasso.types import Array, Index
 
 Gather = Callable[[Any, Encoding], Any]

@@ -33,7 +33,7 @@ from scipy.spatial.distance import cdist
 from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.kernels import DotProductKernel, Kernel, KernelOperator
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces.nystrom import low_rank
+from nablasso.spaces.maps import low_rank
 from nablasso.types import Array, Index
 
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K

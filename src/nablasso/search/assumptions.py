@@ -27,12 +27,11 @@ FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not 
 
 
 class Suspicion(NamedTuple):
-    """An assumption for all rows; ``moves`` when one of its kind holds already."""
+    """An assumption for all rows, and the total it promises."""
 
     kind: str
     assumption: Assumption
     total: float
-    moves: bool = False
 
 
 def suspicions(
@@ -68,11 +67,11 @@ def _judged(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
     for warp in (*warps(rows.targets[:, 0], residuals[: len(few.X)], own.warp), None):
         if warp != own.warp:
             warped = replace(plain, warp=warp)
-            yield Suspicion("warp", warped, judged(few, model, warped), own.warp is not None)
+            yield Suspicion("warp", warped, judged(few, model, warped))
     if own.serial is not None:
         for serial in ((rho, share) for rho in CORRELATIONS for share in SHARES):
             moved = replace(own, serial=serial)
-            yield Suspicion("serial", moved, judged(few, model, moved), moves=True)
+            yield Suspicion("serial", moved, judged(few, model, moved))
         return
     if own.level is None:
         uneven = _level(rows, few, model, residuals)
@@ -83,7 +82,7 @@ def _judged(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
         weights, gain = tail_weights(flat, nu)
         tailed = replace(own, nu=nu, weights=weights)
         if own.nu:
-            yield Suspicion("tails", tailed, judged(few, model, tailed), moves=True)
+            yield Suspicion("tails", tailed, judged(few, model, tailed))
         else:  # a fit that follows outliers is no judge of weights that do not
             share = len(few.X) / len(rows.X)
             total = few.total(model) - share * gain + 0.5 * float(np.log(len(few.X)))

@@ -127,22 +127,13 @@ def assumed(best: Decision) -> Decision:
         worst = min(found, key=lambda suspicion: suspicion.total, default=None)
         if worst is None or worst.total >= best.total - 0.5 * np.log(len(best.few.X)):
             break
-        again = started(best.rows.under(worst.assumption), len(best.few.X))
-        again = moved(again, best.model) if worst.moves else proposed(again)
+        again = proposed(started(best.rows.under(worst.assumption), len(best.few.X)))
         if again.total >= best.total:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=best if best.rows.assumption.warp is None else best.plain)
     gained = first.total - best.total
     return best if best is first else replace(compared(best), gained=gained)
-
-
-def moved(best: Decision, model: Model) -> Decision:
-    """A model of another assumption, tuned, pruned and grown; from nothing where it is empty."""
-    if not len(model.groups):
-        return proposed(best)
-    model = best.few.forward(best.few.backward(best.few.retune(model)))
-    return replace(best, model=model, tried=(model,))
 
 
 def checked(best: Decision) -> Decision:

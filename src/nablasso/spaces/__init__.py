@@ -18,14 +18,16 @@ from nablasso.spaces.features import (
     PseudoRows,
     slope_map,
 )
-from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
-from nablasso.spaces.nystrom import (
+from nablasso.spaces.maps import (
+    FourierFeatures,
     LowRank,
     NystromFeatures,
+    draw_fourier,
     draw_nystrom,
     low_rank,
     nystrom_features,
+    slope_moments,
 )
 
 __all__ = [

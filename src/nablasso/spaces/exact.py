@@ -49,8 +49,8 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import DataTooLargeError, InvalidParameterError
-from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
+from nablasso.kernels.radial import Anova
 from nablasso.spaces.frequencies import has_frequencies
 from nablasso.types import Array, Index
 
@@ -291,6 +291,14 @@ class SpaceChoice(NamedTuple):
     reason: str
 
 
+def check_number(n_components: Any) -> None:
+    """Refuse anything but a number of features or landmarks."""
+    if not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise InvalidParameterError(
+            f"n_components must be a whole number of at least 1; got {n_components!r}."
+        )
+
+
 def choose_space(
     space: Any,
     kernel: Kernel,
@@ -308,10 +316,7 @@ def choose_space(
         Penalty points besides the rows count as rows.
     n_components : int
     """
-    if not isinstance(n_components, int | np.integer) or n_components < 1:
-        raise InvalidParameterError(
-            f"n_components must be a whole number of at least 1; got {n_components!r}."
-        )
+    check_number(n_components)
     if isinstance(space, str) and space == "auto":
         fourier = isinstance(kernel, Anova) and has_frequencies(kernel)
         return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)

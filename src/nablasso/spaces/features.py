@@ -9,7 +9,7 @@ loss only by their moments: with weights ``p`` adding up to one, ``mean = E phi`
                           + w^\top C w ,
 
 and ``S = E psi psi'`` of the slopes gives the norms of all derivatives
-(:mod:`nablasso.spaces.fourier`).
+(:mod:`nablasso.spaces.maps`).
 
 **Pseudo-rows.** Factor
 
@@ -56,8 +56,7 @@ from scipy.linalg.blas import dsyrk
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.spaces.exact import Space
-from nablasso.spaces.fourier import FourierFeatures, slope_moments
-from nablasso.spaces.nystrom import NystromFeatures
+from nablasso.spaces.maps import FourierFeatures, NystromFeatures, slope_moments
 from nablasso.types import Array
 
 FeatureMap = FourierFeatures | NystromFeatures

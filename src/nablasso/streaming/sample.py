@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
-from nablasso.streaming.reading import Rows
+from nablasso.streaming.blocks import Rows
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
 

@@ -32,8 +32,8 @@ from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterErro
 from nablasso.kernels.base import Kernel, row_blocks
 from nablasso.persistence import digest
 from nablasso.spaces.features import FeatureMap, Moments
-from nablasso.spaces.fourier import FourierFeatures
-from nablasso.streaming.reading import Rows, listed
+from nablasso.spaces.maps import FourierFeatures
+from nablasso.streaming.blocks import Rows, listed
 from nablasso.streaming.sample import hashes_of
 from nablasso.streaming.sources import Source
 from nablasso.streaming.tables import open_table

@@ -130,7 +130,7 @@ def test_gathered_projections_equal_dense_ones(monkeypatch):
     features = draw_fourier(Anova(2), np.full(9, 0.5), 160)
     X, _ = points(d=9)
     expected = features.features(X)
-    monkeypatch.setattr("nablasso.spaces.fourier.GATHER", 0)
+    monkeypatch.setattr("nablasso.spaces.maps.GATHER", 0)
     np.testing.assert_allclose(features.features(X), expected, atol=1e-13)
 
 
@@ -152,7 +152,7 @@ def test_evaluation_in_chunks_is_the_same(monkeypatch):
     X, _ = points()
     w = np.linspace(-1, 1, 30)
     whole = features.evaluate(X, w), features.evaluate_gradients(X, w)
-    monkeypatch.setattr("nablasso.spaces.fourier.CHUNK_BYTES", 8 * 30 * 5)
+    monkeypatch.setattr("nablasso.spaces.maps.CHUNK_BYTES", 8 * 30 * 5)
     np.testing.assert_allclose(features.evaluate(X, w), whole[0], rtol=1e-12)
     np.testing.assert_allclose(features.evaluate_gradients(X, w), whole[1], rtol=1e-12)
 
