@@ -211,10 +211,11 @@ def denovas_path(
     family: ProblemFamily,
     nus: Sequence[float] | None,
     path: Path,
-    taus: Array = TAUS,
-    refined: int = REFINED,
+    taus: Array | None = None,
+    refined: int | None = None,
 ) -> None:
     """Supports for every nu and tau; without ``nus`` four of them in units of the trace."""
+    taus, refined = TAUS if taus is None else taus, REFINED if refined is None else refined
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
         nus = [share * family.trace / unit for share in SHARES]
