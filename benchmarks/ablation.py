@@ -35,8 +35,8 @@ FEW = {
     "one proposal followed": {"followed": 1},
     "walks on 100 rows": {"walked_rows": 100},
     "no prior of the variances": {"spread": 1e3},
-    "no copies": {"copy": 1.1, "relative": 1.1},
-    "no relatives": {"relative": 1.0},
+    "no copies": {"copy": 1.1},
+    "copies from 0.95 on": {"copy": 0.95},
 }
 MANY = {
     AS_IT_IS: {},

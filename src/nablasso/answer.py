@@ -22,12 +22,12 @@ INTERRUPTED = "interrupted"
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 
 STATUS = {
-    "clear": "clear: no other columns could stand for a selected one, and left-out rows agree",
-    "replaceable": "something in these columns matters, but others could stand for some of them",
-    "too few rows": "too few rows to be sure: another draw of rows may select other columns",
-    INTERRUPTED: "interrupted: the answer rests on a part of the work",
-    "doubtful": "doubtful: see the cautions",
-    "none found": "nothing found: either no column matters, or the rows are too few to see it",
+    "clear": "Clear: no other columns could stand for a selected one, and left-out rows agree",
+    "replaceable": "Something in these columns matters, but others could stand for some of them",
+    "too few rows": "Too few rows to be sure: another draw of rows may select other columns",
+    INTERRUPTED: "Interrupted: the answer rests on a part of the work",
+    "doubtful": "Doubtful: see the cautions",
+    "none found": "Nothing found: either no column matters, or the rows are too few to see it",
 }
 
 
@@ -52,7 +52,7 @@ class Column:
     """One column of the table, or one category.
 
     ``share`` of the variance of the prediction lies between ``low`` and ``high``; ``strength`` is
-    the typical slope in deviations, ``slope`` the mean one per unit. ``evidence`` are nats that
+    the typical slope in deviations, ``slope`` that per unit. ``evidence`` are nats that
     leaving it out would cost, ``clear_by`` standard errors by which left-out rows are worse without
     it. Of a column that was left out ``reason`` says why, ``adds`` the nats that it would bring,
     ``costs`` those that choosing it takes, ``scores`` R2 of left-out rows without and with it.
@@ -310,7 +310,7 @@ class Answer:
             f"{' x '.join(one.columns)} ({self.interaction_size(one)})"
             for one in self.strongest_interactions()[:PAIRS]
         ]
-        return f"Strongest interactions: {', '.join(pairs)}." if pairs else ""
+        return f"Strongest: {', '.join(pairs)}." if pairs else ""
 
     def strongest_interactions(self) -> tuple[Interaction, ...]:
         """Those worth a sentence."""
@@ -364,11 +364,10 @@ class Answer:
             reason += f": with the selected columns it adds nothing to the evidence ({rows})."
         else:
             costs = column.costs or 0.0
-            but = "but left-out rows did not clearly need it" if column.adds > costs else "more"
-            reason += (
-                f": it would add {column.adds:.1f} nats of evidence and choosing it costs "
-                f"{costs:.1f}, {but} ({rows})."
-            )
+            than = f"less than the {costs:.1f} that choosing it costs"
+            if column.adds > costs:
+                than = "but left-out rows did not clearly need it"
+            reason += f": it would add {column.adds:.1f} nats of evidence, {than} ({rows})."
         if column.scores is not None:
             without, with_it = column.scores
             reason += f" R2 of left-out rows: {without:.3f} without it, {with_it:.3f} with it."
@@ -427,6 +426,8 @@ class Answer:
         cells = {name: [_cell(c, name) for c in self.selected] for name in LEGEND}
         if any(cells["p-value"]):
             cells["Nats"] = [""] * len(self.selected)
+        if set(cells["Certified"]) == {"yes"}:  # the certificate says that all are
+            cells["Certified"] = [""] * len(self.selected)
         headers = [name for name, column in cells.items() if any(column)]
         rows = [list(row) for row in zip(*(cells[name] for name in headers), strict=True)]
         return headers, rows
@@ -461,9 +462,9 @@ class Answer:
 LEGEND = {  # headers in their order, and what they mean
     "Column": "",
     "Group": "",
-    "Share": "of the variance of the prediction that the column carries, with what others add",
+    "Share": "of the variance of the prediction that the column carries (90 % interval)",
     "Strength": "typical slope, in {unit} per deviation of the column",
-    "Slope": "mean slope per unit of the column",
+    "Slope": "typical size, per unit of the column",
     "Shape": "",
     "Nats": "log evidence that leaving the column out would cost; 3 are odds of 20 to 1",
     "p-value": "of having no influence given the other columns, on left-out rows",
@@ -481,7 +482,9 @@ def _cell(column: Column, name: str) -> str:
     if name == "Certified":
         return "" if column.certified is None else "yes" if column.certified else "no"
     if name == "Replaceable by":
-        return "; ".join(dict.fromkeys(listed(one.by, 4) for one in column.replaceable))
+        alone = [listed(one.by, 4) for one in column.replaceable if len(one.by) == 1]
+        several = [len(one.by) for one in column.replaceable if len(one.by) > 1]
+        return ", ".join(dict.fromkeys([*alone, *(f"{n} others together" for n in several)]))
     cells = {
         "Column": column.name,
         "Group": column.group,

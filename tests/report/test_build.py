@@ -52,7 +52,21 @@ def test_left_out_predictions_are_those_of_the_fit(report, model, table):
     assert report.answer.accuracy.rmse == pytest.approx(error, rel=1e-4)
 
 
-def test_curves_are_partial_dependences(report, model, table):
+def test_curves_are_the_shapes_of_the_model_with_the_band_of_the_function(report, model):
+    shapes = model.shapes()
+    for effect in report.effects:
+        (curve,) = effect.curves
+        own = shapes[shapes["column"] == effect.variable]
+        np.testing.assert_allclose(curve.grid, own["x"], rtol=1e-4)
+        np.testing.assert_allclose(curve.mean, own["value"], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(curve.band_high, own["high"], rtol=1e-4, atol=1e-6)
+        assert curve.output == "part in price"
+        assert curve.band == "90% band of the function"
+
+
+def test_models_without_shapes_have_partial_dependences(table):
+    model = DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2).fit(*table)
+    report = build_report(model, *table, target="price")
     for effect in report.effects:
         (curve,) = effect.curves
         direct = partial_dependence(model, table[0], effect.variable, grid_size=31, max_rows=200)
@@ -81,6 +95,16 @@ def test_the_path_and_the_certificate_are_told(report, model):
     assert page.index("Certificate") > page.index("Predicted against observed")  # last
     assert report.trials.rows[0][0] == "chosen"
     assert len(report.trials.rows) == len(model.tried_)
+
+
+def test_contributions_of_rows_add_up_to_their_predictions(report, model, table):
+    swarm = report.swarm
+    assert swarm.names == tuple(column.name for column in report.answer.selected)
+    assert {len(parts) for parts in swarm.parts} == {60}
+    assert swarm.residue < 1e-6 * np.ptp(table[1])
+    direct = model.contributions(table[0])
+    np.testing.assert_allclose(swarm.parts[0], direct[swarm.names[0]], rtol=1e-4, atol=1e-6)
+    assert 'id="swarm"' in render_report(report)
 
 
 def test_columns_of_a_category_are_one_variable():
@@ -122,7 +146,7 @@ def test_classes_get_a_table_of_counts():
     page = render_report(report)
     assert f"{accuracy.accuracy:.0%} of left-out rows classified right" in page
     assert "probability told" in page
-    assert report.effects[0].curves[0].output == "probability of up"
+    assert report.effects[0].curves[0].output == "part in the log-odds of up"
 
 
 def test_several_classes_have_a_curve_each():
@@ -130,7 +154,7 @@ def test_several_classes_have_a_curve_each():
     fitted = NablassoClassifier("linear", cv=3, always_keep=[0]).fit(X, labels)
     report = build_report(fitted, X, labels)
     outputs = [curve.output for curve in report.effects[0].curves]
-    assert outputs == ["probability of 0", "probability of 1", "probability of 2"]
+    assert outputs == [f"part in the log-odds of {label}" for label in range(3)]
     assert len(report.held_out.counts) == 3
     assert report.path is None  # what is always kept is not penalised
     assert "predicted" in render_report(report)
@@ -199,7 +223,7 @@ def test_nothing_found_is_an_answer():
     )
     assert report.answer.certificate is None
     assert report.effects == ()
-    assert "nothing found" in render_report(report)
+    assert "Nothing found" in render_report(report)
 
 
 def test_mistakes_are_named(model, table):

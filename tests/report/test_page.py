@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from nablasso.answer import Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
 from nablasso.report.content import Curve
@@ -19,7 +18,6 @@ from nablasso.report.page import (
     STRONGEST_CELL,
     Frame,
     padded,
-    share_bar,
     shorten,
     text,
     tick_text,
@@ -78,7 +76,7 @@ def test_charts_are_well_formed_and_have_a_label(page):
     assert len(charts) >= 5
     for chart in charts:
         root = ElementTree.fromstring(chart)
-        if root.get("class") == "share":  # beside its number
+        if root.get("class") in ("share", "shape"):  # beside its number
             assert root.get("aria-hidden") == "true"
             continue
         assert root.get("role") == "img"
@@ -159,15 +157,6 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"nablasso\[report\]"):
         render_report(report)
-
-
-def test_bars_have_the_length_of_the_share_and_the_ends_of_its_interval():
-    column = Column("a", selected=True, share=0.25, low=0.2, high=0.4)
-    bar = ElementTree.fromstring(share_bar(column, 0.5))
-    assert bar.find("rect").get("width") == "60"  # of 120
-    assert bar.find("path").get("d") == "M48 8H96M48 4v8M96 4v8"
-    plain = ElementTree.fromstring(share_bar(Column("a", selected=True, strength=1.0), 2.0))
-    assert plain.find("path") is None
 
 
 SERIES = [f"s{k}" for k in range(1, 9)]

@@ -33,7 +33,7 @@ from nablasso.errors import (
     ModelFileError,
     TableProblems,
 )
-from nablasso.estimators.outcome import Answers
+from nablasso.estimators.display import Answers
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 

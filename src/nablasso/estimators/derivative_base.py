@@ -31,8 +31,9 @@ from nablasso.errors import (
     warn,
     warn_of_gap,
 )
+from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
-from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target

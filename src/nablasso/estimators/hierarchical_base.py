@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
+from nablasso.estimators.display import Answers
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data
@@ -237,15 +238,16 @@ class KernelSelector(Answers, Selects, BaseEstimator, ABC):
         array, shape (n_samples,), or (n_samples, n_classes) with more than two classes
         """
         check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
-        if self.dag is None and not _is_product(node):
-            raise InvalidParameterError(
-                "node must be a tuple of (column, level) pairs of whole numbers, as in "
-                f"active_set_; got {node!r}."
-            )
-        name = node if self.dag is not None else tuple(sorted((int(a), int(j)) for a, j in node))
-        inner = self._inner.get(name)
-        parts = [function.part(inner, Z) for function in self._penalised]
+        Z, name = self._scaler.transform(check_new_data(self, X)), node
+        if self.dag is None:
+            try:
+                name = tuple(sorted((int(column), int(level)) for column, level in node))
+            except (TypeError, ValueError) as error:
+                raise InvalidParameterError(
+                    "node must be a tuple of (column, level) pairs of whole numbers, as in "
+                    f"active_set_; got {node!r}."
+                ) from error
+        parts = [function.part(self._inner.get(name), Z) for function in self._penalised]
         return parts[0] if len(parts) == 1 else np.column_stack(parts)
 
     def _get_support_mask(self) -> Mask:
@@ -521,16 +523,6 @@ class KernelSelector(Answers, Selects, BaseEstimator, ABC):
                 "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
                 "a certificate is unlikely. Values from 1.5 to 4 are usual."
             )
-
-
-def _is_product(node: Any) -> bool:
-    """Whether a node is a tuple of pairs of whole numbers."""
-    return isinstance(node, tuple | list) and all(
-        isinstance(pair, tuple | list)
-        and len(pair) == 2
-        and all(isinstance(number, int | np.integer) for number in pair)
-        for pair in node
-    )
 
 
 def _importances(learner: HullLearner, found: Found, d: int) -> Array:

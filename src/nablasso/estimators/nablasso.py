@@ -21,6 +21,7 @@ from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParamete
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.display import Answers
 from nablasso.estimators.explained import (
     contribution_table,
     explanation_of,
@@ -31,7 +32,6 @@ from nablasso.estimators.explained import (
     triples_of,
 )
 from nablasso.estimators.outcome import (
-    Answers,
     accuracy_of_classes,
     accuracy_of_numbers,
     feature_kinds,

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.utils.validation import check_is_fitted
 
 from nablasso import answer as words
 from nablasso.answer import (
@@ -55,23 +54,6 @@ MANY = 2000  # selected variables whose twins are looked for
 MAX_FRESH = 1000  # rows at which slopes are averaged
 LOOKED_AT = 12  # columns left out whose evidence is computed, those asked for most
 VARIANCES = (1e-3, 1e-2, 0.1, 1.0)  # of such a column, over the median of the selected ones
-
-
-class Answers:
-    """What every selector tells: ``answer_`` and its words."""
-
-    _n_rows: int  # that were given
-    _target_name: str = "y"
-
-    @property
-    def answer_(self) -> Answer:
-        """What was found, how sure, why, what to do next, as plain data."""
-        check_is_fitted(self)
-        return answer_of(self, self._n_rows, target=self._target_name)
-
-    def summary(self) -> str:
-        """The answer in words."""
-        return self.answer_.summary()
 
 
 def feature_kinds(X: Array) -> NDArray[np.str_]:
@@ -320,7 +302,7 @@ def _dropped(table: Table, decision: Decision) -> dict[int, Dropped]:
             values = [part.value(v, r) for v in tried]
             gain = max(own.value - min(values), 0.0)
             solved = part.solve(tried[int(np.argmin(values))], r) if gain > 0 else None
-            if solved is not None and not few.classes:
+            if solved is not None and not few.classes and few.assumption.warp is None:
                 scores = before, _gain(few.Y, solved.left_out()[0], few.weights)[0]
         for a in table.columns[few.labels == g]:
             found[int(a)] = (float(gain), float(costs), scores)

@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
 from nablasso.estimators.cross_validation import decreasing
+from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import spread
-from nablasso.estimators.outcome import Answers, feature_kinds, selection_status
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (

@@ -34,6 +34,7 @@ from nablasso.gradients.solvers import (
     ActiveSet,
     ForwardBackward,
     GradientSolution,
+    GradientSolver,
     alpha_scale,
     null_point,
 )
@@ -46,7 +47,6 @@ from nablasso.solvers import Status
 from nablasso.spaces import PenaltyPoints
 from nablasso.types import Array, Index, Mask
 
-GradientSolver = ActiveSet | ForwardBackward
 SOLVERS: dict[str, type[GradientSolver]] = {
     "active_set": ActiveSet,
     "forward_backward": ForwardBackward,

@@ -45,6 +45,7 @@ and half the largest curvature of the loss.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -90,11 +91,21 @@ class GradientSolution:
 
 
 @dataclass(frozen=True)
-class ActiveSet:
+class GradientSolver(ABC):
     """Settings: gap relative to the objective at zero, and iterations in all."""
 
     tol: float = 1e-6
     max_iter: int = DEFAULT_MAX_ITER
+
+    @abstractmethod
+    def solve(
+        self, problem: GradientProblem, start: GradientPoint | None = None
+    ) -> GradientSolution:
+        """Minimise from ``start``, zero by default."""
+
+
+class ActiveSet(GradientSolver):
+    """Accelerated steps on an active set."""
 
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None
@@ -261,12 +272,8 @@ def _pruned(problem: GradientProblem, point: GradientPoint) -> GradientPoint:
     return GradientPoint(point.columns[inside], point.B[inside], point.c)
 
 
-@dataclass(frozen=True)
-class ForwardBackward:
-    """Settings: gap relative to the objective at zero, and iterations."""
-
-    tol: float = 1e-6
-    max_iter: int = DEFAULT_MAX_ITER
+class ForwardBackward(GradientSolver):
+    """Algorithm 1 of Ye and Xie."""
 
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None

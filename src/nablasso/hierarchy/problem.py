@@ -35,6 +35,14 @@ For fixed ``x`` it is one kernel machine with the kernel
     \kappa^\top + (\kappa Z)\, G^\top P G\, (\kappa Z)^\top \big]_{uv}, \qquad
     Z = \mathrm{diag}(\zeta), \qquad G_w = K_w \alpha .
 
+In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
+features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, ``(kappa Z) G' P G (kappa
+Z)' = R' (1 - (lambda / 2) (S + lambda / 2)^{-1}) R`` and ``R' R = kappa diag(zeta a) kappa'``: what
+is left is
+
+.. math:: \lambda \big[\mathrm{diag}(t)
+    - \tfrac{\lambda}{2}\, R^\top (S + \tfrac{\lambda}{2})^{-1} R \big] .
+
 Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
 ``1'alpha = 0`` for the intercept. The gap (18) is that of the kernel machine plus ``lambda / 2``
 times that of the weights, ``max_v t_v / x_v - sum_w zeta_w a_w``.
@@ -69,9 +77,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve as solve_symmetric
-from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 from scipy.optimize import minimize_scalar
-from scipy.sparse import csr_array
 
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import Loss, Squared
@@ -216,7 +223,7 @@ class HullProblem:
         data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
             if self._is_squared:
-                return self._point(weights, *self._least_squares(zeta), None)
+                return self._point(weights, *self._least_squares(zeta))
             root = np.sqrt(zeta)
             rows = OnFeatures(FeatureRows(None, self.Phi * root))
             machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
@@ -238,20 +245,18 @@ class HullProblem:
         sample = self.sample
         return centred_moments(self.Phi, sample.y, sample.weights, centre=sample.fit_intercept)
 
-    def _least_squares(self, zeta: Array) -> tuple[Array, Array]:
-        """Dual variable and ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``.
+    def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
+        """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
 
         Safe for ``zeta`` near zero.
         """
         C, target = self._moments
-        root = np.sqrt(zeta)
-        A = root[:, None] * C * root
-        A[np.diag_indices_from(A)] += self.alpha / 2
-        coef = root * dposv(A, root * target, lower=1, overwrite_a=1)[1]
+        root, L = np.sqrt(zeta), self._factor(zeta, C)
+        coef = root * dpotrs(L, root * target, lower=1)[0]
         p, rest = self.sample.weights, self.sample.y - self.Phi @ coef
         if self.sample.fit_intercept:
             rest = rest - p @ rest
-        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef)
+        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef), L
 
     def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> HullPoint:
         """All that belongs to a dual variable; coefficients of large features are given."""
@@ -267,53 +272,33 @@ class HullProblem:
 
     def hessian(self, point: HullPoint) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
-        zeta = point.weights.zeta
-        kappa = self._sparse(point.weights.kappa)  # [w, v]: few nodes have many ancestors
-        za = zeta * point.sizes
-        t = kappa.T @ za
-        # columns: how the function's coefficients move with each x_v
-        scale = csr_array(
-            (point.h * zeta[self.owner], self.owner, np.arange(len(self.owner) + 1)),
-            shape=(len(self.owner), self.n_nodes),
-        )
-        weighted = kappa.copy()
-        weighted.data *= np.repeat(za, np.diff(kappa.indptr))
-        matrix = self._curvature(point, scale @ kappa) - (kappa.T @ weighted).toarray()
+        kappa, zeta, c = point.weights.kappa, point.weights.zeta, self.alpha / 2
+        za, own = zeta * point.sizes, zeta[self.owner]
+        t = kappa @ za
+        if self.in_features:
+            L = self._factor(own, self._reweighted(point)) if point.solved is None else point.solved
+            T = dtrtrs(L, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
+            matrix = -c * (T.T @ T)
+        else:
+            G = self.Phi @ ((own * point.h)[:, None] * kappa.T[self.owner])
+            matrix = G.T @ self._ridge(point).solve(G) - (kappa * za) @ kappa.T
         matrix[np.diag_indices_from(matrix)] += t
         return t, self.alpha * matrix
 
-    @cached_property
-    def _family(self) -> csr_array:
-        """``[w, v]`` where ``v`` is an ancestor of ``w``."""
-        return csr_array(self.ancestors.T)
+    def _factor(self, zeta: Array, C: Array) -> Array:
+        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``."""
+        root = np.sqrt(zeta)
+        A = root[:, None] * C * root
+        A[np.diag_indices_from(A)] += self.alpha / 2
+        return np.asarray(dpotrf(A, lower=1, overwrite_a=1)[0])
 
-    def _sparse(self, kappa: Array) -> csr_array:
-        """``kappa`` transposed, without its zeros."""
-        pattern = self._family
-        rows = np.repeat(np.arange(self.n_nodes), np.diff(pattern.indptr))
-        values = kappa[pattern.indices, rows]
-        return csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-
-    def _curvature(self, point: HullPoint, reach: csr_array) -> Array:
-        """``reach' Phi' P Phi reach``."""
+    def _ridge(self, point: HullPoint) -> WeightedRidge:
+        """The (re)weighted regression at a point solved with kernels."""
+        if isinstance(point.solved, WeightedRidge):
+            return point.solved
         sample = self.sample
-        if self.in_features:
-            C = self._moments[0] if self._is_squared else self._reweighted(point)
-            root = np.sqrt(point.weights.zeta[self.owner])
-            A = root[:, None] * C * root
-            A[np.diag_indices_from(A)] += self.alpha / 2
-            L = dpotrf(A, lower=1, overwrite_a=1)[0]
-            moved = C @ reach
-            T = dtrtrs(L, root[:, None] * moved, lower=1)[0]
-            return np.asarray((2 / self.alpha) * (reach.T @ moved - T.T @ T))
-        ridge = point.solved
-        if not isinstance(ridge, WeightedRidge):
-            model = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions)
-            ridge = WeightedRidge(
-                point.solved, model.weights, self.alpha / 2, fit_intercept=sample.fit_intercept
-            )
-        G = self.Phi @ reach
-        return np.asarray(G.T @ ridge.solve(G))
+        q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
+        return WeightedRidge(point.solved, q, self.alpha / 2, fit_intercept=sample.fit_intercept)
 
     def _reweighted(self, point: HullPoint) -> Array:
         """Moments of the features at the curvature of the loss."""

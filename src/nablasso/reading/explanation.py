@@ -152,7 +152,7 @@ class Explanation:
             some = Z[start : start + step]
             table[: len(some), self.chosen] = some
             parts.append(function(table[: len(some)]))
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty(0)
 
     @property
     def centres(self) -> int:
@@ -366,7 +366,7 @@ class Explanation:
                     row[:, self.players[a]] = Z[:, self.players[a]]
                     chain[i] = row
                 inner = self.values(chain.reshape(-1, self.Z.shape[1]))[:, :, 0]
-                inner = inner.reshape(max(p - 1, 0), m, -1)
+                inner = inner.reshape(max(p - 1, 0), m, len(self.functions))
                 before = np.tile(first, (m, 1))
                 for i, a in enumerate(one):
                     after = inner[i] if i < p - 1 else end

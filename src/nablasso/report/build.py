@@ -20,6 +20,7 @@ from nablasso import __version__
 from nablasso.answer import Accuracy, Answer, Interaction, number
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import shape_svg, shapes_of
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import (
     accuracy_of_numbers,
@@ -40,7 +41,7 @@ from nablasso.report.content import (
     Trials,
     citations_of,
 )
-from nablasso.report.curves import effects_of, pairs_of, path_lines
+from nablasso.report.curves import effects_of, pairs_of, path_lines, swarm_of
 from nablasso.types import Array, Index
 
 TRIED = 10  # candidates listed
@@ -130,9 +131,11 @@ def build_report(
         else path_lines(
             numbers, X if numbers is model else array, y, sample_weight, columns.labels
         ),
-        effects=effects_of(plain, array, weights, columns, answer),
+        effects=effects_of(model, plain, array, weights, columns, answer),
         pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
+        small_shapes={name: shape_svg(shape) for name, shape in shapes_of(model).items()},
         held_out=left_out,
+        swarm=None if answer.interrupted else swarm_of(model, X, answer),
         trials=_trials(model),
         citations=citations_of(model),
         call=repr(model),

@@ -5,7 +5,7 @@ A section without data is left out of the page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nablasso import __version__
@@ -47,6 +47,7 @@ class Curve:
     slope_high: Numbers
     quantiles: Numbers
     words: str
+    band: str = "80% of rows"  # what the band holds
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,16 @@ class HeldOutClasses:
 
 
 @dataclass(frozen=True)
+class Swarm:
+    """What each column adds to the prediction of each of some rows."""
+
+    names: tuple[str, ...]
+    parts: tuple[Numbers, ...]
+    output: str
+    residue: float  # largest difference between a prediction and the sum of its parts
+
+
+@dataclass(frozen=True)
 class Trials:
     """What was tried, as a table of strings, and the rest in a sentence."""
 
@@ -115,7 +126,9 @@ class Report:
     path: PathLines | None = None
     effects: tuple[Effect, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    small_shapes: dict[str, str] = field(default_factory=dict)  # drawings by column
     held_out: HeldOutNumbers | HeldOutClasses | None = None
+    swarm: Swarm | None = None
     trials: Trials | None = None
     citations: tuple[Citation, ...] = ()
     call: str = ""

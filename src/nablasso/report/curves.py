@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from nablasso.answer import Answer, curve_sentence, output_words
+from nablasso.answer import Answer, curve_sentence, output_words, shape_sentence
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import rugs_of, shapes_by_class
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import Columns
 from nablasso.inspection import (
@@ -20,35 +22,82 @@ from nablasso.inspection import (
 )
 from nablasso.inspection.dependence import MOST_LEVELS
 from nablasso.progress import track
-from nablasso.report.content import Curve, Effect, Numbers, Pair, PathLines
+from nablasso.report.content import Curve, Effect, Numbers, Pair, PathLines, Swarm
 from nablasso.types import Array
 
 MAX_EFFECTS = 20  # columns with curves, the strongest
 MAX_HURRIED = 3  # after an interrupt
 MAX_CLASSES = 6  # classes with a curve each
 MAX_PAIRS = 3  # pairs drawn
+MAX_SWARM = 300  # rows whose contributions are drawn
 MAX_LINES = 12  # of a path
 N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several classes
 
 
 def effects_of(
-    model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
+    fitted: Any, model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
 ) -> tuple[Effect, ...]:
-    """Curves of the strongest selected columns, for each class where there are several."""
+    """Curves of the strongest selected columns, for each class where there are several.
+
+    Those that the model keeps, with the band that holds the function; else partial dependences,
+    with the spread of the rows. ``model`` takes arrays.
+    """
     if not hasattr(model, "predict"):
         return ()
-    place = {name: k for k, name in enumerate(columns.names)}
     most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
-    chosen = [place[column.name] for column in answer.selected][:most]
+    place = {name: k for k, name in enumerate(columns.names)}
+    chosen = [column.name for column in answer.selected][:most]
+    kept, rugs = shapes_by_class(fitted), rugs_of(fitted)
     found = []
-    for k in track(chosen, len(chosen), "Partial dependences"):
-        curves = [
-            _curve(dependence, answer.target)
-            for label in _outputs(model)
-            for dependence in _dependences(model, X, weights, columns, k, label)
-        ]
-        found.append(Effect(columns.names[k], tuple(curves)))
+    for name in track(chosen, len(chosen), "Shapes"):
+        if all(name in shapes for shapes in kept.values()) and kept:
+            curves = list(_kept(name, kept, rugs.get(name), answer))
+        else:
+            curves = [
+                _curve(dependence, answer.target)
+                for label in _outputs(model)
+                for dependence in _dependences(model, X, weights, columns, place[name], label)
+            ]
+        found.append(Effect(name, tuple(curves)))
     return tuple(found)
+
+
+def _kept(name: str, kept: Any, rug: Array | None, answer: Answer) -> Iterator[Curve]:
+    """Curves of one column that the model keeps."""
+    for label, shapes in list(kept.items())[:MAX_CLASSES]:
+        shape, what = shapes[name], f"part in {answer.target}"
+        if label is not None:
+            what = f"part in the log-odds of {label}"
+        kind = "category" if shape.labels else "continuous"
+        low, high = (int(place(shape.value)) for place in (np.argmin, np.argmax))
+        way = _way(shape.value)
+        levels = (shape.labels[low], shape.labels[high]) if shape.labels else ()
+        ends = float(shape.value[low]), float(shape.value[high])
+        yield Curve(
+            output=what,
+            kind=kind,
+            grid=_rounded(shape.x),
+            labels=shape.labels,
+            mean=_rounded(shape.value),
+            band_low=_rounded(shape.low),
+            band_high=_rounded(shape.high),
+            slope_grid=(),
+            slope_mean=(),
+            slope_low=(),
+            slope_high=(),
+            quantiles=() if rug is None else _rounded(rug),
+            words=shape_sentence(f"the {what}", name, way, *ends, levels),
+            band="90% band of the function",
+        )
+
+
+def _way(values: Array) -> str:
+    """Whether a curve rises, falls, or bends: goes back by a tenth of its way or more."""
+    steps = np.diff(values)
+    up, down = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+    if up == down == 0:
+        return "flat"
+    return "rises" if down < up / 10 else "falls" if up < down / 10 else "bends"
 
 
 def _outputs(model: Any) -> list[Any]:
@@ -70,7 +119,7 @@ def _dependences(
 
 
 def _curve(found: Dependence, target: str) -> Curve:
-    numbers = {
+    numbers: dict[str, Any] = {
         name: _rounded(getattr(found, name))
         for name in Curve.__annotations__
         if isinstance(getattr(found, name, None), np.ndarray)
@@ -132,6 +181,29 @@ def _pair(
         at=(at[0], at[1], at[2]),
         lines=(lines[0], lines[1], lines[2]),
     )
+
+
+def swarm_of(model: Any, X: Any, answer: Answer) -> Swarm | None:
+    """Contributions to the predictions of some rows, of the columns that have most of them.
+
+    None where the model has none, or several classes have their own.
+    """
+    if not hasattr(model, "contributions") or not answer.selected:
+        return None
+    some = X[:MAX_SWARM] if isinstance(X, np.ndarray) else X.head(MAX_SWARM)
+    table = model.contributions(some)
+    if "bias" not in table:  # one table for each class
+        return None
+    names = [column.name for column in answer.selected if column.name in table][:MAX_LINES]
+    if not names:
+        return None
+    if is_classifier(model):
+        whole, output = model.decision_function(some), "log-odds"
+    else:
+        whole, output = model.predict(some), f"predicted {answer.target}"
+    parts = {str(name): np.asarray(table[name], dtype=float) for name in table}
+    residue = float(np.max(np.abs(whole - np.sum(list(parts.values()), axis=0))))
+    return Swarm(tuple(names), tuple(_rounded(parts[name]) for name in names), output, residue)
 
 
 def path_lines(

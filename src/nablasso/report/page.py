@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.answer import Answer, Column, number
+from nablasso.answer import Answer, number
 from nablasso.errors import MissingExtraError
+from nablasso.estimators.display import bar_svg, largest_size
 from nablasso.persistence import atomic_write
 from nablasso.report.content import (
     Curve,
@@ -26,6 +27,7 @@ from nablasso.report.content import (
     Pair,
     PathLines,
     Report,
+    Swarm,
 )
 
 COLOURS = {  # light, dark
@@ -276,6 +278,7 @@ def curve_chart(curve: Curve, variable: str) -> str:
         parts += _levels(above, curve.grid, curve.mean, curve.band_low, curve.band_high, "1")
     else:
         parts.append(above.band(curve.grid, curve.band_low, curve.band_high, "band"))
+        parts.append(text(above.left + above.width, 36, curve.band, "m", anchor="end"))
         parts.append(above.line(curve.grid, curve.mean, "line c1"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
@@ -423,6 +426,26 @@ def residual_chart(found: HeldOutNumbers, target: str) -> str:
     return drawing(WIDTH, 370, parts, words)
 
 
+def swarm_chart(swarm: Swarm) -> str:
+    """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    step = 30.0
+    frame = Frame(130, 10, 258, step * len(swarm.names), padded(*swarm.parts, (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {swarm.output}")]
+    zero, bottom = frame.x(0.0), 10 + step * len(swarm.names)
+    parts.append(f'<path class="mark" d="M{px(zero)} 10V{px(bottom)}"/>')
+    for k, (name, values) in enumerate(zip(swarm.names, swarm.parts, strict=True)):
+        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
+        for value in values:
+            x = frame.x(value)
+            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
+            side = (n // 2) * (1 if n % 2 else -1)
+            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
+        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
+        parts.append(text(124, middle + 4, shorten(name, 120), "t", anchor="end", full=name))
+    label = f"What {len(swarm.names)} columns add to {swarm.output} of {len(swarm.parts[0])} rows"
+    return drawing(WIDTH, bottom + 50, parts, label)
+
+
 def calibration_chart(found: HeldOutClasses) -> str:
     """How often what was told with some probability came true; on the line it is honest."""
     told, true, rows = zip(*found.calibration, strict=True)
@@ -439,25 +462,10 @@ def calibration_chart(found: HeldOutClasses) -> str:
     return drawing(WIDTH, 370, parts, label)
 
 
-def share_bar(column: Column, largest: float) -> str:
-    """A bar of a column's size with the ends of its interval."""
-    width = 120.0
-    size = max(width * column.size / largest, 1.0)
-    parts = [f'<rect class="bar" x="0" y="3" width="{px(size)}" height="10"/>']
-    if column.share is not None and column.low is not None and column.high is not None:
-        low, high = (width * min(end / largest, 1.0) for end in (column.low, column.high))
-        parts.append(
-            f'<path class="whisker" d="M{px(low)} 8H{px(high)}M{px(low)} 4v8M{px(high)} 4v8"/>'
-        )
-    return (
-        f'<svg class="share" viewBox="0 0 {px(width)} 16" aria-hidden="true">{"".join(parts)}</svg>'
-    )
-
-
 def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
     """The curve as a small table: header and rows."""
-    header = ["Value", "Mean", "80% of rows"]
-    is_smooth = curve.kind == "continuous"
+    header = ["Value", "Mean", curve.band]
+    is_smooth = bool(curve.slope_grid) and curve.kind == "continuous"
     if is_smooth:
         header += ["Slope", "80% of slopes"]
     step = 1 if curve.labels else max(1, -(-len(curve.grid) // most))
@@ -518,8 +526,7 @@ def render_report(report: Report) -> str:
 
     template = environment.get_template("report.html")
     answer = report.answer
-    ends = [end for c in answer.selected for end in (c.size, c.high if c.share is not None else 0)]
-    largest = max((end for end in ends if end), default=1.0)
+    largest = largest_size(answer)
     headers, rows = answer.table()
     return str(
         template.render(
@@ -532,13 +539,15 @@ def render_report(report: Report) -> str:
             script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
             places={effect.variable: k for k, effect in enumerate(report.effects)},
             numbers_of=numbers_of,
-            share_bar=lambda column: markup(share_bar(column, largest)),
+            share_bar=lambda column: markup(bar_svg(column, largest)),
+            small_shape=lambda name: markup(report.small_shapes[name]),
             curve_chart=drawn(curve_chart),
             interaction_chart=drawn(interaction_chart),
             pair_chart=drawn(pair_chart),
             scatter_chart=drawn(scatter_chart),
             residual_chart=drawn(residual_chart),
             calibration_chart=drawn(calibration_chart),
+            swarm_chart=drawn(swarm_chart),
             path_chart=drawn(path_chart),
         )
     )

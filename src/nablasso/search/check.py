@@ -109,7 +109,8 @@ def worth(few: FewRows, model: Model) -> dict[int, float]:
     value = part.value(model.variances, r)
     ties = model.ties
     if shared:
-        ties = _copies(few, model)
+        alike = _likeness(few, model.groups)[:, model.groups] >= few.rules.copy
+        ties = np.asarray(connected_components(alike, directed=False)[1], dtype=np.intp)
     for tie in range(int(ties.max(initial=-1)) + 1):
         inside = ties == tie
         if np.isin(model.groups[inside], few.kept).any():
@@ -147,7 +148,7 @@ def _in_errors(change: Array, weights: Array) -> float:
 
 
 def with_copies(few: FewRows, model: Model) -> Model:
-    """Copies and relatives of the groups, tied to their variance, as far as the price allows.
+    """Near copies of the groups, tied to their variance, unless the price speaks against it.
 
     The same evidence, and no price for a copy. What is kept by decree says nothing of its copies.
     """
@@ -157,23 +158,11 @@ def with_copies(few: FewRows, model: Model) -> Model:
     kept = np.flatnonzero(np.isin(model.groups, few.kept))
     alike[kept], alike[:, model.groups[kept]] = 0.0, 0.0
     alike[kept, model.groups[kept]] = 1.0
-    best, rules = model, few.rules
-    for least, allowed in ((rules.copy, rules.copy_nats), (rules.relative, -rules.relative_nats)):
-        tied = _tied(alike, model, least)
-        if tied is not None and (few.most is None or len(tied[0]) <= few.most):
-            trial = few.tune(model.family, tied[0], tied[2], steps=COPY_STEPS, ties=tied[1])
-            best = trial if trial.price < best.price + allowed else best
-    return best
-
-
-def _copies(few: FewRows, model: Model) -> Index:
-    """Which groups of a model came as copies of each other, where all share a variance."""
-    alike = _likeness(few, model.groups)[:, model.groups]
-    for least in (1.0, few.rules.copy, few.rules.relative):
-        n_ties, ties = connected_components(alike >= least, directed=False)
-        if n_ties <= model.paid:
-            break
-    return np.asarray(ties, dtype=np.intp)
+    tied = _tied(alike, model, few.rules.copy)
+    if tied is None or (few.most is not None and len(tied[0]) > few.most):
+        return model
+    trial = few.tune(model.family, tied[0], tied[2], steps=COPY_STEPS, ties=tied[1])
+    return trial if trial.price < model.price + few.rules.copy_nats else model
 
 
 def _likeness(few: FewRows, groups: Index) -> Array:

@@ -10,8 +10,7 @@ what residuals make suspect of noise and target is searched under if it promises
 
 **Many rows** (:func:`on_many_rows`, terms on sums over all rows). *Propose*: scores of residuals
 for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
-*Check*: what does not earn its price leaves; the next residuals judge the rest. And again, until
-nothing changes.
+*Check*: what does not earn its price leaves; the next residuals judge the rest. And so forth.
 
 **Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
 have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
@@ -30,8 +29,7 @@ from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import FewRows, Model
 from nablasso.search.growth import Growth
 
-ROUNDS = 24  # of terms at most; most searches are silent after four to six
-SUSPECTED = 5  # assumptions that are searched under at most
+ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 MORE_STEPS = 8  # of tuning on more rows
 SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
