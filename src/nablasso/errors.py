@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import warnings
@@ -122,3 +123,13 @@ class MissingInteractionsWarning(UserWarning):
 
 class UnseenValuesWarning(UserWarning):
     """New rows hold values that the fit has not seen; they are predicted as others."""
+
+
+def optional(module: str, who: str, extra: str) -> Any:
+    """An optional module, or an error that says who needs it and names the extra."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f'{who}, which is not installed; pip install "nablasso[{extra}]"'
+        ) from error

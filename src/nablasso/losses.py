@@ -18,16 +18,19 @@ Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y
 **Losses of an excess** ``e``: by how much a prediction leaves what is forgiven, and which way it
 should not go, ``d``. A *tube* forgives residuals up to ``epsilon``, ``e = max(0, |y - z| -
 epsilon)`` and ``d = sign(z - y)``; a *margin* forgives labels on the right side,
-``e = max(0, 1 - y z)`` and ``d = -y``. Let ``c(y, s)`` be the conjugate of the plain excess where
-it is finite: ``s y + epsilon |s|`` for ``|s| <= 1``, or ``a = s y`` in [-1, 0].
+``e = max(0, 1 - y z)`` and ``d = -y``. With a width ``h`` and a bound ``b`` on the slope
 
-* *squared*: ``l = e^2``, conjugate ``c + s^2 / 4`` without the bound by one;
-* *rounded* with width ``h``: ``e^2 / 2h`` up to ``e = h``, then ``e - h / 2``; conjugate
-  ``c + h s^2 / 2``. The quadratic in the conjugate is what a ridge added to the kernel would be;
-  the rounded loss is below the plain excess by at most ``h / 2``.
+.. math:: l = e^2 / 2h \text{ up to } e = b h, \text{ then } b\,(e - b h / 2),
+          \qquad l^* = c(y, s) + h s^2 / 2 ,
 
-Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
-the squared one with its conjugate bounded: ``s y + s^2 / 4`` for ``|s| <= 2 delta``.
+where ``c`` is the conjugate of the plain excess where it is finite: ``s y + epsilon |s|`` for
+``|s| <= b``, or ``a = s y`` in [-b, 0]. The quadratic in the conjugate is what a ridge added to the
+kernel would be.
+
+* *squared*: ``h = 1/2`` without a bound, ``l = e^2``;
+* *rounded* with width ``h``: ``b = 1``; below the plain excess by at most ``h / 2``;
+* Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``:
+  a tube that forgives nothing, ``h = 1/2``, ``b = 2 delta``.
 """
 
 from __future__ import annotations
@@ -247,45 +250,15 @@ class Poisson(Loss):
         return np.exp(z)
 
 
-class Huber(Loss):
-    """Least squares that a few wild targets cannot dominate.
+class _Excess(Loss):
+    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which.
 
-    Parameters
-    ----------
-    delta : float
-        Residuals beyond it count linearly. Estimators take it in units of a robust deviation of
-        ``y`` (1.48 times the median absolute deviation).
+    ``e^2 / 2h`` while its slope ``e / h`` is under ``bound``, then a line of that slope.
     """
 
-    def __init__(self, delta: float = 0.5) -> None:
-        self.delta = delta
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``r^2``, then ``2 delta |r| - delta^2``."""
-        r = np.abs(y - z)
-        near = np.minimum(r, self.delta)
-        return np.asarray(near * (2 * r - near))
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``, clipped at ``2 delta``."""
-        return np.clip(2 * (z - y), -2 * self.delta, 2 * self.delta)
-
-    def curvature(self, y: Array, z: Array) -> Array:
-        """``2``, then ``0``."""
-        return np.where(np.abs(y - z) <= self.delta, 2.0, 0.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``s y + s^2 / 4``, infinite beyond ``2 delta``."""
-        inside = np.abs(s) <= 2 * self.delta * (1 + ROUNDING)
-        return np.where(inside, s * y + s**2 / 4, np.inf)
-
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """``delta`` times a robust deviation of ``y``."""
-        return type(self)(positive(self.delta, "delta") * robust_deviation(y, weights))
-
-
-class _Excess(Loss):
-    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which."""
+    width: float = 0.5  # h
+    bound: float = np.inf
+    corner: ClassVar[bool] = True  # whether something is forgiven, so that curvature begins
 
     @abstractmethod
     def _excess(self, y: Array, z: Array) -> Array:
@@ -296,60 +269,40 @@ class _Excess(Loss):
         """``d``."""
 
     @abstractmethod
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
-        """``c(y, s)``, infinite where the size of ``s`` exceeds ``bound`` or its sign is wrong."""
-
-
-class _SquaredExcess(_Excess):
-    """``e^2``."""
+    def _plain(self, y: Array, s: Array) -> Array:
+        """``c(y, s)``, infinite where the size of ``s`` exceeds the bound or its sign is wrong."""
 
     def value(self, y: Array, z: Array) -> Array:
-        """``e^2``."""
-        return np.asarray(self._excess(y, z) ** 2)
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 d e``."""
-        return np.asarray(2 * self._direction(y, z) * self._excess(y, z))
-
-    def curvature(self, y: Array, z: Array) -> Array:
-        """``2`` where there is an excess, else ``0``."""
-        return np.where(self._excess(y, z) > 0, 2.0, 0.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``c + s^2 / 4``."""
-        return self._plain(y, s, np.inf) + s**2 / 4
-
-
-class _RoundedExcess(_Excess):
-    """``e^2 / 2h``, then ``e - h / 2``."""
-
-    width: float
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``e^2 / 2h``, then ``e - h / 2``."""
+        """``e^2 / 2h``, then ``b (e - b h / 2)``."""
         excess = self._excess(y, z)
-        near = np.minimum(excess, self.width)
+        near = np.minimum(excess, self.bound * self.width)
         return np.asarray(near * (excess - near / 2) / self.width)
 
     def gradient(self, y: Array, z: Array) -> Array:
-        """``d min(1, e / h)``."""
-        share = np.minimum(self._excess(y, z) / self.width, 1.0)
-        return np.asarray(self._direction(y, z) * share)
+        """``d min(b, e / h)``."""
+        slope = np.minimum(self._excess(y, z) / self.width, self.bound)
+        return np.asarray(self._direction(y, z) * slope)
 
     def curvature(self, y: Array, z: Array) -> Array:
-        """``1 / h`` where the corner is rounded."""
+        """``1 / h`` where the loss is neither zero nor a line."""
         excess = self._excess(y, z)
-        return np.where((excess > 0) & (excess < self.width), 1 / self.width, 0.0)
+        bent = (excess > 0) | (not self.corner)
+        return np.where(bent & (excess <= self.bound * self.width), 1 / self.width, 0.0)
 
     def conjugate(self, y: Array, s: Array) -> Array:
         """``c + h s^2 / 2``."""
-        return self._plain(y, s, 1.0) + self.width * s**2 / 2
+        return self._plain(y, s) + self.width * s**2 / 2
+
+    @property
+    def _most(self) -> float:
+        """The bound, and rounding."""
+        return self.bound * (1 + ROUNDING) + ROUNDING
 
 
 class _Tube(_Excess):
     """Of numbers: what is beyond ``epsilon``."""
 
-    epsilon: float
+    epsilon: float = 0.0
 
     def _excess(self, y: Array, z: Array) -> Array:
         return np.maximum(np.abs(y - z) - self.epsilon, 0.0)
@@ -357,9 +310,14 @@ class _Tube(_Excess):
     def _direction(self, y: Array, z: Array) -> Array:
         return np.sign(z - y)
 
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
-        inside = np.abs(s) <= bound + ROUNDING
-        return np.where(inside, s * y + self.epsilon * np.abs(s), np.inf)
+    def _plain(self, y: Array, s: Array) -> Array:
+        return np.where(np.abs(s) <= self._most, s * y + self.epsilon * np.abs(s), np.inf)
+
+    def fitted(self, y: Array, weights: Array) -> Self:
+        """Every threshold times a robust deviation of ``y``."""
+        unit = robust_deviation(y, weights)
+        own = self.get_params(deep=False)
+        return type(self)(**{name: unit * positive(value, name) for name, value in own.items()})
 
 
 class _Margin(_Excess):
@@ -373,16 +331,37 @@ class _Margin(_Excess):
     def _direction(self, y: Array, z: Array) -> Array:  # noqa: ARG002 it is always the same
         return -y
 
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
+    def _plain(self, y: Array, s: Array) -> Array:
         a = s * y
-        return np.where((a <= ROUNDING) & (a >= -bound - ROUNDING), a, np.inf)
+        return np.where((a <= ROUNDING) & (a >= -self._most), a, np.inf)
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
         _check_labels(y, "A hinge loss")
 
 
-class SquaredEpsilonInsensitive(_SquaredExcess, _Tube):
+class Huber(_Tube):
+    """Least squares that a few wild targets cannot dominate.
+
+    Parameters
+    ----------
+    delta : float
+        Residuals beyond it count linearly. Estimators take it in units of a robust deviation of
+        ``y`` (1.48 times the median absolute deviation).
+    """
+
+    corner = False
+
+    def __init__(self, delta: float = 0.5) -> None:
+        self.delta = delta
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        """The largest slope."""
+        return 2 * self.delta
+
+
+class SquaredEpsilonInsensitive(_Tube):
     """Least squares that forgives residuals up to ``epsilon``.
 
     Parameters
@@ -395,12 +374,8 @@ class SquaredEpsilonInsensitive(_SquaredExcess, _Tube):
     def __init__(self, epsilon: float = 0.1) -> None:
         self.epsilon = epsilon
 
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """``epsilon`` times a robust deviation of ``y``."""
-        return type(self)(positive(self.epsilon, "epsilon") * robust_deviation(y, weights))
 
-
-class SmoothedEpsilonInsensitive(_RoundedExcess, _Tube):
+class SmoothedEpsilonInsensitive(_Tube):
     """Absolute errors beyond ``epsilon``, the corner rounded: support vector regression.
 
     Parameters
@@ -411,23 +386,18 @@ class SmoothedEpsilonInsensitive(_RoundedExcess, _Tube):
         deviation of ``y`` (1.48 times the median absolute deviation).
     """
 
+    bound = 1.0
+
     def __init__(self, epsilon: float = 0.1, width: float = 0.1) -> None:
         self.epsilon = epsilon
         self.width = width
 
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """Both thresholds times a robust deviation of ``y``."""
-        unit = robust_deviation(y, weights)
-        return type(self)(
-            positive(self.epsilon, "epsilon") * unit, positive(self.width, "width") * unit
-        )
 
-
-class SquaredHinge(_SquaredExcess, _Margin):
+class SquaredHinge(_Margin):
     """``max(0, 1 - y z)^2``: the 2-norm support vector machine."""
 
 
-class SmoothedHinge(_RoundedExcess, _Margin):
+class SmoothedHinge(_Margin):
     """The hinge loss ``max(0, 1 - y z)``, its corner rounded: the 1-norm support vector machine.
 
     Parameters
@@ -435,6 +405,8 @@ class SmoothedHinge(_RoundedExcess, _Margin):
     width : float, default=0.1
         ``h``: margins up to it count quadratically.
     """
+
+    bound = 1.0
 
     def __init__(self, width: float = 0.1) -> None:
         self.width = width

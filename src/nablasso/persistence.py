@@ -40,9 +40,9 @@ import numpy as np
 
 from nablasso.errors import (
     InvalidParameterError,
-    MissingExtraError,
     ModelFileError,
     VersionMismatchWarning,
+    optional,
 )
 
 FORMAT = 2  # raised when the classes of a file are to be found elsewhere
@@ -344,13 +344,7 @@ def _version() -> str:
 
 
 def _skops() -> Any:
-    try:
-        import skops.io as skops_io
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            'Saved models need skops, which is not installed; pip install "nablasso[io]"'
-        ) from error
-    return skops_io
+    return optional("skops.io", "Saved models need skops", "io")
 
 
 def _is_harmless(name: str) -> bool:

@@ -179,3 +179,14 @@ def test_a_dropped_column_is_explained(run, csv, tmp_path):
     content = json.loads(run("explain", path, csv, "idle", "--json").out)
     assert (content["selected"], content["name"]) == (False, "idle")
     assert "nothing" in content["sentence"] or content["adds"] > 0
+
+
+def test_a_curve_is_written_as_a_table_with_its_bands(run, csv, table, tmp_path, reference):
+    model, out = tmp_path / "model.skops", tmp_path / "curve.csv"
+    assert run("select", csv, "--target", "y", *QUICK, "--save", model).code == 0
+    assert run("explain", model, csv, "curved", "--out", out).code == 0
+    curve = pd.read_csv(out)
+    shapes = reference.shapes()
+    own = shapes[shapes["column"] == "curved"].reset_index(drop=True)
+    assert list(curve) == list(own)
+    np.testing.assert_allclose(curve["low_simultaneous"], own["low_simultaneous"], rtol=1e-6)

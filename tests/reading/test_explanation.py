@@ -1,10 +1,13 @@
 """Intervals, curves and contributions of a fitted answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso import NablassoClassifier, NablassoRegressor, load, save
 from nablasso.kernels import Gaussian
+from nablasso.reading.draws import draws_of
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.spread import Spread
 from nablasso.spaces import Function, RepresenterSpace
@@ -189,3 +192,24 @@ def test_nothing_selected_has_nothing_to_share():
         assert not model.feature_importances_.any()
         assert len(model.importances_["share"]) == 0
         assert model.interactions_ == []
+
+
+def test_a_saved_model_says_the_same(model, tmp_path):
+    pytest.importorskip("skops")
+    table, curves = model.importances_, model.shapes()
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    for name in ("share", "low", "high", "first_order", "total", "slope", "shuffled"):
+        np.testing.assert_array_equal(again.importances_[name], table[name])
+    np.testing.assert_array_equal(again.shapes()["low"], curves["low"])
+    assert again.interactions_ == model.interactions_
+
+
+def test_families_that_rows_hardly_tell_apart_widen_the_draws(model):
+    part = model._predictor.parts[0]
+    alone = replace(part, rivals=())
+    shifted = replace(alone, mean=alone.mean + 5.0)
+    Z = np.zeros((3, 4))
+    both = draws_of(replace(part, rivals=((1.0, shifted),)), 40, Z)(Z)
+    assert both.shape == (3, 40)
+    np.testing.assert_allclose(both[:, 20:].mean() - both[:, :20].mean(), 5, atol=0.2)

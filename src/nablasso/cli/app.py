@@ -260,6 +260,10 @@ ReportTo = Annotated[
 PlotTo = Annotated[
     Path | None, _option("Write a plot: .png, .svg or .pdf.", "--out", "FILE", panel=OUTPUT)
 ]
+CurveTo = Annotated[
+    Path | None,
+    _option("Write a plot (.png, .svg, .pdf), or the curve (.csv).", "--out", "FILE", panel=OUTPUT),
+]
 TableTo = Annotated[
     Path | None, _option("Write the predictions there instead of printing them.", "--out", "FILE")
 ]
@@ -475,20 +479,21 @@ def explain(
     file: NewRows,
     columns: ExplainedColumns,
     label: ClassLabel = None,
-    out: PlotTo = None,
+    out: CurveTo = None,
     json: Json = False,
 ) -> None:
     """Show how a saved model's prediction depends on one column, or on two together.
 
     Averages over the rows of a table, such as the one of the fit. Example:
     [bold cyan]nablasso explain houses.skops houses.csv rooms --out rooms.png[/]
+    or [bold cyan]--out rooms.csv[/] for the curve with its bands as a table.
     """
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.cli.models import Saved
         from nablasso.data.files import read_table
 
-        findings.check_plot(out)
+        findings.check_plot(out, tables=len(columns) == 1)
         commands.check_places(out, reads=(model, file))
         with commands.noted() as notes:
             saved = Saved.read(model)

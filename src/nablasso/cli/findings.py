@@ -32,9 +32,10 @@ from nablasso.inspection import (
     pair_dependence,
     partial_dependence,
 )
+from nablasso.inspection.dependence import SURE
 from nablasso.persistence import atomic_write
 
-SUFFIXES = (".png", ".svg", ".pdf")
+SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_POINTS, SHOWN_PAIR = 11, 5  # of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
@@ -49,13 +50,18 @@ class Finding:
     rows: Sequence[tuple[str, ...]]
     content: dict[str, Any]
     plot: Callable[[], Any]  # gives something with ``figure_``
+    table: Callable[[], pd.DataFrame] | None = None  # of a curve
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists."""
         return {"sentence": self.sentence, **self.content}
 
     def draw(self, path: Path) -> None:
-        """Write the plot, whole or not at all; the suffix is its format."""
+        """Write the plot, or the table, whole or not at all; the suffix is its format."""
+        if path.suffix.lower() == TABLE and self.table is not None:
+            with atomic_write(path) as place:
+                self.table().to_csv(place, index=False)
+            return
         check_plot(path)
         from matplotlib import pyplot
 
@@ -67,9 +73,9 @@ class Finding:
             pyplot.close(figure)
 
 
-def check_plot(path: Path | None) -> None:
-    """Refuse a file that could not be drawn, before anything is computed."""
-    if path is None:
+def check_plot(path: Path | None, *, tables: bool = False) -> None:
+    """Refuse a file that could not be drawn (or hold a table), before anything is computed."""
+    if path is None or (tables and path.suffix.lower() == TABLE):
         return
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidParameterError(
@@ -171,7 +177,33 @@ def _curve(saved: Saved, curve: Dependence) -> Finding:
         for k in places
     ]
     headers = (curve.name, curve.unit.capitalize(), _share(curve), "Slope")
-    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+    return _shape(saved, curve, sentence, headers, rows)
+
+
+def _shape(
+    saved: Saved,
+    curve: Dependence,
+    sentence: str,
+    headers: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+) -> Finding:
+    """A curve, drawn or as a table: of the automatic estimators that of ``shapes``."""
+
+    def table() -> pd.DataFrame:
+        if hasattr(saved.model, "shapes"):
+            parts = next(c for c in saved.encoding.columns if c.name == curve.name).encoded
+            shapes = saved.model.shapes()
+            own = shapes[shapes["column"].isin({curve.name, *parts, " + ".join(parts)})]
+            if len(own):
+                return pd.DataFrame(own.assign(column=curve.name))
+        x = list(curve.labels) or curve.grid
+        low, high, _ = curve.band
+        return pd.DataFrame(
+            {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
+        )
+
+    plot = DerivativeDisplay(curve).plot
+    return Finding(sentence, headers, rows, curve.to_json(), plot, table)
 
 
 def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
@@ -200,14 +232,17 @@ def _category(saved: Saved, curve: Dependence) -> Finding:
     sentence = shape_sentence(outcome, curve.name, curve.direction, low, high, levels)
     rows = [(curve.labels[k], f"{curve.mean[k]:.4g}", _band(curve, k)) for k in order]
     headers = (curve.name, curve.unit.capitalize(), _share(curve))
-    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+    return _shape(saved, curve, sentence, headers, rows)
 
 
 def _band(curve: Dependence, k: int) -> str:
-    return f"{curve.band_low[k]:.4g} to {curve.band_high[k]:.4g}"
+    low, high, _ = curve.band
+    return f"{low[k]:.4g} to {high[k]:.4g}"
 
 
 def _share(curve: Dependence) -> str:
+    if len(curve.low):
+        return f"{SURE:.0%} sure"
     return f"{curve.levels[1] - curve.levels[0]:.0%} of rows"
 
 

@@ -171,8 +171,18 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
     held_out = data.at(test)
 
     def score_of(fitted: Any) -> float:
-        scorer = held_out_scorer(model, data.weights, test)
-        return scorer(fitted, held_out.X, model._target.labels(held_out.y))
+        scorer = get_scorer(model.scoring) if model.scoring else model._default_score
+        # weights that are all the same are not passed on: a user's scorer may not take them
+        weighted = {} if np.ptp(data.weights) == 0 else {"sample_weight": held_out.weights}
+        try:
+            return float(scorer(fitted, held_out.X, model._target.labels(held_out.y), **weighted))
+        except TypeError as error:
+            if weighted and "sample_weight" in str(error):
+                raise InvalidParameterError(
+                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
+                    "not. Choose another scorer, or leave the weights out."
+                ) from error
+            raise
 
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
         return outcomes_of(model._candidates(data.at(train), held_out, grid), score_of)
@@ -277,28 +287,6 @@ def choose(
         },
         best,
     )
-
-
-def held_out_scorer(selector: Any, weights: Array, rows: Index) -> Callable[[Any, Any, Any], float]:
-    """``(model, X, y)`` of the held-out ``rows`` to a number: ``scoring``, or the own score.
-
-    Weights that are all the same are not passed on: a user's scorer may not take them.
-    """
-    scorer = get_scorer(selector.scoring) if selector.scoring else selector._default_score
-    weighted = {} if np.ptp(weights) == 0 else {"sample_weight": weights[rows]}
-
-    def score(model: Any, X: Any, y: Any) -> float:
-        try:
-            return float(scorer(model, X, y, **weighted))
-        except TypeError as error:
-            if weighted and "sample_weight" in str(error):
-                raise InvalidParameterError(
-                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
-                    "not. Choose another scorer, or leave the weights out."
-                ) from error
-            raise
-
-    return score
 
 
 def positive_list(values: Any, name: str) -> Array:

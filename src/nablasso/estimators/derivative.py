@@ -4,12 +4,19 @@ Scores are those of what ``predict`` returns: debiased inside each training fold
 folds and the canonical order are fixed before any fold is fitted. A candidate is what ``predict``
 would use at one width, ridge and alpha: the refits on its supports, or the penalised functions; one
 per problem that the estimator solves. Candidates of one support share their refit.
+
+**From sums over rows**, for more rows than memory or rows on other machines, in three steps:
+``freeze`` on a sample fixes scaling, metric and features;
+:class:`~nablasso.streaming.SufficientStatistics` of that space are collected from all rows,
+anywhere and in any order; ``fit_statistics`` solves. The folds of the statistics choose what
+``fit`` chooses by leave-one-out or cross-validation, so that no row is read twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +24,6 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import from_statistics
 from nablasso.estimators.alpha_path import Path, descending
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -33,6 +39,7 @@ from nablasso.estimators.cross_validation import (
 )
 from nablasso.estimators.derivative_base import DerivativeEstimator, Weights
 from nablasso.estimators.fitting import Fit, spread
+from nablasso.estimators.outcome import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import (
     Data,
@@ -41,12 +48,12 @@ from nablasso.estimators.target import (
     Target,
 )
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.losses import Logistic, Loss, as_loss
+from nablasso.losses import Logistic, Loss, Squared, as_loss
 from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_path
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.solvers import Solver, as_solver, support_of
-from nablasso.spaces import Function, PenaltyPoints, penalty_points
+from nablasso.spaces import Function, PenaltyPoints, SpaceChoice, penalty_points
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
@@ -91,7 +98,28 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         FrozenSpace
             What :class:`~nablasso.streaming.SufficientStatistics` are collected for.
         """
-        return from_statistics.freeze(self, self._read(X, y, sample_weight), n_rows)
+        self._require_squares()
+        data = self._read(X, y, sample_weight)
+        table = self._table(data).first(n_rows)
+        family = ProblemFamily(
+            table,
+            self._formulation(),
+            metric=self._metric(table, table.y[:, None]),
+            choice=SpaceChoice("fourier", "asked for"),
+            n_components=self.n_components,
+            random_state=self.random_state,
+        )
+        assert family.features is not None
+        names = getattr(self, "feature_names_in_", None)
+        return FrozenSpace.from_table(
+            table,
+            family.features,
+            feature_names=None if names is None else tuple(map(str, names)),
+            kernel=family.formulation.kernel,
+            length_scale=family.width,
+            scales=family.scales,
+            kinds=tuple(map(str, feature_kinds(data.X[table.rows >= 0]))),
+        )
 
     def fit_statistics(self, statistics: SufficientStatistics) -> Self:
         """Select variables and fit the function from sums over rows.
@@ -102,12 +130,46 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
             Of a space that :meth:`freeze` made. What is not given is chosen by their folds, by mean
             squared errors; the width is that of the space.
         """
-        family = from_statistics.family_of(self, statistics)
+        family, d = self._statistics_family(statistics), statistics.space.n_columns
         self._target = Target(self._loss(), centred=self.fit_intercept)
         alpha, ridge, _ = self._statistics_weights(family)
         (fit,) = self._solved([family], alpha, ridge)
-        from_statistics.unpack(self, family, fit)
+        self._unpack_problems([fit], d)
+        self.approximation_error_ = float("nan")
+        self.space_, self.space_reason_ = "fourier", "the space of the statistics"
+        self.feature_kinds_ = np.array(statistics.space.kinds or ("unknown",) * d)
+        usable = family.can_refit(fit.support)
+        self.loo_r2_, self._loo_gain = family.fold_gain(fit.support) if usable else (np.nan, np.inf)
+        self._keep([fit.function(self.debias and usable)], family.table)
+        few = self._loo_gain < CLEAR_GAIN
+        self.selection_status_ = (
+            "none found" if not fit.support.any() else "too few rows" if few else "clear"
+        )
+        self.twins_ = []  # correlations of columns are not kept
+        self._n_rows = family.moments.n_samples
         return self
+
+    def _statistics_family(self, statistics: SufficientStatistics) -> StatisticsFamily:
+        """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
+        self._require_squares()
+        statistics.warn_of_drift()
+        space = statistics.space
+        self.n_features_in_ = space.n_columns
+        if space.feature_names is not None:
+            self.feature_names_in_ = np.array(space.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        formulation = self._formulation()
+        if space.kernel is not None:
+            formulation = replace(formulation, kernel=space.kernel)
+        return StatisticsFamily(statistics, formulation)
+
+    def _require_squares(self) -> None:
+        if not isinstance(self._loss(), Squared):
+            raise InvalidParameterError(
+                f"Statistics serve the squared loss alone; got loss={self.loss!r}. Other losses "
+                "need all rows at every step: use fit."
+            )
 
     def _loss(self) -> Loss:
         return as_loss(self.loss)
@@ -147,13 +209,7 @@ class GivenWeights(DerivativeEstimator):
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_unlabeled: Any = None) -> Self:
-        """Select variables and fit the function.
-
-        Parameters
-        ----------
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target at which derivatives are penalised too.
-        """
+        """Select variables and fit the function."""
         return self._fit(X, y, sample_weight, X_unlabeled)
 
     def _weights(
@@ -249,8 +305,6 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         ----------
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target at which derivatives are penalised too.
         """
         check_rule(self.selection_rule)
         return self._fit(X, y, sample_weight, X_unlabeled, groups)

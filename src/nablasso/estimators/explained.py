@@ -15,6 +15,7 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.estimators.tables import players
+from nablasso.estimators.target import class_shares
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.reading.explanation import Explanation, LeftOut
 from nablasso.reading.function import discrete_columns, moves, quotients
@@ -267,6 +268,17 @@ def contribution_table(selector: Any, Z: Array) -> Any:
     if len(tables) == 1:
         return tables[0]
     return dict(zip(selector.classes_.tolist(), tables, strict=True))
+
+
+def drawn_predictions(selector: Any, X: Array, count: int, code: int = 0) -> Array:
+    """Draws (m, count) of predictions at rows of numbers; of classes, of the probability of one."""
+    explanation: Explanation = selector._explanation
+    drawn = explanation.drawn(count)(selector._scaler.transform(X)[:, explanation.chosen])
+    if not hasattr(selector, "classes_"):
+        return np.asarray(drawn[:, 0] + selector._y_mean)
+    odds = np.moveaxis(drawn, 1, 2).reshape(-1, drawn.shape[1])
+    shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+    return np.asarray(shares[:, code].reshape(len(X), count))
 
 
 def frame(columns: dict[str, Any]) -> Any:

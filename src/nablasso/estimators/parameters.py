@@ -39,6 +39,10 @@ ARGUMENTS = {
     "y": (ROWS, ""),
     "sample_weight": (f"{ROWS}, optional", "Weight ``k`` equals ``k`` copies of a row."),
     "groups": (f"{ROWS}, optional", "Groups of rows for the splitter."),
+    "X_unlabeled": (
+        "array-like, shape (n_unlabeled, n_features), optional",
+        "Rows without a target at which derivatives are penalised too.",
+    ),
 }
 
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]

@@ -88,18 +88,21 @@ class DerivativeDisplay(Display):
             below.set_xlabel(shorten(curve.name, 60))
         for one in axes:
             tidy(one)
-        share = f"{curve.levels[1] - curve.levels[0]:.0%} of the rows"
-        title = f"mean prediction; bars: {share}"
+        title = "mean prediction"
         if curve.kind == "continuous":
-            title = f"mean prediction; band: {share}; ticks: every 5 % of the data"
+            title += "; ticks: every 5 % of the data"
         subtitle(axes[0], title)
+        what = "band" if curve.kind == "continuous" else "bars"
+        place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
+        looks = {"va": "top", "fontsize": 8, "color": "0.35"}
+        axes[0].annotate(f"{what}: {curve.band[2]}", (0, 1), **place, **looks)
         self.axes_ = axes
         return axes[0]
 
     def _continuous(self, above: Any, below: Any) -> None:
         """Curves in their bands, and ticks where the data are."""
         curve = self.dependence
-        band(above, curve.grid, curve.band_low, curve.band_high, BLUE)
+        band(above, curve.grid, *curve.band[:2], BLUE)
         above.plot(curve.grid, curve.mean, color=BLUE, linewidth=2)
         band(below, curve.slope_grid, curve.slope_low, curve.slope_high, ORANGE)
         below.plot(curve.slope_grid, curve.slope_mean, color=ORANGE, linewidth=2)
@@ -113,7 +116,7 @@ class DerivativeDisplay(Display):
     def _discrete(self, above: Any, below: Any) -> None:
         """Levels as points with bars, and the differences between them."""
         curve = self.dependence
-        levels = (curve.grid, curve.mean, curve.band_low, curve.band_high)
+        levels = (curve.grid, curve.mean, *curve.band[:2])
         steps = (curve.slope_grid, curve.slope_mean, curve.slope_low, curve.slope_high)
         above.plot(curve.grid, curve.mean, color=BLUE, linewidth=1, alpha=0.5)
         for axes, (at, mean, low, high), colour in ((above, levels, BLUE), (below, steps, ORANGE)):
@@ -128,7 +131,7 @@ class DerivativeDisplay(Display):
         curve = self.dependence
         order = np.argsort(-curve.mean, kind="stable")
         places = np.arange(len(order))
-        low, high = curve.band_low[order], curve.band_high[order]
+        low, high = (end[order] for end in curve.band[:2])
         ax.hlines(places, low, high, color=BLUE, alpha=0.3, linewidth=6)
         ax.plot(curve.mean[order], places, "o", color=BLUE, markersize=7)
         rows_down(ax, [curve.labels[k] for k in order])
@@ -171,7 +174,7 @@ class PairDisplay(Display):
 
 @dataclass
 class InteractionDisplay(Display):
-    """Root mean squared cross derivatives of all pairs: dark cells act together.
+    """Shares of the variance of all pairs: dark cells act together.
 
     ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
     """

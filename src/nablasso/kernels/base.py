@@ -70,20 +70,28 @@ def positive(value: Any, name: str) -> float:
     return float(value)
 
 
-class KernelOperator(ABC):
+class Operator(ABC):
+    """Products with ``D'``, ``D`` and ``L``, of a kernel between points or of a space."""
+
+    @abstractmethod
+    def push(self, v: Array) -> tuple[Array, Any]:
+        """``D' v``, and a carry for :meth:`pull`."""
+
+    @abstractmethod
+    def pull(self, u: Array, v: Array, carry: Any) -> Array:
+        """``D u + L v``, shape (m, d); ``carry`` comes from ``push(v)``."""
+
+    def gradients(self, u: Array, v: Array) -> Array:
+        """``D u + L v``."""
+        return self.pull(u, v, self.push(v)[1])
+
+
+class KernelOperator(Operator):
     """A kernel between evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
     def gram(self) -> Array:
         """``K[i, j] = k(z_i, x_j)``, shape (m, n)."""
-
-    @abstractmethod
-    def push(self, v: Array) -> tuple[Array, Any]:
-        """``D' v`` at ``Z``, shape (m,), and a carry for :meth:`pull`."""
-
-    @abstractmethod
-    def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        """``D u + L v`` at ``Z``, shape (m, d); ``carry`` comes from ``push(v)``."""
 
     @abstractmethod
     def slopes(self, u: Array) -> Array:
@@ -103,10 +111,6 @@ class KernelOperator(ABC):
     def values(self, u: Array, v: Array) -> Array:
         """``K u + D' v`` at ``Z``."""
         return self.gram() @ u + self.push(v)[0]
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v`` at ``Z``."""
-        return self.pull(u, v, self.push(v)[1])
 
 
 class ScalarKernel(Protocol):

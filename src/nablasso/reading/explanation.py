@@ -13,10 +13,11 @@ points, so what the points err cancels.
 
 **Curves.** With the other columns as in some rows, ``m(t) = \sum_i p_i f(t, x_{i,-a})``, less its
 mean over the column's own values: it is the column's part of an additive function. Its band is the
-spread of the *function*: ``m -+ q s(t)``, ``s`` the deviation of the draws' curves; pointwise with
-``q`` the normal quantile, simultaneous with ``q`` the quantile of ``max_t |m_b - m| / s``. What the
-rows themselves spread around a curve, because of interactions, is not in it. Effective degrees of
-freedom: how many the fit has more with the column than without it, nothing tuned again.
+spread of the *function*: ``m -+ q s(t)``, ``s`` the deviation of the draws' curves from it;
+pointwise with ``q`` the normal quantile, simultaneous with ``q`` the quantile of ``max_t |m_b - m|
+/ s``. What the rows themselves spread around a curve, because of interactions, is not in it.
+Effective degrees of freedom: how many the fit has more with the column than without it, nothing
+tuned again.
 
 **Contributions.** ``f(x) - f(x')`` is split along a chain from ``x'`` to ``x`` that takes the
 columns over one by one, in an order and in its reversal; the mean over rows ``x'`` gives numbers
@@ -28,7 +29,7 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -128,6 +129,10 @@ class Explanation:
         object.__setattr__(self, "Z", self.Z[first])
         object.__setattr__(self, "weights", self.weights[first])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a file holds: the functions and the rows; all else is computed again."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"kept": {}}
+
     def values(self, Z: Array) -> Array:
         """Values (m, functions, 1) at rows of the chosen columns."""
         parts = [self._expanded(function.values, Z) for function in self.functions]
@@ -135,6 +140,12 @@ class Explanation:
 
     def drawn(self, count: int) -> Values:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
+        if f"drawn {count}" not in self.kept:
+            self.kept[f"drawn {count}"] = self._drawn(count)
+        found: Values = self.kept[f"drawn {count}"]
+        return found
+
+    def _drawn(self, count: int) -> Values:
         law = self.law
         k = 2 ** int(np.log2(CENTRES))
         centres = law.rows(law.scores(law.noise(k, 1, SEED)[0]))
@@ -333,7 +344,7 @@ class Explanation:
             return np.asarray(m - at @ m)
 
         mean, draws = curve(self.values)[:, 0], curve(drawn)
-        apart = draws - draws.mean(axis=1, keepdims=True)
+        apart = draws - mean[:, None]
         s = np.sqrt(np.mean(apart**2, axis=1))
         ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
         wide = np.quantile(ratio.max(axis=0), level)

@@ -38,7 +38,7 @@ the one of the other two that can select with the kernel at hand.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +49,7 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import DataTooLargeError, InvalidParameterError
-from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
+from nablasso.kernels.base import Kernel, KernelOperator, Operator, row_blocks
 from nablasso.kernels.radial import Anova
 from nablasso.spaces.frequencies import has_frequencies
 from nablasso.types import Array, Index
@@ -62,7 +62,7 @@ SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their
 EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
 
 
-class Space(ABC):
+class Space(Operator):
     """Values, gradients and their inner products."""
 
     points: Array  # where derivatives are penalised, shape (k, d)
@@ -81,14 +81,6 @@ class Space(ABC):
     @abstractmethod
     def gram(self) -> Array:
         """``K``, shape (n, n)."""
-
-    @abstractmethod
-    def push(self, v: Array) -> tuple[Array, Any]:
-        """``D' v``, shape (n,), and a carry for :meth:`pull`."""
-
-    @abstractmethod
-    def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        """``D u + L v``, shape (k, d)."""
 
     @abstractmethod
     def derivative_diagonal(self) -> Array:
@@ -110,10 +102,6 @@ class Space(ABC):
     def values(self, u: Array, v: Array) -> Array:
         """``K u + D' v``."""
         return self.kernel_product(u) + self.push(v)[0]
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v``."""
-        return self.pull(u, v, self.push(v)[1])
 
 
 class RepresenterSpace(Space):

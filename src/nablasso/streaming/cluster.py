@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
-    MissingExtraError,
     NablassoError,
     WorkersTimeoutError,
+    optional,
 )
 from nablasso.progress import track
 from nablasso.streaming.blocks import CodedPart, Edge, Items, Merge, Raw, Task, edge_of, listed
@@ -36,13 +36,7 @@ PIECE_ROWS = 1 << 15  # of a partition that are worked on at a time
 
 def dask(module: str) -> Any:
     """A module of Dask, or an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Tables on a cluster need Dask, which is not installed; pip install "
-            '"nablasso[distributed]"'
-        ) from error
+    return optional(module, "Tables on a cluster need Dask", "distributed")
 
 
 def current_client() -> Any:

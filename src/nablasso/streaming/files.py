@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import importlib
 import io
 import os
 import re
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, optional
 from nablasso.streaming.blocks import Part, Raw, listed
 
 PathLike = str | os.PathLike[str]
@@ -72,13 +71,7 @@ def _values(batch: Any, name: str) -> NDArray[Any]:
 
 def arrow(module: str) -> Any:
     """A module of pyarrow, or an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Parquet and CSV files are read in batches by pyarrow, which is not installed; "
-            'pip install "nablasso[io]"'
-        ) from error
+    return optional(module, "Parquet and CSV files are read in batches by pyarrow", "io")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from nablasso.spaces.features import FeatureMap, Moments
 from nablasso.spaces.maps import FourierFeatures
 from nablasso.streaming.blocks import Rows, listed
 from nablasso.streaming.sample import hashes_of
-from nablasso.streaming.sources import Source
+from nablasso.streaming.sources import Source, default_names
 from nablasso.streaming.tables import open_table
 from nablasso.types import Array, Index
 
@@ -128,7 +128,7 @@ class FrozenSpace:
     @property
     def names(self) -> list[str]:
         """Names of all columns of the input, x0, x1, ... where there are none."""
-        return list(self.feature_names or (f"x{a}" for a in range(self.n_columns)))
+        return list(self.feature_names or default_names(self.n_columns))
 
     def standardise(self, X: Floats) -> Floats:
         """``Z`` of shape (n, number of kept columns), in single or double precision as ``X``."""
