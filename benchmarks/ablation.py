@@ -52,15 +52,14 @@ LEFT_OUT = ("wide", "pure_noise")  # of selection: one takes minutes, one has a 
 
 
 def questions() -> Iterator[tuple[str, dict[str, object], str, Problem, int]]:
-    """Variant, its rules, and what it is asked."""
-    for variant, changes in FEW.items():
-        for problem in SUITES["selection"].problems().values():
-            if problem.name not in LEFT_OUT:
-                for n in problem.rows:
-                    yield variant, changes, "selection", problem, n
-    for variant, changes in MANY.items():
-        for suite in ("not_ideal", "weak"):
-            for problem in SUITES[suite].problems().values():
+    """Variant, its rules, and what it is asked: all variants of one question after another."""
+    for problem in SUITES["selection"].problems().values():
+        for n in problem.rows if problem.name not in LEFT_OUT else ():
+            for variant, changes in FEW.items():
+                yield variant, changes, "selection", problem, n
+    for suite in ("not_ideal", "weak"):
+        for problem in SUITES[suite].problems().values():
+            for variant, changes in MANY.items():
                 yield variant, changes, suite, problem, 1000
 
 
@@ -86,7 +85,7 @@ def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, obj
 
 
 def run(store: RowStore, draws: int) -> None:
-    """What is missing, draws outermost: an interrupted run has asked everything equally often."""
+    """What is missing, draws outermost, variants innermost: a run may be stopped at any time."""
     present = store.keys()
     for turn in range(draws):
         for variant, changes, suite, problem, n in questions():

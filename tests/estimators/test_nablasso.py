@@ -465,3 +465,33 @@ def test_the_certificate_is_true_of_an_interior_point_solution():
     low, high = model.importance_bounds_[:3].T
     assert (low <= norms + 1e-6).all()
     assert (norms <= high + 1e-6).all()
+
+
+def test_clear_is_earned_parts_of_a_mixture_are_replaceable():
+    """One part is what the others leave: it goes with none of them alone, and with all."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(150, 5))
+    X[:, 0] = -X[:, 1] - X[:, 2] - X[:, 3] + 0.3 * rng.normal(size=150)
+    y = X[:, 0] ** 2 + X[:, 4] + 0.1 * rng.normal(size=150)
+    model = regressor().fit(X, y)
+    assert model.support_[[0, 4]].all()
+    assert model.twins_ == []
+    assert model.selection_status_ == "replaceable"
+    column, by, share = model.replaceable_[0]
+    assert (column, set(by)) == (0, {1, 2, 3})
+    assert share > 0.9
+    told = model.answer_.replacement_sentences()[0]
+    assert told.startswith("x0 is replaceable: ")
+    assert "together tell 9" in told
+    assert "(150 rows)" in told
+
+
+def test_outliers_are_noticed_and_said_with_what_was_done_and_gained():
+    X, y = problem()
+    y = y.copy()
+    y[::12] += 25.0 * np.resize([1, -1], len(y[::12]))
+    model = NablassoRegressor("polynomial").fit(X, y)
+    told = " ".join(model.answer_.noticed)
+    assert "There are outliers" in told
+    assert "count less than half" in told
+    assert "nats, its price paid" in told

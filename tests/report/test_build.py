@@ -107,6 +107,15 @@ def test_contributions_of_rows_add_up_to_their_predictions(report, model, table)
     assert 'id="swarm"' in render_report(report)
 
 
+def test_shapes_and_contributions_go_by_the_names_that_are_told(model, table):
+    names = ["A", "B", "C", "D", "E"]
+    report = build_report(model, *table, names=names)
+    chosen = {column.name for column in report.answer.selected}
+    assert chosen <= set(names)
+    assert set(report.small_shapes) == set(report.swarm.names) == chosen
+    assert {e.curves[0].band for e in report.effects} == {"90% band of the function"}
+
+
 def test_columns_of_a_category_are_one_variable():
     code = np.arange(60) % 3
     Z = np.column_stack([np.eye(3)[code], RNG.normal(size=(60, 2))])

@@ -87,7 +87,7 @@ ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several t
 N_FOLDS = 5
 METRIC = "the derivative lasso on the selected columns, in the learned metric"
 SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
-LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
+FRESH = 2000  # rows at most that judge what was found on others
 
 
 @estimator
@@ -107,8 +107,9 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
         ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
         with intervals; ``slope``, root mean squared, in the units of the table, and
-        ``direction``; ``shuffled``, by how much of the variance of y left-out errors grow when the
-        column is shuffled; ``p_value`` with ``fdr``. Computed when first asked for.
+        ``direction``; ``degrees``, effective degrees of freedom; ``shuffled``, by how much of the
+        variance of y left-out errors grow when the column is shuffled (not for classes);
+        ``p_value`` with ``fdr``. Computed when first asked for.
     slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
@@ -329,7 +330,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
         self._check_parameters()
         used = np.flatnonzero(weights > 0)
-        if len(used) < self._rules.few_rows + LEAST_FRESH:
+        if len(used) < self._rules.few_rows + self._rules.fresh:
             self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
             return
         source = Arrays(X, y, weights)
@@ -363,8 +364,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self._n_rows = int(np.sum(weights > 0))
         self._labels = group_labels(self, self.feature_groups)
         table = self._table(X, y, weights)
-        few = self._rules.few_rows
-        n = len(table.X) if len(table.X) < few + LEAST_FRESH else few
+        few, fresh = self._rules.few_rows, self._rules.fresh
+        n = len(table.X) if len(table.X) < few + fresh else few
         with threadpool_limits(1, user_api="blas"):
             rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
             inner, narrow = self._screened(rows, table)

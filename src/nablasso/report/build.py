@@ -20,14 +20,16 @@ from nablasso import __version__
 from nablasso.answer import Accuracy, Answer, Interaction, number
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import shape_svg, shapes_of
+from nablasso.estimators.display import rugs_of, shape_svg, shapes_by_class
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import (
     accuracy_of_numbers,
     answer_of,
     columns_of,
+    columns_of_table,
     merged_interactions,
 )
+from nablasso.estimators.tables import behind
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection import interaction_shares
 from nablasso.inspection.response import without_names
@@ -46,6 +48,7 @@ TRIED = 10  # candidates listed
 N_FOLDS = 5
 BINS = 10  # of a calibration
 MAX_PAIRED = 12  # columns whose pairs are looked at
+MAX_LAW = 200  # columns of a table up to which models that do not keep pairs are read for them
 FOLDS = (
     f"{N_FOLDS} folds: each row is predicted by a model fitted without its fold, the columns "
     "selected anew at the chosen alpha"
@@ -105,10 +108,20 @@ def build_report(
             f"names must have one name per column, {model.n_features_in_}; got {len(listed)}."
         )
     array, weights = check_new_data(model, X), check_weights(sample_weight, len(X))
-    columns = columns_of(listed, categories)
-    answer = answer_of(model, len(array), columns, target=target)
-    left_out, accuracy = held_out(model, array, y, weights)
-    plain = without_names(model)
+    numbers = behind(model)
+    if numbers is model:
+        columns = columns_of(listed, categories)
+        answer = answer_of(model, len(array), columns, target=target)
+    else:
+        columns = columns_of_table(model)
+        answer = answer_of(model, len(array), target=target)
+    left_out, accuracy = held_out(numbers, array, y, weights)
+    plain, told = without_names(numbers), dict(zip(feature_names(model), listed, strict=True))
+    kept = {
+        label: {told.get(name, name): shape for name, shape in shapes.items()}
+        for label, shapes in shapes_by_class(model).items()
+    }
+    rugs = {told.get(name, name): rug for name, rug in rugs_of(model).items()}
     if hasattr(model, "predict"):
         answer = answer.about(
             accuracy=accuracy or answer.accuracy,
@@ -119,12 +132,18 @@ def build_report(
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         # someone who has pressed Ctrl-C waits: what takes long is left out
-        path=None if answer.interrupted else path_lines(model, X, y, sample_weight, listed),
-        effects=effects_of(model, plain, array, weights, columns, answer),
+        path=None
+        if answer.interrupted
+        else path_lines(
+            numbers, X if numbers is model else array, y, sample_weight, columns.labels
+        ),
+        effects=effects_of(kept, rugs, plain, array, weights, columns, answer),
         pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
-        small_shapes={name: shape_svg(shape) for name, shape in shapes_of(model).items()},
+        small_shapes={
+            name: shape_svg(shape) for name, shape in next(reversed(kept.values()), {}).items()
+        },
         held_out=left_out,
-        swarm=None if answer.interrupted else swarm_of(model, X, answer),
+        swarm=None if answer.interrupted else swarm_of(model, X, answer, told),
         trials=_trials(model),
         citations=citations_of(model),
         call=repr(model),
@@ -137,7 +156,7 @@ def build_report(
 def _interactions(model: Any, answer: Answer, columns: Any, X: Array) -> tuple[Interaction, ...]:
     """Of models that do not keep their own: shares of pairs of the strongest columns."""
     chosen = [columns.names.index(column.name) for column in answer.selected[:MAX_PAIRED]]
-    if len(chosen) < 2 or isinstance(model, AutomaticSelector):
+    if len(chosen) < 2 or X.shape[1] > MAX_LAW or isinstance(model, AutomaticSelector):
         return ()
     parts = sorted(a for k in chosen for a in columns.parts[k])
     return merged_interactions(interaction_shares(model, X, parts), columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from nablasso.answer import Answer, curve_sentence, output_words, shape_sentence
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import rugs_of, shapes_by_class
+from nablasso.estimators.display import Shape
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import Columns
 from nablasso.inspection import (
@@ -35,19 +35,24 @@ N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several
 
 
 def effects_of(
-    fitted: Any, model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
+    kept: Mapping[Any, Mapping[str, Shape]],
+    rugs: Mapping[str, Array],
+    model: Any,
+    X: Array,
+    weights: Array,
+    columns: Columns,
+    answer: Answer,
 ) -> tuple[Effect, ...]:
     """Curves of the strongest selected columns, for each class where there are several.
 
-    Those that the model keeps, with the band that holds the function; else partial dependences,
-    with the spread of the rows. ``model`` takes arrays.
+    Those that the model ``kept``, with the band that holds the function; else partial
+    dependences, with the spread of the rows. ``model`` takes arrays.
     """
     if not hasattr(model, "predict"):
         return ()
     most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
     place = {name: k for k, name in enumerate(columns.names)}
     chosen = [column.name for column in answer.selected][:most]
-    kept, rugs = shapes_by_class(fitted), rugs_of(fitted)
     found = []
     for name in track(chosen, len(chosen), "Shapes"):
         if all(name in shapes for shapes in kept.values()) and kept:
@@ -183,10 +188,11 @@ def _pair(
     )
 
 
-def swarm_of(model: Any, X: Any, answer: Answer) -> Swarm | None:
+def swarm_of(model: Any, X: Any, answer: Answer, told: Mapping[str, str]) -> Swarm | None:
     """Contributions to the predictions of some rows, of the columns that have most of them.
 
-    None where the model has none, or several classes have their own.
+    None where the model has none, or several classes have their own. Columns of the fit are
+    ``told`` under other names.
     """
     if not hasattr(model, "contributions") or not answer.selected:
         return None
@@ -194,14 +200,14 @@ def swarm_of(model: Any, X: Any, answer: Answer) -> Swarm | None:
     table = model.contributions(some)
     if "bias" not in table:  # one table for each class
         return None
-    names = [column.name for column in answer.selected if column.name in table][:MAX_LINES]
+    parts = {told.get(str(a), str(a)): np.asarray(table[a], dtype=float) for a in table}
+    names = [column.name for column in answer.selected if column.name in parts][:MAX_LINES]
     if not names:
         return None
     if is_classifier(model):
         whole, output = model.decision_function(some), "log-odds"
     else:
         whole, output = model.predict(some), f"predicted {answer.target}"
-    parts = {str(name): np.asarray(table[name], dtype=float) for name in table}
     residue = float(np.max(np.abs(whole - np.sum(list(parts.values()), axis=0))))
     return Swarm(tuple(names), tuple(_rounded(parts[name]) for name in names), output, residue)
 

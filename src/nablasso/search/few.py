@@ -72,12 +72,6 @@ class Model:
         keep = np.delete(np.arange(len(self.groups)), position)
         return self.groups[keep], np.append(self.logs[keep], self.noise)
 
-    def only(self, positions: Index) -> Model:
-        """On the groups at some positions, with their variances; its price is that of all."""
-        ties = np.arange(len(positions))
-        logs = self.logs[self.ties[positions]]
-        return replace(self, groups=self.groups[positions], ties=ties, logs=logs)
-
     def same_groups(self, other: Model) -> bool:
         """Whether both stand on the same groups."""
         return set(self.groups.tolist()) == set(other.groups.tolist())

@@ -21,6 +21,9 @@ class Rules:
     few_rows : int
         Rows that models are tuned on by an n x n factor; beyond, terms on all rows decide too. At
         a thousand rows these find twice as many weak columns in a tenth of the time.
+    fresh : int
+        Rows at least that judge what was found on others: a table is searched whole up to as many
+        more than ``few_rows``.
     wide : int
         Rows times columns from which on a search is preceded by screening, which finds columns
         and products of two in less time than a walk takes.
@@ -58,6 +61,7 @@ class Rules:
 
     walked_rows: int = 300
     few_rows: int = 600
+    fresh: int = 50
     wide: int = 4_000_000
     followed: int = 4
     spread: float = 4.0
