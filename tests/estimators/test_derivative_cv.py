@@ -353,7 +353,7 @@ def test_weights_reach_the_scorer():
         ({"kernel": "laplacian"}, "twice differentiable"),
         ({"kernel": "rbf"}, "kernel must be one of"),
         ({"solver": "lbfgs"}, "solver must be one of"),
-        ({"feature_groups": [[0, 1]]}, "must partition"),
+        ({"feature_groups": [[0, 1], [1]]}, "a column belongs to one group"),
         ({"always_keep": ["nothing"]}, "always_keep names column 'nothing'"),
         ({"length_scale": -1.0}, "length_scale must be a positive number"),
     ],
