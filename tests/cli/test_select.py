@@ -310,11 +310,11 @@ def test_errors_go_to_standard_error_with_exit_code_1(run, csv, options, message
         (b"\xe9,y\n" + b"1,2\n" * 5, "UTF-8"),
         (b"a,a,y\n" + b"1,1,2\n" * 5, "more than once: 'a' (columns 1, 2)"),
         (b"a,y\n" + b"x,2\n1,2\n" * 5, "--ignore a"),
-        (b"a,y\n" + b"2024-01-31,2\n" * 5, "Dates and times are not read"),
-        (b"a,y\n" + b"1,x\n1,2\n" * 3, "The target must hold numbers or classes"),
-        (b"a,y\n" + b"1,2\n" * 5, "The target must vary"),
-        (b"a,y\n,2\n" + b"1,3\n" * 5, "a (1 missing)"),
-        (b"a;y\n" + b"1,5;2\n" * 5, "decimal point"),
+        (b"a,y\n" + b"2024-01-31,2\n" * 5, "the target must vary"),
+        (b"a,y\n" + b"1,x\n1,2\n" * 3, "the target y holds numbers and words"),
+        (b"a,y\n" + b"1,2\n" * 5, "the target must vary"),
+        (b"a,y\n2,\n" + b"1,3\n" * 5, "y is missing in 1 of 6 rows"),
+        (b"a;y\n" + b"1,5;2\n" * 5, "decimal comma"),
     ],
 )
 def test_bad_files_go_to_standard_error_with_exit_code_1(run, tmp_path, write, content, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor, load, save
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, Linear
 from nablasso.reading.draws import draws_of
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.spread import Spread
@@ -213,3 +213,30 @@ def test_families_that_rows_hardly_tell_apart_widen_the_draws(model):
     both = draws_of(replace(part, rivals=((1.0, shifted),)), 40, Z)(Z)
     assert both.shape == (3, 40)
     np.testing.assert_allclose(both[:, 20:].mean() - both[:, :20].mean(), 5, atol=0.2)
+
+
+def test_degrees_of_freedom_are_those_of_the_hat_matrix():
+    """A line has one; a kernel loses with a column what its hat matrix loses in trace."""
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(30, 2))
+    function = Function(0.0, np.arange(2), RepresenterSpace(Gaussian(), X), np.zeros(30))
+    spread, one = Spread(0.2, None, 1.0), np.ones(30)
+
+    def trace(X):
+        A = Gaussian()(X, X) + 0.2 * np.eye(30)
+        inverse = np.linalg.inv(A)
+        P = inverse - inverse @ np.outer(one, one) @ inverse / (one @ inverse @ one)
+        return np.trace(np.eye(30) - 0.2 * P) - 1
+
+    assert spread.degrees(function) == pytest.approx(trace(X), rel=1e-5)
+    without = spread.degrees(function, (1,))
+    assert without == pytest.approx(trace(X * [1, 0]), rel=1e-5)
+    line = Function(0.0, np.arange(2), RepresenterSpace(Linear(), X), np.zeros(30))
+    sure = Spread(1e-3, None, 1.0)
+    assert sure.degrees(line) - sure.degrees(line, (0,)) == pytest.approx(1, abs=0.01)
+
+
+def test_degrees_of_a_fit_are_told(model):
+    table = model.importances_
+    assert (table["degrees"] > 0.5).all()
+    assert (table["degrees"] < 20).all()

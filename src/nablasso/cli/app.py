@@ -22,7 +22,6 @@ from nablasso.errors import DataUnavailableError, NablassoError
 
 if TYPE_CHECKING:
     from nablasso.cli.commands import Result
-    from nablasso.cli.models import Saved
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
 KERNELS = (
@@ -117,20 +116,11 @@ GroupsFile = Annotated[
 MissingCells = Annotated[
     Missing,
     _option(
-        "What to do about missing cells: refuse the table, leave their rows out, or fill in the "
-        "column's median or most frequent level.",
+        "What to do about missing cells: a missing value is a state of its own, or its row is left "
+        "out.",
         "--missing",
-        "error|drop|impute",
+        "state|drop",
         panel=ROWS,
-    ),
-]
-MissingInNewRows = Annotated[
-    Missing | None,
-    _option(
-        "What to do about missing cells: refuse the table, leave the predictions of their rows "
-        "empty, or fill in as in the fit. By default fill in if the fit did.",
-        "--missing",
-        "error|drop|impute",
     ),
 ]
 SampleSize = Annotated[
@@ -386,7 +376,7 @@ def select(
     keep: Keep = None,
     category: Category = None,
     groups: GroupsFile = None,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     dask: Dask = None,
     checkpoint: Checkpoint = None,
@@ -440,7 +430,6 @@ def predict(
     model: ModelFile,
     file: NewRows,
     interval: Interval = None,
-    missing: MissingInNewRows = None,
     out: TableTo = None,
     json: Json = False,
 ) -> None:
@@ -458,7 +447,7 @@ def predict(
         with commands.noted() as notes:
             saved = Saved.read(model)
             table = read_table(file, min_rows=1, min_columns=1)
-            found = predictions(saved, saved.rows(table, missing), interval)
+            found = predictions(saved, saved.rows(table), interval)
         if json:
             columns = found.astype(object).where(found.notna(), None).to_dict("list")
             render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
@@ -497,7 +486,7 @@ def explain(
         commands.check_places(out, reads=(model, file))
         with commands.noted() as notes:
             saved = Saved.read(model)
-            rows = saved.rows(read_table(file, min_rows=1, min_columns=1), _as_fitted(saved))
+            rows = saved.rows(read_table(file, min_rows=1, min_columns=1))
             found = findings.explain(saved, rows, columns, label)
         commands.tell(found, notes, json=json)
         if out is not None:
@@ -508,7 +497,7 @@ def explain(
 def density(
     file: File,
     columns: DensityColumns,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     cv: Folds = None,
     seed: Seed = None,
@@ -544,7 +533,7 @@ def quantiles(
     levels: Levels = None,
     ignore: Ignore = None,
     category: Category = None,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     along: Along = None,
     cv: Folds = None,
@@ -656,11 +645,6 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
         render.print_text("\nNext:\n")
         render.print_code(commands.NEXT)
         _leave(result)
-
-
-def _as_fitted(saved: Saved) -> Missing:
-    """Rows with missing cells are filled as in the fit, or not looked at."""
-    return Missing.IMPUTE if saved.missing is Missing.IMPUTE else Missing.DROP
 
 
 def _leave(result: Result) -> None:

@@ -18,11 +18,13 @@ import pandas as pd
 from nablasso import __version__
 from nablasso.answer import Answer, task_sentence
 from nablasso.cli import render
-from nablasso.cli.models import Settings, answer_about, save_model
+from nablasso.cli.models import Settings, save_model
 from nablasso.cli.render import shown_progress
-from nablasso.data.encoding import Groups, listed
-from nablasso.data.roles import EncodedTable
+from nablasso.data.cells import listed
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.outcome import answer_of
 from nablasso.persistence import check_place
 from nablasso.progress import stages
 
@@ -70,7 +72,7 @@ def noted() -> Iterator[list[str]]:
 class Call:
     """What was fitted on what."""
 
-    data: EncodedTable
+    data: ReadTable
     settings: Settings
     source: str  # where the table came from
     groups: Groups | None = None  # selected as a whole
@@ -133,7 +135,7 @@ def fitted(call: Call) -> tuple[Any, Result]:
     whole = (call.data.X, call.data.y) if call.table is None else (call.table, None)
     notes = fit_noted(model, *whole)
     seconds = round(time.monotonic() - start, 3)
-    answer = answer_about(model, call.data.encoding, call.data.target, call.groups)
+    answer = answer_of(model, model._n_rows, target=call.data.target, groups=call.groups)
     answer = answer.about(classes=call.data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return model, Result(answer, call, seconds, said)
@@ -211,10 +213,8 @@ def keep_result(
             model,
             call.data.X,
             call.data.y,
-            names=list(call.data.X.columns),
             target=call.data.target,
             source=Path(call.source).name,
-            categories=call.data.encoding.categories,
             seconds=result.seconds,
             warnings=(*call.data.remarks, *result.warnings),
         )
@@ -229,7 +229,7 @@ def print_written(written: dict[str, str]) -> None:
 
 
 def keep_finding(
-    found: Finding, model: Any, data: EncodedTable, out: Path | None, save: Path | None
+    found: Finding, model: Any, data: ReadTable, out: Path | None, save: Path | None
 ) -> dict[str, str]:
     """Write model and plot where asked for; what is where."""
     written = {}
@@ -297,7 +297,7 @@ def demo_settings() -> Settings:
     return Settings()
 
 
-def demo_data() -> tuple[EncodedTable, Truth]:
+def demo_data() -> tuple[ReadTable, Truth]:
     """The table of :func:`~nablasso.datasets.make_demo` and its right answer."""
     from nablasso.datasets import make_demo
 
@@ -305,7 +305,7 @@ def demo_data() -> tuple[EncodedTable, Truth]:
     X = pd.DataFrame(demo.X, columns=list(demo.feature_names))
     names = zip(demo.feature_names, demo.support, strict=True)
     truth = Truth(tuple(name for name, relevant in names if relevant))
-    return EncodedTable(X, pd.Series(demo.y, name=TARGET)), truth
+    return ReadTable(X, pd.Series(demo.y, name=TARGET)), truth
 
 
 def open_door() -> Any:

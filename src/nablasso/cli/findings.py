@@ -18,9 +18,11 @@ import pandas as pd
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
 from nablasso.answer import Answer, shape_sentence
 from nablasso.cli.models import Saved
-from nablasso.data.encoding import check_known
-from nablasso.data.roles import EncodedTable
+from nablasso.data.cells import check_known, listed
+from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.estimators.tables import behind, players
+from nablasso.estimators.validation import check_new_data
 from nablasso.inspection import (
     DensityDisplay,
     Dependence,
@@ -28,7 +30,6 @@ from nablasso.inspection import (
     PairDependence,
     PairDisplay,
     QuantileDisplay,
-    category_dependence,
     pair_dependence,
     partial_dependence,
 )
@@ -102,7 +103,7 @@ def explain(
     saved : Saved
         A model with ``predict``.
     X : DataFrame
-        Rows to average over, encoded.
+        Rows to average over.
     columns : one or two names of the table
     label : str, optional
         The class in question.
@@ -117,30 +118,14 @@ def explain(
         )
     if len(columns) > 2:
         raise InvalidParameterError(f"explain takes one column or two; got {len(columns)}.")
-    kinds = {column.name: column for column in saved.encoding.columns}
-    check_known("Column", columns, list(kinds))
-    X = X.dropna()
-    if not len(X):
-        raise InvalidDataError("Every row has a missing cell. Give a table with whole rows.")
-    wide = [name for name in columns if len(kinds[name].encoded) > 1]
-    if len(columns) == 2 and wide:
-        raise InvalidParameterError(
-            f"A pair must be columns of numbers or of two levels; {wide[0]!r} has "
-            f"{len(kinds[wide[0]].levels or ())} levels. Explain it alone."
-        )
-    places = [kinds[name].encoded[0] for name in columns]
+    check_known("Column", columns, list(saved.names))
     answer = saved.answer
     if answer is not None and len(columns) == 1 and not answer.column(columns[0]).selected:
         return _left_out(answer, columns[0])
-    if len(columns) == 1 and kinds[columns[0]].levels is not None:
-        parts = kinds[columns[0]].encoded
-        return _category(
-            saved, category_dependence(saved.model, X, parts, name=columns[0], target=label)
-        )
     if len(columns) == 1:
-        return _curve(saved, partial_dependence(saved.model, X, places[0], target=label))
-    pair = pair_dependence(saved.model, X, places, target=label)
-    return _surface(saved, pair, X)
+        curve = partial_dependence(saved.model, X, columns[0], target=label)
+        return (_category if curve.kind == "category" else _curve)(saved, curve)
+    return _surface(saved, pair_dependence(saved.model, X, columns, target=label), X)
 
 
 def _outcome(saved: Saved, unit: str) -> str:
@@ -191,9 +176,8 @@ def _shape(
 
     def table() -> pd.DataFrame:
         if hasattr(saved.model, "shapes"):
-            parts = next(c for c in saved.encoding.columns if c.name == curve.name).encoded
             shapes = saved.model.shapes()
-            own = shapes[shapes["column"].isin({curve.name, *parts, " + ".join(parts)})]
+            own = shapes[shapes["column"] == curve.name]
             if len(own):
                 return pd.DataFrame(own.assign(column=curve.name))
         x = list(curve.labels) or curve.grid
@@ -219,7 +203,8 @@ def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
     rows = [
         (f"{pair.grid_a[j]:.3g}", *(f"{pair.mean[j, k]:.3g}" for k in places_b)) for j in places_a
     ]
-    points = X.to_numpy(dtype=float)[:, list(pair.columns)]
+    places = [players(saved.model)[k][0] for k in pair.columns]
+    points = check_new_data(saved.model, X)[:, places]
     return Finding(sentence, headers, rows, pair.to_json(), PairDisplay(pair, points).plot)
 
 
@@ -252,13 +237,13 @@ def _spread(size: int, count: int) -> list[int]:
 
 
 def density_model(
-    data: EncodedTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
+    data: ReadTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
 ) -> Any:
     """The estimator of a density, not fitted yet."""
-    if data.encoding.groups or any(c.levels for c in data.encoding.columns):
-        named = next(c.name for c in data.encoding.columns if c.levels)
+    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
+    if other:
         raise InvalidDataError(
-            f"A density is one of numbers; {named!r} is a category. Name other columns."
+            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
         )
     constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
     if constant:
@@ -266,7 +251,7 @@ def density_model(
     return PSDDensityCV(cv=n_folds or 5, random_state=seed, n_jobs=n_jobs)
 
 
-def read_density(model: Any, data: EncodedTable) -> Finding:
+def read_density(model: Any, data: ReadTable) -> Finding:
     """What a fitted density says: how well it predicts left-out rows, and where the values are."""
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
@@ -296,7 +281,7 @@ def read_density(model: Any, data: EncodedTable) -> Finding:
     return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
-def _rows_used(data: EncodedTable) -> dict[str, Any]:
+def _rows_used(data: ReadTable) -> dict[str, Any]:
     return {"rows": list(data.remarks), "n_rows": len(data.X)}
 
 
@@ -352,7 +337,7 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
 
 
 def quantile_model(
-    data: EncodedTable,
+    data: ReadTable,
     levels: Sequence[float],
     *,
     n_folds: int | None,
@@ -369,7 +354,7 @@ def quantile_model(
     )
 
 
-def read_quantiles(model: Any, data: EncodedTable, along: str | None) -> Finding:
+def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     """What fitted quantiles say: shares of the rows below, and values along a column."""
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))
@@ -401,14 +386,14 @@ def read_quantiles(model: Any, data: EncodedTable, along: str | None) -> Finding
         **_rows_used(data),
     }
     feature = along or data.variables[0]
-    places = data.encoding.expand([feature])
-    if not places:
-        raise InvalidParameterError(
-            f"--along {feature!r} is not one of the variables: {', '.join(data.variables[:12])}."
-        )
+    check_known("--along", [feature], data.variables)
+    own = players(model)[data.variables.index(feature)]
+    if not len(own):
+        raise InvalidParameterError(f"--along {feature!r} does not vary. Name another column.")
 
     def plot() -> Any:
-        return QuantileDisplay.from_estimator(model, data.X, data.y, feature=places[0])
+        X = check_new_data(model, data.X)
+        return QuantileDisplay.from_estimator(behind(model), X, data.y, feature=int(own[0]))
 
     return Finding(sentence, headers, rows, content, plot)
 

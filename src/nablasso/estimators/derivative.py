@@ -46,8 +46,6 @@ from nablasso.estimators.target import (
     PredictsClasses,
     PredictsNumbers,
     Target,
-    read_classes,
-    read_numbers,
 )
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.losses import Logistic, Loss, Squared, as_loss
@@ -176,12 +174,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
     def _loss(self) -> Loss:
         return as_loss(self.loss)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(
-            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
-        )
-        return data
-
 
 @estimator
 class DerivativeClasses(PredictsClasses, DerivativeEstimator):
@@ -196,13 +188,6 @@ class DerivativeClasses(PredictsClasses, DerivativeEstimator):
 
     def _loss(self) -> Loss:
         return Logistic()
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(
-            self, X, y, sample_weight, self._loss(), self.class_weight
-        )
-        self.classes_: Any = self._target.classes
-        return data
 
 
 @estimator

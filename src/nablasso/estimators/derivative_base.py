@@ -213,10 +213,6 @@ class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
         """The loss, thresholds in units of a robust deviation of the target."""
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Validated data; sets ``_target``."""
-
-    @abstractmethod
     def _weights(
         self, data: Data, table: Table, points: PenaltyPoints | None, groups: Any
     ) -> Weights:

@@ -130,6 +130,7 @@ def importance_table(selector: Any, level: float = 0.9) -> Any:
         "total_high": ends.get("total", none)[:, 1],
         "slope": slope,
         "direction": np.array(direction, dtype=object),
+        "degrees": explanation.degrees,
     }
     shuffled = explanation.shuffled
     if shuffled is not None:

@@ -36,13 +36,7 @@ from nablasso.estimators.cross_validation import (
 )
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.target import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    read_classes,
-    read_numbers,
-)
+from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
 from nablasso.estimators.validation import feature_names
 from nablasso.hierarchy import Found, HullLearner, Pruner, largest_alpha
 from nablasso.hierarchy.refit import has_likelihood
@@ -84,12 +78,6 @@ class KernelNumbers(PredictsNumbers, KernelSelector):
     def _loss(self) -> Loss:
         return as_loss(self.loss, NUMBER_LOSSES)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(
-            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
-        )
-        return data
-
 
 def _has_probabilities(model: Any) -> bool:
     return isinstance(model._loss(), Logistic)
@@ -124,13 +112,6 @@ class KernelClasses(PredictsClasses, KernelSelector):
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, CLASS_LOSSES)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(
-            self, X, y, sample_weight, self._loss(), self.class_weight
-        )
-        self.classes_: Any = self._target.classes
-        return data
 
 
 @estimator

@@ -218,10 +218,6 @@ class KernelSelector(Answers, Selects, BaseEstimator, ABC):
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Checked arrays; sets ``_target``."""
-
-    @abstractmethod
     def _loss(self) -> Loss:
         """The loss, thresholds in units of a robust deviation of the target."""
 

@@ -417,6 +417,17 @@ def columns_of(names: Sequence[str], categories: Mapping[str, Sequence[str]] | N
     return Columns(tuple(parts), listed, tuple(names), frozenset(categories or {}))
 
 
+def columns_of_table(model: Any) -> Columns:
+    """Columns of the table that a model was fitted to, and the numbers that were made of them."""
+    encoding = model._encoding
+    return Columns(
+        tuple(column.name for column in encoding.columns),
+        tuple(tuple(int(a) for a in own) for own in encoding.players),
+        tuple(encoding.names),
+        frozenset(column.name for column in encoding.columns if column.kind == "category"),
+    )
+
+
 def answer_of(
     model: Any,
     n_rows: int,
@@ -523,7 +534,7 @@ def _column(
         p_value=None if p_values is None else float(min(p_values[own])),
         certified=None if certified is None else bool(certified[own].all()),
         group=group,
-        levels=_levels(columns, k),
+        levels=_levels(columns, k) or _levels_of_table(model, columns.names[k]),
         replaceable=stand_ins if selected else (),
         reason="" if selected else "screened" if out else "priced" if adds else "",
         adds=None if selected else best[0],
@@ -548,6 +559,13 @@ def _levels(columns: Columns, k: int) -> tuple[str, ...] | None:
         return None
     start = len(columns.names[k]) + 1
     return tuple(columns.labels[a][start:] for a in columns.parts[k])
+
+
+def _levels_of_table(model: Any, name: str) -> tuple[str, ...] | None:
+    """Levels of a category of the table."""
+    encoding = getattr(model, "_encoding", None)
+    found = [c.levels for c in encoding.columns if c.name == name] if encoding is not None else []
+    return (found[0] or None) if found else None
 
 
 def _size(values: Iterable[float]) -> float:
@@ -628,6 +646,7 @@ def _notes(model: Any) -> Iterable[str]:
     if spectrum is not None and model.support_.any():
         q, total = len(model.components_), float(spectrum.sum())
         yield words.directions_sentence(q, float(spectrum[:q].sum()) / total if total else 1.0)
+    yield from getattr(model, "table_notes_", ())
     screened = getattr(model, "screened_", None)
     if screened is not None and not screened.all():
         yield words.screened_sentence(int(screened.sum()), len(screened))

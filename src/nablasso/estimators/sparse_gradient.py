@@ -30,16 +30,10 @@ from nablasso.estimators.sparse_gradient_base import (
     SparseGradientEstimator,
     ridge_on,
 )
-from nablasso.estimators.target import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    read_classes,
-    read_numbers,
-)
+from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
 from nablasso.estimators.validation import feature_names
 from nablasso.gradients import GradientFit, Learner, union_of
-from nablasso.losses import Logistic, Squared
+from nablasso.losses import Logistic, Loss, Squared
 from nablasso.progress import track
 from nablasso.types import Array
 
@@ -50,9 +44,8 @@ FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
     """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(self, X, y, sample_weight, Squared())
-        return data
+    def _loss(self) -> Loss:
+        return Squared()
 
     def _keep(self, final: list[GradientFit], table: Table) -> None:
         super()._keep(final, table)
@@ -67,10 +60,8 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 class GradientClasses(PredictsClasses, SparseGradientEstimator):
     """Shared by the classifiers: the logistic loss with f0, which predicts."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
-        self.classes_: Any = self._target.classes
-        return data
+    def _loss(self) -> Loss:
+        return Logistic()
 
 
 @estimator

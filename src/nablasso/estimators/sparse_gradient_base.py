@@ -203,10 +203,6 @@ class SparseGradientEstimator(
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Checked arrays; sets ``_target``."""
-
-    @abstractmethod
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
         """The sparsity weight, given or chosen by cross-validation."""
 
@@ -318,7 +314,7 @@ class SparseGradientEstimator(
         )
 
     def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
-        data = self._read(X, y, sample_weight)
+        data: Data = self._read(X, y, sample_weight)
         if unlabelled is None:
             return data
         if not self.smoothness:

@@ -2,7 +2,7 @@
 
 ``@estimator`` wraps ``fit`` in :func:`takes_tables`. Arrays, and frames whose columns are all
 finite numbers, go to ``fit`` as they are. Any other frame is encoded
-(:mod:`nablasso.data.columns`), a clone of the estimator, with the columns of numbers of a category
+(:mod:`nablasso.data.encoding`), a clone of the estimator, with the columns of numbers of a category
 in one group, is fitted to the numbers, and the estimator takes over what the clone found, said of
 the columns of the table: a column is selected if any of its numbers is, and so on by
 :data:`PER_COLUMN`. ``predict`` and the like encode their rows by
@@ -24,7 +24,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 
 from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
-from nablasso.data.columns import Encoding, plain_encoding
+from nablasso.data.encoding import Encoding, plain_encoding
 from nablasso.data.roles import named_roles, target_problems
 from nablasso.data.table import check_weights, is_frame, is_in_blocks
 from nablasso.errors import Problem, TableProblems
@@ -122,6 +122,9 @@ def _adopt(model: Any, numbers: Any, encoding: Encoding) -> None:
             gather = PER_COLUMN.get(name)
             setattr(model, name, value if gather is None else gather(value, encoding))
     model._encoding, model._numbers = encoding, numbers
+    stand_ins = [getattr(model, n, ()) for n in ("twins_", "alternatives_", "replaceable_")]
+    if getattr(model, "selection_status_", "") == "replaceable" and not any(stand_ins):
+        model.selection_status_ = "clear"  # parts of one column stood for each other
     model.table_notes_ = encoding.remarks
 
 
@@ -214,9 +217,18 @@ def _by_class(values: Any, encoding: Encoding) -> Any:
 
 
 def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
-    origin = encoding.origin
-    found = [(int(origin[a]), int(origin[b])) for a, b in values]
+    found = [(int(encoding.origin[a]), int(encoding.origin[b])) for a, b in values]
     return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
+
+
+def _replaceable(values: Any, encoding: Encoding) -> list[tuple[int, list[int], float]]:
+    """Columns that others explain together; parts of one column do not explain it."""
+    found: dict[int, tuple[int, list[int], float]] = {}
+    for a, by, r2 in values:
+        own, others = int(encoding.origin[a]), _set(by, encoding)
+        if own not in others:
+            found.setdefault(own, (own, others, r2))
+    return list(found.values())
 
 
 def _swaps(values: Any, encoding: Encoding) -> list[Any]:
@@ -227,10 +239,6 @@ def _swaps(values: Any, encoding: Encoding) -> list[Any]:
         if a != b:
             found.setdefault((a, b), pair._replace(a=a, b=b))
     return list(found.values())
-
-
-def _told(values: Any, encoding: Encoding) -> list[tuple[int, list[int], float]]:
-    return [(int(encoding.origin[a]), _set(by, encoding), r2) for a, by, r2 in values]
 
 
 def _dropped(values: dict[int, Any], encoding: Encoding) -> dict[int, Any]:
@@ -292,8 +300,8 @@ PER_COLUMN: dict[str, Gather] = {
     **dict.fromkeys(("p_values_", "adjusted_p_values_"), least),
     "twins_": _pairs,
     "alternatives_": _swaps,
-    "replaceable_": _told,
     "_dropped": _dropped,
+    "replaceable_": _replaceable,
     "interactions_": _strengths,
     "runner_up_": _runner_up,
     "tried_": _tried,

@@ -156,7 +156,16 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 @estimator
 class PredictsNumbers(RegressorMixin):
-    """Predictions from the one of ``_functions`` of standardised inputs, and ``_target``."""
+    """Predictions from the one of ``_functions`` of standardised inputs, and ``_target``.
+
+    ``_loss()`` is that of the target; without ``fit_intercept`` numbers are not centred.
+    """
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Checked arrays; sets ``_target``."""
+        centred = getattr(self, "fit_intercept", True)
+        data, self._target = read_numbers(self, X, y, sample_weight, self._loss(), centred=centred)
+        return data
 
     def predict(self, X: Any) -> Array:
         """Predict the target.
@@ -214,6 +223,13 @@ class PredictsClasses(ClassifierMixin):
         'Factors of the sample weights by class; ``"balanced"`` gives every class the same total '
         "weight.",
     )
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Checked arrays; sets ``_target`` and ``classes_``."""
+        loss, weight = self._loss(), self.class_weight
+        data, self._target = read_classes(self, X, y, sample_weight, loss, weight)
+        self.classes_: Any = self._target.classes
+        return data
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second class, or of each class against the rest.

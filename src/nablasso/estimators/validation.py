@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from nablasso.data.cells import LARGEST, listed
-from nablasso.data.columns import Encoding
+from nablasso.data.encoding import Encoding
 from nablasso.data.table import MIN_ROWS, Table, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES

@@ -27,7 +27,7 @@ that does not depend on the order of the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
+from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.response import (
     InspectedFunction,
@@ -226,6 +227,9 @@ def partial_dependence(
     a = _column(model, column)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
+    if behind(model) is not model:
+        shared = {"target": target, "levels": levels, "max_rows": max_rows}
+        return _of_table(model, X, a, weights, grid_size=grid_size, **shared)
     response = response_of(model, target)
     rows, p = sample_rows(X, weights, max_rows)
     grid, discrete = _grid(X[:, a], weights, grid_size)
@@ -253,6 +257,38 @@ def partial_dependence(
         slope_grid=slope_grid,
         quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
     )
+
+
+def _of_table(
+    model: Any, X: Array, a: int, weights: Array, *, grid_size: int, **options: Any
+) -> Dependence:
+    """Of one column of an encoded table, by the numbers that were made of it.
+
+    Of a date by its days; rows in which a number is missing are not averaged over.
+    """
+    column, own = model._encoding.columns[a], players(model)[a]
+    if not len(own):
+        raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
+    if column.kind == "category":
+        labels = [part[1:] for part in column.parts]
+        found = category_dependence(
+            behind(model),
+            X,
+            own.tolist(),
+            name=column.name,
+            labels=labels,
+            sample_weight=weights,
+            **options,
+        )
+        if len(column.levels) == 2:  # one 0/1 column: zero is the first level
+            words = tuple(column.levels[int(k == labels[0])] for k in found.labels)
+            found = replace(found, labels=words)
+    else:
+        weights = weights * (X[:, own[-1]] == 0) if column.missing else weights
+        found = partial_dependence(
+            behind(model), X, int(own[0]), grid_size=grid_size, sample_weight=weights, **options
+        )
+    return replace(found, name=column.name, column=a)
 
 
 def pair_dependence(
@@ -294,6 +330,18 @@ def pair_dependence(
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
+    if behind(model) is not model:
+        places = [_one_number(model, c) for c in (a, b)]
+        found = pair_dependence(
+            behind(model),
+            X,
+            places,
+            target=target,
+            grid_size=grid_size,
+            sample_weight=weights,
+            max_rows=max_rows,
+        )
+        return replace(found, columns=(a, b))
     response = response_of(model, target)
     rows, p = sample_rows(X, weights, max_rows)
     (grid_a, _), (grid_b, _) = (_grid(X[:, c], weights, grid_size) for c in (a, b))
@@ -304,6 +352,17 @@ def pair_dependence(
         mean[k] = _curves(response, moved, b, grid_b) @ p
     names = feature_names(model)
     return PairDependence((names[a], names[b]), (a, b), response.unit, grid_a, grid_b, mean)
+
+
+def _one_number(model: Any, a: int) -> int:
+    """The column of numbers that stands for a column of the table in a pair."""
+    column, own = model._encoding.columns[a], players(model)[a]
+    if not len(own) or (column.kind == "category" and len(own) > 1):
+        raise InvalidParameterError(
+            f"A pair must be columns of numbers or of two levels; {column.name!r} has "
+            f"{len(column.levels)} levels. Look at it alone."
+        )
+    return int(own[0])
 
 
 def category_dependence(

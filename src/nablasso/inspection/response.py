@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import canonical_order
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 from nablasso.estimators.validation import column_indices
 from nablasso.types import Array, Index
 
@@ -30,15 +29,15 @@ BLOCK = 2000  # rows evaluated at once: the kernel matrix with the training rows
 
 @dataclass(frozen=True)
 class InspectedFunction:
-    """``values`` of rows (m, d) in blocks, the exact ``gradients`` where known, and a ``unit``."""
+    """``values`` of rows (m, d) in blocks, and their ``unit``."""
 
     function: Callable[[Array], Array]
     unit: str
-    exact_gradients: Callable[[Array], Array] | None = None
 
     def values(self, X: Array) -> Array:
         """One number per row."""
-        return _in_blocks(self.function, X)
+        parts = [self.function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
+        return np.asarray(np.concatenate(parts), dtype=float)
 
     @property
     def is_probability(self) -> bool:
@@ -75,7 +74,7 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
         raise InvalidParameterError(
             f"target names a class; {type(model).__name__} predicts a number. Leave it out."
         )
-    return InspectedFunction(plain.predict, "prediction", _gradients_of(plain))
+    return InspectedFunction(plain.predict, "prediction")
 
 
 def without_names(model: Any) -> Any:
@@ -99,17 +98,7 @@ def _class_response(model: Any, target: Any, scale: Scale) -> InspectedFunction:
             return np.asarray(values[:, code])
         return np.asarray(values if code == 1 else -values)
 
-    inner = _gradients_of(model)
-    if inner is None:
-        return InspectedFunction(odds, f"log-odds of {label}")
-
-    def gradients(X: Array) -> Array:
-        values = inner(X)
-        if values.ndim > 2:
-            return np.asarray(values[:, code])
-        return values if code == 1 else -values
-
-    return InspectedFunction(odds, f"log-odds of {label}", gradients)
+    return InspectedFunction(odds, f"log-odds of {label}")
 
 
 def class_code(model: Any, target: Any) -> int:
@@ -124,22 +113,6 @@ def class_code(model: Any, target: Any) -> int:
     if target not in labels:
         raise InvalidParameterError(f"target must be one of the classes {labels}; got {target!r}.")
     return int(labels.index(target))
-
-
-def _gradients_of(model: Any) -> Callable[[Array], Array] | None:
-    """Exact gradients of what is predicted; a sparse gradient model's are learned apart from it."""
-    if isinstance(model, SparseGradientEstimator) or not hasattr(model, "predict_gradient"):
-        return None
-
-    def gradients(X: Array) -> Array:
-        return _in_blocks(model.predict_gradient, X)
-
-    return gradients
-
-
-def _in_blocks(function: Callable[[Array], Array], X: Array) -> Array:
-    parts = [function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
-    return np.asarray(np.concatenate(parts), dtype=float)
 
 
 def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from nablasso.reading.draws import draws_of
+from nablasso.reading.draws import degrees_of, draws_of
 from nablasso.reading.function import DISCRETE_LEVELS
 from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
@@ -352,6 +352,16 @@ class Explanation:
         x = grid[:, 0] if len(columns) == 1 else grid
         ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
         return Curve(player, x, mean, *ends)
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Effective degrees of freedom of every player, the largest over the functions."""
+        pairs = list(zip(self.functions, self.spreads, strict=True))
+        found = [
+            [degrees_of(f, self.chosen[player], spread) for f, spread in pairs]
+            for player in self.players
+        ]
+        return np.array([max(one) for one in found])
 
     # -- contributions -----------------------------------------------------------------------
 

@@ -11,6 +11,9 @@ some points between them, and interpolated there by the kernel: ``d = b + k(., C
 ``K_CC w = d_C - b``. Values of all draws at new points are then one product of a kernel matrix with
 the matrix of the ``w``. What is left out is the spread at points far from all centres.
 
+**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
+the effective number of parameters; what it loses when a column is held constant is the column's.
+
 Cost: O(m^3), then O(m) a point and a draw.
 """
 
@@ -21,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from nablasso.regression.evidence import against, restricted_inverse
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -45,12 +49,7 @@ class Spread:
         X = np.vstack([space.X, centres[:, columns]])
         n, m = len(space.X), len(X)
         K = space.kernel(X * space.scales, X * space.scales)
-        A = K[:n, :n].copy()
-        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
-        if self.shape is None or self.shape.ndim == 1:
-            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
-        else:
-            A += self.noise * self.shape
+        A = self._noisy(K[:n, :n])
         L = np.linalg.cholesky(A)
         B = solve_triangular(L, np.column_stack([K[:n], np.ones(n)]), lower=True)
         B, one = B[:, :-1], B[:, -1]
@@ -64,6 +63,28 @@ class Spread:
         K.flat[:: m + 1] += floor
         w = cho_solve(cho_factor(K, lower=True), drawn - level)
         return Draws(RepresenterSpace(space.kernel, X, space.scales), columns, w, level)
+
+    def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
+        """Effective degrees of freedom besides the mean, with some columns held constant."""
+        space = function.space
+        if not isinstance(space, RepresenterSpace):
+            return 0.0
+        X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
+        A = self._noisy(space.kernel(X, X))
+        factored = restricted_inverse(A)
+        if factored is None:
+            raise np.linalg.LinAlgError("A model that was fitted has no factor.")
+        return len(X) - 1 - self.noise * against(factored[0], self.shape)
+
+    def _noisy(self, K: Array) -> Array:
+        """``A``."""
+        n, A = len(K), K.copy()
+        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
+        if self.shape is None or self.shape.ndim == 1:
+            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
+        else:
+            A += self.noise * self.shape
+        return A
 
 
 @dataclass(frozen=True)

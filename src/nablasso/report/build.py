@@ -26,8 +26,10 @@ from nablasso.estimators.outcome import (
     accuracy_of_numbers,
     answer_of,
     columns_of,
+    columns_of_table,
     merged_interactions,
 )
+from nablasso.estimators.tables import behind
 from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection import interaction_shares
 from nablasso.inspection.response import without_names
@@ -106,10 +108,15 @@ def build_report(
             f"names must have one name per column, {model.n_features_in_}; got {len(listed)}."
         )
     array, weights = check_new_data(model, X), check_weights(sample_weight, len(X))
-    columns = columns_of(listed, categories)
-    answer = answer_of(model, len(array), columns, target=target)
-    left_out, accuracy = held_out(model, array, y, weights)
-    plain, told = without_names(model), dict(zip(feature_names(model), listed, strict=True))
+    numbers = behind(model)
+    if numbers is model:
+        columns = columns_of(listed, categories)
+        answer = answer_of(model, len(array), columns, target=target)
+    else:
+        columns = columns_of_table(model)
+        answer = answer_of(model, len(array), target=target)
+    left_out, accuracy = held_out(numbers, array, y, weights)
+    plain, told = without_names(numbers), dict(zip(feature_names(model), listed, strict=True))
     kept = {
         label: {told.get(name, name): shape for name, shape in shapes.items()}
         for label, shapes in shapes_by_class(model).items()
@@ -125,7 +132,11 @@ def build_report(
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         # someone who has pressed Ctrl-C waits: what takes long is left out
-        path=None if answer.interrupted else path_lines(model, X, y, sample_weight, listed),
+        path=None
+        if answer.interrupted
+        else path_lines(
+            numbers, X if numbers is model else array, y, sample_weight, columns.labels
+        ),
         effects=effects_of(kept, rugs, plain, array, weights, columns, answer),
         pairs=() if answer.interrupted else pairs_of(plain, array, weights, columns, answer),
         small_shapes={
