@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+__all__ = ["Accuracy", "Answer", "Certificate", "Column", "Interaction", "Replacement", "Rival"]
+
 WEAK = 3.0  # nats: odds of about twenty to one
 NEGLIGIBLE_SHARE = 0.01  # of interactions that are not worth a sentence
 PAIRS = 3  # interactions in a sentence

@@ -242,3 +242,21 @@ def test_mistakes_are_named(model, table):
 
     with pytest.raises(InvalidParameterError, match="fitted selector"):
         build_report(PSDDensity(rank=10, tol=0.1).fit(X), X, y)
+
+
+def test_a_report_of_an_encoded_table_speaks_of_its_columns(table):
+    frame, _ = table
+    rng = np.random.default_rng(0)
+    frame = frame.assign(city=rng.choice(["Oslo", "Paris", "Rome"], len(frame)))
+    frame.loc[:5, "a"] = np.nan
+    target = frame["c"] + 2 * (frame["city"] == "Rome")
+    for model in (
+        DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2),
+        NablassoRegressor("linear", cv=3),
+    ):
+        report = build_report(model.fit(frame, target), frame, target)
+        names = {column.name for column in report.answer.columns}
+        assert names == set(frame)
+        effects = {effect.variable: effect for effect in report.effects}
+        labels = {label for curve in effects["city"].curves for label in curve.labels}
+        assert labels == {"Oslo", "Paris", "Rome"}

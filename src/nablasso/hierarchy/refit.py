@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -321,9 +322,17 @@ class HullRefit(NamedTuple):
 class Penalised:
     """The penalised function itself."""
 
-    function: HullFunction
     found: Found
+    hierarchy: Hierarchy
+    columns: Index
     kind: str = "none"
+
+    @cached_property
+    def function(self) -> HullFunction:
+        """Of the point that was found."""
+        point = self.found.point
+        given = (self.found.hull, point.coef, point.intercept)
+        return hull_function(self.hierarchy, *given, self.columns)
 
     @property
     def left_out(self) -> Array:
@@ -437,11 +446,7 @@ class HullLearner:
 
     def penalised(self, finds: list[Found]) -> list[Penalised]:
         """The penalised functions."""
-        return [
-            Penalised(hull_function(self.hierarchy, f.hull, p.coef, p.intercept, self.columns), f)
-            for f in finds
-            for p in [f.point]
-        ]
+        return [Penalised(found, self.hierarchy, self.columns) for found in finds]
 
     def refits(self, finds: list[Found], supports: list[Mask]) -> list[HullRefit]:
         """Kernel machines on the hulls, or on the selected columns of the input."""
