@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import nablasso
+from nablasso import HierarchicalKernelRegressorCV, NablassoRegressor, PSDDensity
 from nablasso.cli import main
 from nablasso.datasets import make_two_way
 
@@ -70,17 +71,17 @@ def walked(call: Callable[[], object]) -> Walk:
 
 def nablasso_regressor() -> None:
     """Which columns."""
-    nablasso.NablassoRegressor().fit(DATA.X, DATA.y)
+    NablassoRegressor().fit(DATA.X, DATA.y)
 
 
 def hierarchical_cv() -> None:
     """Which interactions; a short path in two folds walks as a long one does."""
-    nablasso.HierarchicalKernelRegressorCV(cv=2, alphas=5, betas=[2.0]).fit(DATA.X, DATA.y)
+    HierarchicalKernelRegressorCV(cv=2, alphas=5, betas=[2.0]).fit(DATA.X, DATA.y)
 
 
 def psd_density() -> None:
     """Of two columns."""
-    nablasso.PSDDensity().fit(DATA.X[:, :2])
+    PSDDensity().fit(DATA.X[:, :2])
 
 
 def select_command() -> None:

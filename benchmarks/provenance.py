@@ -12,6 +12,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from threadpoolctl import threadpool_info
+
 import nablasso
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "xrfm")
@@ -54,3 +56,9 @@ def record_run(rows: Path, arguments: Sequence[str]) -> None:
     line = json.dumps({"arguments": words, **environment()})
     with rows.with_suffix(".runs.jsonl").open("a") as file:
         file.write(line + "\n")
+
+
+def linear_algebra_threads() -> int:
+    """As many as products of matrices would use now."""
+    found = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+    return max(found, default=1)

@@ -27,7 +27,7 @@ def words(name: str) -> str:
 
 
 def strengths(ax: plt.Axes, model: NablassoRegressor, X: pd.DataFrame, y: np.ndarray) -> None:
-    """Bars of derivative norms beside marks of linear correlations."""
+    """Bars of shares of the variance beside marks of linear correlations."""
     correlations = np.abs(X.corrwith(pd.Series(y)).to_numpy())
     order = np.lexsort((correlations, model.feature_importances_))
     places = np.arange(len(order))

@@ -62,8 +62,8 @@ from nablasso.datasets import (
     make_two_way,
 )
 from nablasso.kernels import Gaussian, Kernel, Polynomial
-from nablasso.paths import consistent_tau
 from nablasso.progress import track
+from nablasso.solvers import consistent_tau
 
 Method = Callable[[Rows, int], Chosen]  # of the rows and the draw
 

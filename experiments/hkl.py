@@ -38,7 +38,7 @@ from experiments.rivals import (
     tree,
 )
 from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, record_of
-from nablasso.datasets import load_pumadyn, make_pairwise
+from nablasso.datasets import load_table, make_pairwise
 from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
     NablassoRegressor,
@@ -235,7 +235,7 @@ def figure_9(
 
 def pumadyn(variant: str, split: int, n_samples: int = PUMADYN_ROWS) -> Table:
     """A split by a permutation that depends on its number alone."""
-    rows = load_pumadyn(variant)
+    rows = load_table(f"pumadyn_{variant}")
     order = np.random.default_rng([32, split]).permutation(len(rows.y))
     train, test = order[:n_samples], order[n_samples:]
     return Table(rows.X[train], rows.y[train], rows.X[test], rows.y[test])

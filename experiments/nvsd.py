@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 import nablasso
 from experiments.denovas import Method, judged_table, split_table
+from experiments.paper_admm import PaperAdmm
 from experiments.printed import NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
 from experiments.rivals import default, hsic_lasso, sparse_additive
 from experiments.running import DEFAULT, Done, Row
@@ -67,10 +68,9 @@ from nablasso.datasets import (
 )
 from nablasso.estimators import DerivativeLasso
 from nablasso.kernels import Gaussian, Kernel, Polynomial
-from nablasso.paths import support_of
 from nablasso.problems import SquaredProblem
 from nablasso.progress import track
-from nablasso.solvers import Admm, Denovas, DualSolver, irrelevant
+from nablasso.solvers import Denovas, DualSolver, irrelevant, support_of
 
 Labels = NDArray[np.intp]
 TwoSteps = Callable[[Rows, Kernel, float], Chosen]
@@ -429,8 +429,8 @@ SOLVER_TOL, SOLVER_FRACTIONS = 1e-6, (0.1, 0.01)
 ALGORITHMS: dict[str, Any] = {
     "dual (ours)": DualSolver(tol=SOLVER_TOL),
     "denovas (Algorithm 1)": Denovas(tol=SOLVER_TOL, max_iter=2000),
-    "admm (S1 solved)": Admm(tol=SOLVER_TOL, max_iter=5000),
-    "admm (S1 by descent, footnote 1)": Admm(
+    "admm (S1 solved)": PaperAdmm(tol=SOLVER_TOL, max_iter=5000),
+    "admm (S1 by descent, footnote 1)": PaperAdmm(
         tol=SOLVER_TOL, max_iter=300, descent_steps=1, quadratic_in_linear_step=True
     ),
 }

@@ -281,8 +281,11 @@ def record_of(*models: Any) -> Row:
     worst = [told.get(status, CAPPED) for status in statuses if status]
     gaps = [model.relative_gap_ for model in models if hasattr(model, "relative_gap_")]
     steps = [int(np.max(model.n_iter_)) for model in models if hasattr(model, "n_iter_")]
+    own = (
+        "newton" if models and hasattr(models[0], "search_status_") else ""
+    )  # hierarchies have one
     found: Row = {
-        "solver": getattr(models[0], "solver", "") if models else "",
+        "solver": getattr(models[0], "solver", own) if models else "",
         "iterations": sum(steps) if steps else "",
         "gap": f"{max(gaps):.2g}" if gaps else "",
     }

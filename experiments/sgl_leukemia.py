@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 import nablasso
 from experiments.running import CAPPED, CONVERGED, Row, record_of
-from nablasso.datasets import RealTable, load_leukemia
+from nablasso.datasets import RealTable, load_table
 from nablasso.errors import InvalidDataError
 from nablasso.estimators import (
     SparseGradientClassifier,
@@ -95,7 +95,7 @@ def table_2(
     alpha of the nested way only. ``all genes``: the support vector machine without selection;
     ``GL``: gradient learning without sparsity, six directions.
     """
-    data = divided(load_leukemia()) if data is None else data
+    data = divided(load_table("leukemia")) if data is None else data
     steps = np.sort(np.array(list(fractions)))[::-1]
     for method in methods:
         if method in FORMS:
@@ -253,7 +253,7 @@ def iterates(
     minimisation; with 0 never.
     ``excess`` is the objective above the minimum, in units of the objective at zero.
     """
-    data = divided(load_leukemia()) if data is None else data
+    data = divided(load_table("leukemia")) if data is None else data
     X, y, X_test, y_test = data
     Z, Z_test = unit_length(X, X_test)
     for form in forms:

@@ -42,12 +42,12 @@ from numpy.typing import NDArray
 from experiments.running import CAPPED, CONVERGED, INTERRUPTED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
-from nablasso.paths import Formulation, ProblemFamily, alpha_grid, support_of
+from nablasso.paths import Formulation, ProblemFamily, alpha_grid
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SquaredProblem
 from nablasso.problems.base import DAMPING
 from nablasso.regression.ridge import Ridge
-from nablasso.solvers import DualSolver, Solution, Status
+from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.types import Array, Mask
 
 MakePenalty = Callable[[NDArray[np.intp]], Penalty]  # of the columns of a table
@@ -207,8 +207,15 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
 # -------------------------------------------------------------------------------------- paths
 
 
-def denovas_path(family: ProblemFamily, nus: Sequence[float] | None, path: Path) -> None:
+def denovas_path(
+    family: ProblemFamily,
+    nus: Sequence[float] | None,
+    path: Path,
+    taus: Array | None = None,
+    refined: int | None = None,
+) -> None:
     """Supports for every nu and tau; without ``nus`` four of them in units of the trace."""
+    taus, refined = TAUS if taus is None else taus, REFINED if refined is None else refined
     unit = float(family.table.X.std(axis=0).mean())
     if nus is None:
         nus = [share * family.trace / unit for share in SHARES]
@@ -217,7 +224,7 @@ def denovas_path(family: ProblemFamily, nus: Sequence[float] | None, path: Path)
         return family.problem(tau * nu, 2 * tau)
 
     for nu in nus:
-        _along(family, partial(problem, nu), unit * TAUS[::-1], REFINED, path)
+        _along(family, partial(problem, nu), unit * taus[::-1], refined, path)
 
 
 def nvsd_path(family: ProblemFamily, ridge: float, n_alphas: int, refined: int, path: Path) -> None:

@@ -395,6 +395,12 @@ def library_loss(name):
     }[name]
 
 
+def labels_of(groups):
+    """Group of each column."""
+    columns = np.concatenate([np.asarray(group) for group in groups])
+    return np.repeat(np.arange(len(groups)), [len(group) for group in groups])[np.argsort(columns)]
+
+
 def library_problem(problem: DenseProblem):
     """The same problem as the library states it."""
     from nablasso.penalties import ElasticNet, GroupLasso, Partition
@@ -402,7 +408,7 @@ def library_problem(problem: DenseProblem):
     from nablasso.regression.ridge import Ridge
     from nablasso.spaces import RepresenterSpace
 
-    partition = Partition.from_groups(problem.groups, problem.X.shape[1])
+    partition = Partition(labels_of(problem.groups))
     weights = np.empty(partition.n_groups)  # the partition has an order of its own
     for group, weight in zip(problem.groups, problem.group_weights, strict=True):
         weights[partition.labels[group[0]]] = weight

@@ -35,6 +35,7 @@ LAYERS = (
     "nonnegative",
     "inference",
     "reading",
+    "answer",
     "estimators",
     "datasets",
     "inspection",

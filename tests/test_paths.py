@@ -16,13 +16,11 @@ from nablasso.paths import (
     Formulation,
     ProblemFamily,
     alpha_grid,
-    consistent_tau,
-    support_of,
     walk_path,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
-from nablasso.solvers import DualSolver, Solution, Status
-from nablasso.spaces import choice, require_memory
+from nablasso.solvers import DualSolver, Solution, Status, support_of
+from nablasso.spaces import exact, require_memory
 
 PENALTIES = {
     "lasso": lambda d: GroupLasso(Partition.singletons(d), np.ones(d)),
@@ -274,7 +272,7 @@ def test_ridges_that_are_refused(ridge):
 
 
 def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
-    monkeypatch.setattr(choice, "available_bytes", lambda: 2**30)
+    monkeypatch.setattr(exact, "available_bytes", lambda: 2**30)
     with pytest.raises(DataTooLargeError) as caught:
         require_memory(20_000, 10)
     text = str(caught.value)
@@ -289,20 +287,20 @@ def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
 
 
 def test_families_ask_before_they_take(monkeypatch):
-    monkeypatch.setattr(choice, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(exact, "available_bytes", lambda: 1000)
     with pytest.raises(DataTooLargeError):
         make_family()
 
 
 def test_where_the_system_does_not_tell_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(choice, "available_bytes", lambda: None)
+    monkeypatch.setattr(exact, "available_bytes", lambda: None)
     require_memory(10**7, 10)
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not tell")
 def test_available_memory_is_a_number_of_bytes():
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 2**20 < choice.available_bytes() <= total
+    assert 2**20 < exact.available_bytes() <= total
 
 
 def test_the_module_warns_of_nothing():
@@ -310,21 +308,3 @@ def test_the_module_warns_of_nothing():
         warnings.simplefilter("error")
         problem = shared("elastic net").problem(0.05)
         list(walk_path(problem, np.array([0.1, 0.2]), DualSolver()))
-
-
-@pytest.mark.parametrize(
-    ("goal", "power"), [("prediction", 1), ("function", 2), ("safe filter", 2)]
-)
-def test_tau_decays_as_the_theorems_ask_for(goal, power):
-    sizes = 10.0 ** np.arange(1, 13, 2)
-    taus = np.array([consistent_tau(int(n), goal, scale=3.0) for n in sizes])
-    assert np.all(np.diff(taus) < 0)
-    assert np.all(np.diff(np.sqrt(sizes) * taus**power) > 0)
-    limit = 0.5 / power
-    near = np.array([consistent_tau(int(n), goal, exponent=0.99 * limit) for n in sizes])
-    assert np.all(np.diff(np.sqrt(sizes) * near**power) > 0)
-    for exponent in (0.0, limit, -0.1):
-        with pytest.raises(InvalidParameterError, match="exponent must lie between 0 and"):
-            consistent_tau(10, goal, exponent=exponent)
-    with pytest.raises(InvalidParameterError, match="goal must be one of 'prediction'"):
-        consistent_tau(10, "all")

@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from nablasso.errors import InvalidParameterError
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
+from tests.dense_reference import labels_of
 
 N, D = 3, 4
 SINGLE = ((0,), (1,), (2,), (3,))
@@ -23,7 +24,7 @@ class Case:
 
     def __init__(self, name, groups, weights, l1_ratio=1.0):
         self.name, self.l1_ratio = name, l1_ratio
-        partition = Partition.from_groups(groups, D)
+        partition = Partition(labels_of(groups))
         order = np.argsort([partition.labels[group[0]] for group in groups])
         self.groups = [groups[g] for g in order]  # in the order of the partition
         self.weights = np.array(weights, dtype=float)[order]
@@ -294,7 +295,7 @@ def test_l1_ratio_outside_the_open_interval_is_refused(l1_ratio):
 
 
 def test_norms_rescale_and_spread():
-    partition = Partition.from_groups(GROUPS, D)  # in the order of their first columns: 0, 13, 2
+    partition = Partition(labels_of(GROUPS))  # in the order of their first columns: 0, 13, 2
     g = draw(11)
     expected = [np.linalg.norm(g[:, columns]) for columns in ([0], [1, 3], [2])]
     np.testing.assert_allclose(partition.norms(g), expected)
@@ -324,27 +325,3 @@ def test_labels_may_be_any_integers():
     partition = Partition(np.array([7, -2, 7]))
     np.testing.assert_array_equal(partition.labels, [0, 1, 0])
     assert partition.n_groups == 2
-
-
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (
-            ((0, 1), (3,)),
-            r"must partition the variables; in no group: columns \[2\].*group of its own",
-        ),
-        (((0, 1), (1, 2, 3)), "must partition.*column 1 is in groups 0 and 1.*Leave it in one"),
-        (((0, 0), (1, 2, 3)), "must partition.*column 0 is in groups 0 and 0"),
-        (((0, 1, 2, 3), (4,)), "names column 4, but the columns are 0 to 3"),
-        (((0, 1, 2), (-1,)), "names column -1, but the columns are 0 to 3"),
-        ((), r"in no group: columns \[0, 1, 2, 3\]"),
-    ],
-)
-def test_groups_that_are_no_partition_are_refused(groups, message):
-    with pytest.raises(InvalidParameterError, match=message):
-        Partition.from_groups(groups, D)
-
-
-def test_a_long_list_of_gaps_is_cut():
-    with pytest.raises(InvalidParameterError, match=r"\[1, 2, 3, 4, 5, 6, 7, 8, 9, 10\] \.\.\."):
-        Partition.from_groups([[0]], 40)

@@ -5,7 +5,7 @@ import logging
 import pytest
 from joblib import parallel_config
 
-from nablasso.progress import Progress, reporting, run_jobs, track
+from nablasso.progress import Progress, reporting, run_jobs, stages, track
 
 
 def test_items_pass_through_in_order_and_lazily():
@@ -35,9 +35,43 @@ def test_a_report_follows_every_item():
 
 
 def test_time_left_is_the_mean_time_of_the_rest():
-    assert Progress("", 2, 10, 6.0).seconds_left == 24.0
-    assert Progress("", 10, 10, 6.0).seconds_left == 0.0
-    assert Progress("", 0, 10, 0.0).seconds_left == 0.0
+    assert Progress("", 2, 10, 0.2, 6.0).seconds_left == pytest.approx(24.0)
+    assert Progress("", 10, 10, 1.0, 6.0).seconds_left == 0.0
+    assert Progress("", 0, 10, 0.0, 0.0).seconds_left == float("inf")
+
+
+def test_work_inside_work_is_one_whole_that_never_falls_back():
+    seen = []
+    with reporting(seen.append), stages(3, 1) as ended:
+        for _ in track("ab", 2, "outer"):
+            list(track("xyz", 3, "inner"))
+        list(track("q", 1, "more"))
+        ended()
+        list(track("r", 1, "last"))
+        ended()
+    fractions = [p.fraction for p in seen]
+    assert fractions == sorted(fractions)
+    assert [p.label for p in seen] == [*["inner"] * 3, "outer"] * 2 + ["more", "last"]
+    outer = [p.fraction for p in seen if p.label == "outer"]
+    assert outer == pytest.approx([0.75 * 0.8 * 0.5, 0.75 * 0.8])  # of the first of two stages
+    assert 0.75 < fractions[-1] <= 1
+
+
+def test_shares_say_which_items_take_long():
+    seen = []
+    with reporting(seen.append):
+        list(track("abc", 3, "letters", shares=(7, 2, 1)))
+    assert [p.fraction for p in seen] == pytest.approx([0.7, 0.9, 1.0])
+
+
+def test_the_time_left_is_right_where_the_shares_are(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("nablasso.progress.time.monotonic", lambda: clock[0])
+    seen = []
+    with reporting(seen.append):
+        for seconds in track((6.0, 3.0, 1.0), 3, "work", shares=(6, 3, 1)):
+            clock[0] += seconds
+    assert [p.seconds_left for p in seen] == pytest.approx([4.0, 1.0, 0.0])
 
 
 def test_reporters_nest_and_end_with_their_block():
@@ -67,11 +101,10 @@ def test_verbose_goes_to_the_logger_unless_someone_listens(caplog):
             list(track("ab", 2, "shown elsewhere", verbose=1))
         assert caplog.records == []
         list(track("ab", 2, "folds", verbose=1))
-    assert [record.getMessage().split(", about")[0] for record in caplog.records] == [
-        "folds: 1 of 2",
-        "folds: 2 of 2",
+    assert [record.getMessage() for record in caplog.records] == [
+        "folds: 1 of 2 (50% of all, about 0 s left)",
+        "folds: 2 of 2 (100% of all)",
     ]
-    assert caplog.records[-1].getMessage() == "folds: 2 of 2, about 0 s left"
 
 
 def test_nothing_to_do():

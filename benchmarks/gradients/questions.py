@@ -14,7 +14,7 @@ from benchmarks.store import Row
 from benchmarks.unit import SIZE, timed
 from experiments.sgl_leukemia import divided
 from nablasso import SparseGradientRegressor
-from nablasso.datasets import load_leukemia
+from nablasso.datasets import load_table
 from nablasso.errors import NablassoError
 from nablasso.types import Array
 
@@ -44,7 +44,7 @@ def wide_table(n: int, p: int, seed: int) -> tuple[Array, Array]:
 def leukemia() -> tuple[Array, Array, str]:
     """The 38 training rows of the paper's table 2; made-up ones of that shape without the file."""
     try:
-        X, y, _, _ = divided(load_leukemia())
+        X, y, _, _ = divided(load_table("leukemia"))
     except NablassoError:
         return *wide_table(38, 7129, 0), "made up"
     return X, y, "leukemia"

@@ -26,13 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.provenance import record_run
+from benchmarks.provenance import linear_algebra_threads, record_run
 from benchmarks.store import Row, RowStore
 from nablasso.data.table import prepare
 from nablasso.kernels import Gaussian
 from nablasso.spaces import draw_fourier
 from nablasso.streaming import FrozenSpace, SufficientStatistics
-from nablasso.streaming.sums import linear_algebra_threads
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]
@@ -80,11 +79,13 @@ def measured(size: Size) -> dict[str, float]:
     y = X[:, 0] ** 2 + X[:, 1]
     space = frozen(X[:SUBSAMPLE], y[:SUBSAMPLE], size.m)
     before = memory_mb("VmRSS")
-    seconds, cpu = clocked(lambda: SufficientStatistics(space).partial_fit(X, y))
+    seconds, cpu = clocked(
+        lambda: SufficientStatistics(space).partial_fit(X, y, threads=size.threads)
+    )
     above = memory_mb("VmHWM") - before
     bare, general = bare_products(size)
     first = clocked(bare)
-    again = clocked(lambda: SufficientStatistics(space).partial_fit(X, y))
+    again = clocked(lambda: SufficientStatistics(space).partial_fit(X, y, threads=size.threads))
     seconds, cpu = min(seconds, again[0]), min(cpu, again[1])
     second = clocked(bare)
     bare_seconds, bare_cpu = (min(pair) for pair in zip(first, second, strict=True))

@@ -29,15 +29,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.provenance import record_run
+from benchmarks.provenance import linear_algebra_threads, record_run
 from benchmarks.store import RowStore
 from nablasso import DerivativeLasso
-from nablasso.estimators.from_statistics import family_of
 from nablasso.kernels import Anova
 from nablasso.paths import alpha_grid, walk_path
 from nablasso.solvers import DualSolver
 from nablasso.streaming import SufficientStatistics
-from nablasso.streaming.sums import linear_algebra_threads
 
 RESULTS = Path(__file__).parent / "results"
 QUESTIONS = ("copies", "rows", "columns", "features")
@@ -122,7 +120,7 @@ def measured(sizes: Sequence[Size], repeats: int) -> Iterator[dict[str, object]]
 def walked(statistics: SufficientStatistics) -> tuple[int, int]:
     """Walk the path; iterations in all, and variables in at the smallest alpha."""
     model = DerivativeLasso(Anova(1), space="fourier")
-    family = family_of(model, statistics)
+    family = model._statistics_family(statistics)
     free = family.problem(RIDGE * family.trace)
     alphas = alpha_grid(free.alpha_scale(), N_ALPHAS, LAST)
     solver = DualSolver(tol=TOL)

@@ -10,8 +10,9 @@ import numpy as np
 from benchmarks.memory import peak_gib
 from benchmarks.solvers.objective import TARGET, elimination_time, median_of, time_to_gap
 from benchmarks.solvers.problems import RIDGE, family, problem
+from experiments.paper_admm import PaperAdmm
 from nablasso.paths import alpha_grid, walk_path
-from nablasso.solvers import Admm, Denovas, DualSolver
+from nablasso.solvers import Denovas, DualSolver
 
 Row = dict[str, float | int | str]
 
@@ -36,7 +37,7 @@ def speed(sizes: list[tuple[int, int]], repeats: int) -> list[Row]:
             times = {
                 "dual": time_to_gap(posed, DualSolver(tol=TARGET), set_up=set_up),
                 "denovas": time_to_gap(posed, Denovas(tol=TARGET, max_iter=MOST)),
-                "admm": time_to_gap(posed, Admm(tol=TARGET, max_iter=MOST)),
+                "admm": time_to_gap(posed, PaperAdmm(tol=TARGET, max_iter=MOST)),
             }
             for name, (seconds, iterations) in times.items():
                 rows.append(

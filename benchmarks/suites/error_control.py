@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.problem import Array, Problem, Quick, Suite, population
 from benchmarks.suites.selection import SUITE as SELECTION
 from nablasso.datasets import KnownSupport
-from nablasso.datasets.known_support import add_noise
+from nablasso.datasets.generators import add_noise
 
 COLUMNS = 20
 Noise = Callable[[Array, np.random.Generator], Array]

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from nablasso.datasets import KnownSupport
-from nablasso.datasets.known_support import add_noise, noise_level
+from nablasso.datasets.generators import add_noise, noise_level
 from nablasso.types import Array
 
 Function = Callable[[Array], Array]

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.problem import Array, Make, Problem, Quick, Suite, population
 from benchmarks.suites.generators import population_sd
 from nablasso.datasets import KnownSupport
-from nablasso.datasets.known_support import add_noise
+from nablasso.datasets.generators import add_noise
 
 COLUMNS, RELEVANT, NOISE = 15, (0, 1, 2, 3), 0.3
 SERIAL, COPY = 0.9, 0.95

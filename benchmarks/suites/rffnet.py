@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.problem import Array, Make, Problem, Quick, Suite, population
-from nablasso.datasets.known_support import add_noise
+from nablasso.datasets.generators import add_noise
 
 NOISE, TEST = 0.1, 2000
 # Published test MSE at n = 10 000 over ten runs: RFFNet, their Gaussian process, kernel ridge.

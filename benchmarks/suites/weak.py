@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.problem import Array, Problem, Quick, Suite, population
 from nablasso.datasets import KnownSupport
-from nablasso.datasets.known_support import add_noise
+from nablasso.datasets.generators import add_noise
 
 COLUMNS, DECAY = 50, 0.8
 CORRELATIONS = {"independent": 0.0, "correlated_6": 0.6, "correlated_9": 0.9}

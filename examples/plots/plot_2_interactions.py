@@ -2,15 +2,15 @@
 Which pairs interact
 ====================
 
-:class:`~nablasso.inspection.InteractionDisplay` is a map of the cross derivatives: how much the
-slope in one variable changes with another.
+:class:`~nablasso.inspection.InteractionDisplay` is a map of pairs: the share of the variance
+of the prediction in which two variables act together.
 """
 
 import pandas as pd
 
 from nablasso import NablassoRegressor
 from nablasso.datasets import make_demo
-from nablasso.inspection import InteractionDisplay, interaction_strengths
+from nablasso.inspection import InteractionDisplay, interaction_shares
 
 data = make_demo()
 X = pd.DataFrame(data.X, columns=data.feature_names)
@@ -19,6 +19,6 @@ _ = InteractionDisplay.from_estimator(model, X)
 
 # %%
 # The same as numbers, the strongest pair first.
-for pair in interaction_strengths(model, X)[:3]:
+for pair in interaction_shares(model, X)[:3]:
     a, b = X.columns[pair.a], X.columns[pair.b]
-    print(f"{a} x {b}: {pair.strength:.2f}")
+    print(f"{a} x {b}: {pair.share:.1%}")

@@ -25,9 +25,8 @@ model = NablassoRegressor().fit(X, data.y)
 print(model.summary())
 
 # %%
-# The strength of a variable is the norm of the partial derivative of the fitted function: how
-# many deviations the target moves per deviation of the column, on average. It is exactly zero
-# for what is left out. The second column is the evidence: what leaving the variable out would cost,
+# The strength of a variable is its share of the variance of the prediction. It is exactly zero for
+# what is left out. The second column is the evidence: what leaving the variable out would cost,
 # in nats (3 are odds of about 20 to 1).
 strengths = pd.DataFrame(
     {

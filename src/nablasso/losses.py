@@ -1,6 +1,6 @@
 r"""Losses: ``sum_i p_i l(y_i, z_i)`` with weights ``p`` that add up to one.
 
-A loss has value, gradient, curvature, conjugate, proximal operator and best intercept. Its
+A loss has value, gradient, curvature, conjugate and best intercept. Its
 conjugate in the prediction is ``l*(y, s) = sup_z s z - l(y, z)``, infinite outside its domain.
 Every loss is convex and once differentiable in ``z``; where a second derivative does not exist
 ``curvature`` is one of its generalised values. Losses are zero where the prediction is perfect.
@@ -18,26 +18,29 @@ Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y
 **Losses of an excess** ``e``: by how much a prediction leaves what is forgiven, and which way it
 should not go, ``d``. A *tube* forgives residuals up to ``epsilon``, ``e = max(0, |y - z| -
 epsilon)`` and ``d = sign(z - y)``; a *margin* forgives labels on the right side,
-``e = max(0, 1 - y z)`` and ``d = -y``. Let ``c(y, s)`` be the conjugate of the plain excess where
-it is finite: ``s y + epsilon |s|`` for ``|s| <= 1``, or ``a = s y`` in [-1, 0].
+``e = max(0, 1 - y z)`` and ``d = -y``. With a width ``h`` and a bound ``b`` on the slope
 
-* *squared*: ``l = e^2``, conjugate ``c + s^2 / 4`` without the bound by one;
-* *rounded* with width ``h``: ``e^2 / 2h`` up to ``e = h``, then ``e - h / 2``; conjugate
-  ``c + h s^2 / 2``. The quadratic in the conjugate is what a ridge added to the kernel would be;
-  the rounded loss is below the plain excess by at most ``h / 2``.
+.. math:: l = e^2 / 2h \text{ up to } e = b h, \text{ then } b\,(e - b h / 2),
+          \qquad l^* = c(y, s) + h s^2 / 2 ,
 
-Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
-the squared one with its conjugate bounded: ``s y + s^2 / 4`` for ``|s| <= 2 delta``.
+where ``c`` is the conjugate of the plain excess where it is finite: ``s y + epsilon |s|`` for
+``|s| <= b``, or ``a = s y`` in [-b, 0]. The quadratic in the conjugate is what a ridge added to the
+kernel would be.
+
+* *squared*: ``h = 1/2`` without a bound, ``l = e^2``;
+* *rounded* with width ``h``: ``b = 1``; below the plain excess by at most ``h / 2``;
+* Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``:
+  a tube that forgives nothing, ``h = 1/2``, ``b = 2 delta``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, wrightomega, xlog1py, xlogy
+from scipy.special import expit, xlog1py, xlogy
 from sklearn.base import BaseEstimator, clone
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -61,7 +64,6 @@ __all__ = [
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 INTERCEPT_STEPS = 200  # of the search for the intercept: it ends at rounding, long before
-PROX_STEPS = 100  # bisection alone would end at rounding after about 60
 GAUSSIAN = 1.4826  # makes the median absolute deviation of a normal distribution its deviation
 
 
@@ -85,10 +87,6 @@ class Loss(BaseEstimator, ABC):
     @abstractmethod
     def conjugate(self, y: Array, s: Array) -> Array:
         """``l*(y, s)`` per sample; infinite outside its domain."""
-
-    @abstractmethod
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``argmin_x step l(y, x) + (x - z)^2 / 2`` per sample."""
 
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """``argmin_b sum_i p_i l(y_i, z_i + b)``: Newton steps inside a shrinking bracket."""
@@ -161,10 +159,6 @@ class Squared(Loss):
         """``s y + s^2 / 4``."""
         return s * y + s**2 / 4
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``(z + 2 step y) / (1 + 2 step)``."""
-        return np.asarray((z + 2 * step * y) / (1 + 2 * step))
-
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Weighted mean of the residuals."""
         return float(weights @ (y - z))
@@ -193,27 +187,6 @@ class Logistic(Loss):
         inside = (a >= 0) & (a <= 1)
         a = np.where(inside, a, 0.0)
         return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """Root of ``x - z - step y / (1 + exp(y x))``, which lies between z and z + step y.
-
-        Newton's steps as long as they halve, for they may jump to and fro; else bisection.
-        """
-        low, high = np.minimum(z, z + step * y), np.maximum(z, z + step * y)
-        x = (low + high) / 2
-        moved = high - low
-        for _ in range(PROX_STEPS):
-            here = x - z + step * self.gradient(y, x)
-            low, high = np.where(here < 0, x, low), np.where(here < 0, high, x)
-            new = x - here / (1 + step * self.curvature(y, x))
-            good = (new >= low) & (new <= high) & (np.abs(new - x) <= moved / 2)
-            new = np.where(good, new, (low + high) / 2)
-            moved = np.abs(new - x)
-            done = np.abs(new - x) <= 2 * np.finfo(float).eps * np.abs(x)
-            x = new
-            if done.all():
-                break
-        return np.asarray(x)
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
@@ -255,11 +228,6 @@ class Poisson(Loss):
         a = np.where(inside, a, 0.0)
         return np.where(inside, xlogy(a, a) - a - xlogy(y, y) + y, np.inf)
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """``t - omega(t + log step)`` with ``t = z + step y`` and Wright's omega function."""
-        t = z + step * y
-        return np.asarray(t - wrightomega(t + np.log(step)))
-
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Log of the ratio of the means of ``y`` and ``exp(z)``."""
         top = float(z.max())  # exp of large numbers would overflow
@@ -282,50 +250,15 @@ class Poisson(Loss):
         return np.exp(z)
 
 
-class Huber(Loss):
-    """Least squares that a few wild targets cannot dominate.
+class _Excess(Loss):
+    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which.
 
-    Parameters
-    ----------
-    delta : float
-        Residuals beyond it count linearly. Estimators take it in units of a robust deviation of
-        ``y`` (1.48 times the median absolute deviation).
+    ``e^2 / 2h`` while its slope ``e / h`` is under ``bound``, then a line of that slope.
     """
 
-    def __init__(self, delta: float = 0.5) -> None:
-        self.delta = delta
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``r^2``, then ``2 delta |r| - delta^2``."""
-        r = np.abs(y - z)
-        near = np.minimum(r, self.delta)
-        return np.asarray(near * (2 * r - near))
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``, clipped at ``2 delta``."""
-        return np.clip(2 * (z - y), -2 * self.delta, 2 * self.delta)
-
-    def curvature(self, y: Array, z: Array) -> Array:
-        """``2``, then ``0``."""
-        return np.where(np.abs(y - z) <= self.delta, 2.0, 0.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``s y + s^2 / 4``, infinite beyond ``2 delta``."""
-        inside = np.abs(s) <= 2 * self.delta * (1 + ROUNDING)
-        return np.where(inside, s * y + s**2 / 4, np.inf)
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """That of the squared loss, but no more than ``2 step delta`` away."""
-        move = 2 * step * (y - z) / (1 + 2 * step)
-        return np.asarray(z + np.clip(move, -2 * step * self.delta, 2 * step * self.delta))
-
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """``delta`` times a robust deviation of ``y``."""
-        return type(self)(positive(self.delta, "delta") * robust_deviation(y, weights))
-
-
-class _Excess(Loss):
-    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which."""
+    width: float = 0.5  # h
+    bound: float = np.inf
+    corner: ClassVar[bool] = True  # whether something is forgiven, so that curvature begins
 
     @abstractmethod
     def _excess(self, y: Array, z: Array) -> Array:
@@ -336,71 +269,40 @@ class _Excess(Loss):
         """``d``."""
 
     @abstractmethod
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
-        """``c(y, s)``, infinite where the size of ``s`` exceeds ``bound`` or its sign is wrong."""
-
-
-class _SquaredExcess(_Excess):
-    """``e^2``."""
+    def _plain(self, y: Array, s: Array) -> Array:
+        """``c(y, s)``, infinite where the size of ``s`` exceeds the bound or its sign is wrong."""
 
     def value(self, y: Array, z: Array) -> Array:
-        """``e^2``."""
-        return np.asarray(self._excess(y, z) ** 2)
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 d e``."""
-        return np.asarray(2 * self._direction(y, z) * self._excess(y, z))
-
-    def curvature(self, y: Array, z: Array) -> Array:
-        """``2`` where there is an excess, else ``0``."""
-        return np.where(self._excess(y, z) > 0, 2.0, 0.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``c + s^2 / 4``."""
-        return self._plain(y, s, np.inf) + s**2 / 4
-
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """The excess is divided by ``1 + 2 step``."""
-        move = self._excess(y, z) * (2 * step / (1 + 2 * step))
-        return np.asarray(z - self._direction(y, z) * move)
-
-
-class _RoundedExcess(_Excess):
-    """``e^2 / 2h``, then ``e - h / 2``."""
-
-    width: float
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``e^2 / 2h``, then ``e - h / 2``."""
+        """``e^2 / 2h``, then ``b (e - b h / 2)``."""
         excess = self._excess(y, z)
-        near = np.minimum(excess, self.width)
+        near = np.minimum(excess, self.bound * self.width)
         return np.asarray(near * (excess - near / 2) / self.width)
 
     def gradient(self, y: Array, z: Array) -> Array:
-        """``d min(1, e / h)``."""
-        share = np.minimum(self._excess(y, z) / self.width, 1.0)
-        return np.asarray(self._direction(y, z) * share)
+        """``d min(b, e / h)``."""
+        slope = np.minimum(self._excess(y, z) / self.width, self.bound)
+        return np.asarray(self._direction(y, z) * slope)
 
     def curvature(self, y: Array, z: Array) -> Array:
-        """``1 / h`` where the corner is rounded."""
+        """``1 / h`` where the loss is neither zero nor a line."""
         excess = self._excess(y, z)
-        return np.where((excess > 0) & (excess < self.width), 1 / self.width, 0.0)
+        bent = (excess > 0) | (not self.corner)
+        return np.where(bent & (excess <= self.bound * self.width), 1 / self.width, 0.0)
 
     def conjugate(self, y: Array, s: Array) -> Array:
         """``c + h s^2 / 2``."""
-        return self._plain(y, s, 1.0) + self.width * s**2 / 2
+        return self._plain(y, s) + self.width * s**2 / 2
 
-    def prox(self, y: Array, z: Array, step: Array | float) -> Array:
-        """The excess is divided by ``1 + step / h``, or reduced by ``step`` if that is less."""
-        share = step / self.width
-        move = np.minimum(self._excess(y, z) * share / (1 + share), step)
-        return np.asarray(z - self._direction(y, z) * move)
+    @property
+    def _most(self) -> float:
+        """The bound, and rounding."""
+        return self.bound * (1 + ROUNDING) + ROUNDING
 
 
 class _Tube(_Excess):
     """Of numbers: what is beyond ``epsilon``."""
 
-    epsilon: float
+    epsilon: float = 0.0
 
     def _excess(self, y: Array, z: Array) -> Array:
         return np.maximum(np.abs(y - z) - self.epsilon, 0.0)
@@ -408,9 +310,14 @@ class _Tube(_Excess):
     def _direction(self, y: Array, z: Array) -> Array:
         return np.sign(z - y)
 
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
-        inside = np.abs(s) <= bound + ROUNDING
-        return np.where(inside, s * y + self.epsilon * np.abs(s), np.inf)
+    def _plain(self, y: Array, s: Array) -> Array:
+        return np.where(np.abs(s) <= self._most, s * y + self.epsilon * np.abs(s), np.inf)
+
+    def fitted(self, y: Array, weights: Array) -> Self:
+        """Every threshold times a robust deviation of ``y``."""
+        unit = robust_deviation(y, weights)
+        own = self.get_params(deep=False)
+        return type(self)(**{name: unit * positive(value, name) for name, value in own.items()})
 
 
 class _Margin(_Excess):
@@ -424,16 +331,37 @@ class _Margin(_Excess):
     def _direction(self, y: Array, z: Array) -> Array:  # noqa: ARG002 it is always the same
         return -y
 
-    def _plain(self, y: Array, s: Array, bound: float) -> Array:
+    def _plain(self, y: Array, s: Array) -> Array:
         a = s * y
-        return np.where((a <= ROUNDING) & (a >= -bound - ROUNDING), a, np.inf)
+        return np.where((a <= ROUNDING) & (a >= -self._most), a, np.inf)
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
         _check_labels(y, "A hinge loss")
 
 
-class SquaredEpsilonInsensitive(_SquaredExcess, _Tube):
+class Huber(_Tube):
+    """Least squares that a few wild targets cannot dominate.
+
+    Parameters
+    ----------
+    delta : float
+        Residuals beyond it count linearly. Estimators take it in units of a robust deviation of
+        ``y`` (1.48 times the median absolute deviation).
+    """
+
+    corner = False
+
+    def __init__(self, delta: float = 0.5) -> None:
+        self.delta = delta
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        """The largest slope."""
+        return 2 * self.delta
+
+
+class SquaredEpsilonInsensitive(_Tube):
     """Least squares that forgives residuals up to ``epsilon``.
 
     Parameters
@@ -446,12 +374,8 @@ class SquaredEpsilonInsensitive(_SquaredExcess, _Tube):
     def __init__(self, epsilon: float = 0.1) -> None:
         self.epsilon = epsilon
 
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """``epsilon`` times a robust deviation of ``y``."""
-        return type(self)(positive(self.epsilon, "epsilon") * robust_deviation(y, weights))
 
-
-class SmoothedEpsilonInsensitive(_RoundedExcess, _Tube):
+class SmoothedEpsilonInsensitive(_Tube):
     """Absolute errors beyond ``epsilon``, the corner rounded: support vector regression.
 
     Parameters
@@ -462,23 +386,18 @@ class SmoothedEpsilonInsensitive(_RoundedExcess, _Tube):
         deviation of ``y`` (1.48 times the median absolute deviation).
     """
 
+    bound = 1.0
+
     def __init__(self, epsilon: float = 0.1, width: float = 0.1) -> None:
         self.epsilon = epsilon
         self.width = width
 
-    def fitted(self, y: Array, weights: Array) -> Self:
-        """Both thresholds times a robust deviation of ``y``."""
-        unit = robust_deviation(y, weights)
-        return type(self)(
-            positive(self.epsilon, "epsilon") * unit, positive(self.width, "width") * unit
-        )
 
-
-class SquaredHinge(_SquaredExcess, _Margin):
+class SquaredHinge(_Margin):
     """``max(0, 1 - y z)^2``: the 2-norm support vector machine."""
 
 
-class SmoothedHinge(_RoundedExcess, _Margin):
+class SmoothedHinge(_Margin):
     """The hinge loss ``max(0, 1 - y z)``, its corner rounded: the 1-norm support vector machine.
 
     Parameters
@@ -486,6 +405,8 @@ class SmoothedHinge(_RoundedExcess, _Margin):
     width : float, default=0.1
         ``h``: margins up to it count quadratically.
     """
+
+    bound = 1.0
 
     def __init__(self, width: float = 0.1) -> None:
         self.width = width
@@ -521,14 +442,14 @@ REGRESSION_LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def as_loss(loss: str | Loss) -> Loss:
+def as_loss(loss: str | Loss, named: Mapping[str, type[Loss]] = REGRESSION_LOSSES) -> Loss:
     """Return the loss that a name or an object stands for; an object is copied."""
     if isinstance(loss, Loss):
         made: Loss = clone(loss)
         return made
-    if not isinstance(loss, str) or loss not in REGRESSION_LOSSES:
+    if not isinstance(loss, str) or loss not in named:
         raise InvalidParameterError(
-            f"loss must be one of {', '.join(REGRESSION_LOSSES)} or a nablasso.losses.Loss object; "
+            f"loss must be one of {', '.join(named)} or a nablasso.losses.Loss object; "
             f"got {loss!r}."
         )
-    return REGRESSION_LOSSES[loss]()
+    return named[loss]()

@@ -25,7 +25,6 @@ A group of weight zero is never penalised: its dual variable is zero.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,14 +62,6 @@ class Partition:
         """Every variable a group of its own."""
         return cls(np.arange(n_features))
 
-    @classmethod
-    def from_groups(cls, groups: Iterable[Sequence[int]], n_features: int) -> Partition:
-        """Partition from lists of column indices; refuses gaps and overlaps.
-
-        Groups are renumbered by their first column, whatever their order in the list.
-        """
-        return cls(labels_from_groups(groups, n_features))
-
     def norms(self, g: Array) -> Array:
         """Euclidean norm of each group of columns of ``g`` (n, d), shape (n_groups,)."""
         squares = np.einsum("ia,ia->a", g, g)
@@ -84,33 +75,6 @@ class Partition:
     def spread(self, per_group: NDArray[Any]) -> NDArray[Any]:
         """Per-variable array from a per-group one."""
         return np.asarray(per_group[self.labels])
-
-
-def labels_from_groups(groups: Iterable[Sequence[int]], n_features: int) -> Index:
-    """Group number of each column, in the order of ``groups``; refuses gaps and overlaps."""
-    labels = np.full(n_features, -1, dtype=np.intp)
-    for label, members in enumerate(groups):
-        for column in members:
-            if not 0 <= column < n_features:
-                raise InvalidParameterError(
-                    f"feature_groups names column {column}, but the columns are "
-                    f"0 to {n_features - 1}."
-                )
-            if labels[column] >= 0:
-                raise InvalidParameterError(
-                    "feature_groups must partition the variables; column "
-                    f"{column} is in groups {labels[column]} and {label}. "
-                    "Leave it in one group."
-                )
-            labels[column] = label
-    missing = np.flatnonzero(labels < 0)
-    if missing.size:
-        raise InvalidParameterError(
-            "feature_groups must partition the variables; in no group: columns "
-            f"{missing[:10].tolist()}{' ...' if missing.size > 10 else ''}. "
-            "Give each of them a group of its own, for example [3]."
-        )
-    return labels
 
 
 class Penalty(ABC):

@@ -1,13 +1,14 @@
-"""Files: written whole or not at all, plain data for JSON, models that are safe to open.
+"""Files: written whole or not at all, results that survive a stop, models that are safe to open.
 
 **Whole files.** :func:`atomic_write` writes beside the place and moves there when complete: a
 reader sees the old file or the new one, and an error, Ctrl-C or a full disk leaves the old one.
 
-**Plain data.** :func:`to_plain` makes of an object a tree that JSON can hold, and arrays by name:
-frozen dataclasses of this package as their fields, kernels as their parameters. Reading builds only
-such classes, found where their names say, so a file can make nothing else.
+**Results that survive a stop.** What is computed is a function of its input and of what is asked of
+it, so a :class:`Store` keeps it under the digest of both. A run that was stopped is started again
+by the same call: it asks the same questions in the same order, and those that were answered cost
+nothing. Nothing in a folder is ever read for another input or another question.
 
-**Models.** The default format is that of skops: a zip archive of arrays and a description of the
+**Models.** The format is that of skops: a zip archive of arrays and a description of the
 object, from which only types known to be harmless are built: ours, and those of numpy, scipy and
 scikit-learn that they use; others are refused by name until the reader trusts them. A *stamp* in
 JSON beside it holds the number of the format, the versions that wrote it, and notes; it is read
@@ -20,45 +21,42 @@ A kernel function is a combination of rows of its table, so a saved model holds 
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 import json
 import os
-import pickle
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.errors import (
-    InvalidDataError,
     InvalidParameterError,
-    MissingExtraError,
     ModelFileError,
     VersionMismatchWarning,
+    optional,
 )
 
-FORMAT = 2  # raised when the classes of a file are to be found elsewhere
+FORMAT = 3  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
-FORMATS = ("skops", "pickle")
-PICKLE_MAGIC = b"nablasso pickle\n"  # then the stamp in one line, then the pickle
+RESULTS = 1  # format of stored results; raised when a pass means something else
 
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
 OUR_PACKAGES = (
     *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
     *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
-    *("inference", "reading", "estimators"),
+    *("inference", "reading", "answer", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
-PACKAGE, KERNELS = "nablasso.", "nablasso.kernels."
 NOT_OURS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
 
 
@@ -122,81 +120,86 @@ def _umask() -> int:
     return mask
 
 
-def to_plain(item: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """A tree of ``item`` for JSON; its arrays are put into ``arrays``."""
-    if item is None or isinstance(item, bool | int | float | str):
-        return item
-    if isinstance(item, np.generic):
-        return item.item()
-    if isinstance(item, np.ndarray) and item.dtype != object:
-        name = f"array_{len(arrays)}"
-        arrays[name] = item
-        return {"array": name}
-    if isinstance(item, tuple | list) and not hasattr(item, "_fields"):
-        return {"items": [to_plain(part, arrays) for part in item]}
-    parts = _parts(item)
-    if parts is None or not type(item).__module__.startswith(PACKAGE):
-        raise InvalidParameterError(
-            f"A {type(item).__name__} cannot be kept as plain data. Use arrays, numbers, text, "
-            "tuples, kernels of nablasso and its frozen dataclasses."
-        )
-    kept = {name: to_plain(part, arrays) for name, part in parts.items()}
-    return {"class": f"{type(item).__module__}:{type(item).__qualname__}", "fields": kept}
+@dataclass(frozen=True)
+class Store:
+    """A folder of results; without one nothing is stored."""
 
+    folder: Path | None = None
 
-def from_plain(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The inverse of :func:`to_plain`."""
-    if not isinstance(tree, dict):
-        return tree
-    if "array" in tree:
-        return np.asarray(arrays[tree["array"]])
-    if "items" in tree:
-        return tuple(from_plain(part, arrays) for part in tree["items"])
-    kept = {name: from_plain(part, arrays) for name, part in tree["fields"].items()}
-    return _class(tree["class"])(**kept)
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InvalidParameterError(
+                    f"checkpoint must be a folder; {self.folder} cannot be made: {error.strerror}."
+                ) from error
 
-
-def _parts(item: Any) -> dict[str, Any] | None:
-    if type(item).__module__.startswith(KERNELS):
-        return dict(item.get_params(deep=False))
-    if is_dataclass(item) and not isinstance(item, type):
-        return {field.name: getattr(item, field.name) for field in fields(item)}
-    return None
-
-
-def _class(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    found = _member(module, attribute) if module.startswith(PACKAGE) else None
-    if (
-        isinstance(found, type)
-        and found.__module__ == module
-        and (is_dataclass(found) or module.startswith(KERNELS))
-    ):
+    def remembered(self, what: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Arrays by name, read if they are there and stored if they are not."""
+        if self.folder is None:
+            return compute()
+        path = self.folder / f"pass-{digest(what)[:32]}.npz"
+        if path.exists():
+            try:
+                with np.load(path, allow_pickle=False) as file:
+                    return dict(file)
+            except (OSError, ValueError, zipfile.BadZipFile):
+                path.unlink()  # damaged: computed again
+        found = compute()
+        with atomic_write(path) as place, place.open("wb") as file:
+            np.savez(file, **found)
         return found
-    raise InvalidDataError(
-        f"The file holds an object of class {name!r}, which this version of nablasso does not "
-        "have. Read it with the version that wrote it."
-    )
+
+
+def digest(what: Any) -> str:
+    """A number for a structure of tuples, dataclasses, arrays, kernels, numbers and functions."""
+    sha = hashlib.sha256(f"nablasso {RESULTS}".encode())
+    _feed(sha, what)
+    return sha.hexdigest()
+
+
+def _feed(sha: Any, what: Any) -> None:
+    if isinstance(what, partial):
+        what = (what.func, what.args, what.keywords)
+    if isinstance(what, np.ndarray | np.generic) and what.dtype.kind != "O":
+        array = np.ascontiguousarray(what)
+        sha.update(f"array {array.dtype.str} {array.shape};".encode())
+        sha.update(array.tobytes())
+    elif is_dataclass(what) and not isinstance(what, type):
+        sha.update(f"{type(what).__qualname__}(".encode())
+        for one in fields(what):
+            _feed(sha, (one.name, getattr(what, one.name)))
+        sha.update(b");")
+    elif isinstance(what, Mapping):
+        _feed(sha, list(what.items()))
+    elif isinstance(what, Sequence) and not isinstance(what, str | bytes):
+        sha.update(f"sequence {len(what)}(".encode())
+        for one in what:
+            _feed(sha, one)
+        sha.update(b");")
+    elif hasattr(what, "get_params"):  # a kernel
+        _feed(sha, (type(what).__qualname__, what.get_params(deep=False)))
+    elif callable(what):
+        sha.update(f"{what.__module__}.{what.__qualname__};".encode())
+    elif what is None or isinstance(what, str | bool | int | float):
+        sha.update(f"{type(what).__name__} {what!r};".encode())
+    else:
+        raise TypeError(f"No digest of {type(what).__name__}.")
 
 
 def save(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
-    format: str = "skops",
-    notes: Mapping[str, Any] | None = None,
+    model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
 ) -> None:
     """Write a model to a file, whole or not at all.
 
     Parameters
     ----------
     model : estimator
-        Usually fitted; pipelines and other containers of estimators too.
+        Usually fitted; pipelines and other containers of estimators too, and
+        :class:`~nablasso.streaming.SufficientStatistics`.
     path : path-like
         Where to write; ``.skops`` is the usual suffix.
-    format : {"skops", "pickle"}
-        ``"pickle"`` also holds functions and classes of your own, but whoever opens such a file
-        runs whatever it says.
     notes : mapping, optional
         Anything that JSON can hold; :func:`read_stamp` gives it back without loading the model.
 
@@ -205,28 +208,25 @@ def save(
     InvalidParameterError
         If the model holds something that the format cannot, or the file cannot be written.
     """
-    stamp = json.dumps(_stamp(model, format, notes))
-    if format == "skops":
-        with atomic_write(path) as place:
-            _write_skops(model, place, stamp)
-    elif format == "pickle":
-        _warn_of_pickle("Whoever loads this file runs whatever it says.")
+    skops_io, stamp = _skops(), json.dumps(_stamp(model, notes))
+    with atomic_write(path) as place:
         try:
-            content = pickle.dumps(model)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidParameterError(f"The model cannot be pickled: {error}.") from error
-        with atomic_write(path) as place:
-            place.write_bytes(PICKLE_MAGIC + stamp.encode() + b"\n" + content)
-    else:
-        raise _unknown_format(format)
+            skops_io.dump(pack_keys(model), place, compression=zipfile.ZIP_DEFLATED)
+            nameless = [name for name in skops_io.get_untrusted_types(file=place) if "<" in name]
+            if nameless:
+                raise InvalidParameterError(f"no name leads to {', '.join(nameless)}")
+        except OSError:
+            raise
+        except Exception as error:  # skops has no one type for what it cannot hold
+            raise InvalidParameterError(
+                f"The model holds something that a skops file cannot ({error}). Functions and "
+                "objects of your own need pickle, whose files only you should open."
+            ) from error
+        with zipfile.ZipFile(place, "a") as archive:
+            archive.writestr(STAMP, stamp)
 
 
-def load(
-    path: str | os.PathLike[str],
-    *,
-    trusted: Iterable[str | type] = (),
-    format: str = "skops",
-) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
     """Read a model that :func:`save` has written.
 
     Parameters
@@ -236,8 +236,6 @@ def load(
     trusted : iterable of str or type
         Types, or their full names, that may be built besides those of nablasso, numpy, scipy and
         scikit-learn. Trust only what you know: building an object runs its code.
-    format : {"skops", "pickle"}
-        A pickle is loaded only if asked for, since it can run anything.
 
     Returns
     -------
@@ -250,27 +248,27 @@ def load(
         If the file is none of ours or damaged, has a newer format, or holds types that are not
         trusted; the message names them.
     """
-    if format not in FORMATS:
-        raise _unknown_format(format)
-    stamp = read_stamp(path)
-    if stamp["kind"] != format:
+    _check_versions(read_stamp(path), path)
+    skops_io = _skops()
+    allowed = {name if isinstance(name, str) else _full_name(name) for name in trusted}
+    try:
+        found = skops_io.get_untrusted_types(file=path)
+        unknown = [name for name in found if name not in allowed and not _is_harmless(name)]
+        if not unknown:
+            return unpack_keys(skops_io.load(path, trusted=found))
+    except Exception as error:  # whatever a damaged or forged archive makes of itself
         raise ModelFileError(
-            f'{path} is a {stamp["kind"]} file; load it with format="{stamp["kind"]}"'
-            + (
-                " if you trust whoever made it: a pickle can run anything."
-                if format != "pickle"
-                else "."
-            )
-        )
-    _check_versions(stamp, path)
-    if format == "pickle":
-        _warn_of_pickle("Loading it runs whatever it says.")
-        return _read_pickle(Path(path))
-    return _read_skops(Path(path), trusted)
+            f"{path} is damaged, or needs packages that are not installed "
+            f"({type(error).__name__}: {error}). Save it again."
+        ) from error
+    raise ModelFileError(
+        f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know them and "
+        f"whoever made the file, load it with trusted={unknown!r}."
+    )
 
 
 def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says of itself: format, versions, kind of model, notes. Builds nothing.
+    """What a file says of itself: format, versions, model, notes. Builds nothing.
 
     Parameters
     ----------
@@ -280,16 +278,12 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format``, ``kind``, ``model``, ``versions`` and ``notes``.
+        ``format``, ``model``, ``versions`` and ``notes``.
     """
     place = Path(path)
     try:
-        with place.open("rb") as file:
-            if file.read(len(PICKLE_MAGIC)) == PICKLE_MAGIC:
-                text = file.readline().decode()
-            else:
-                with zipfile.ZipFile(file) as archive:
-                    text = archive.read(STAMP).decode()
+        with place.open("rb") as file, zipfile.ZipFile(file) as archive:
+            text = archive.read(STAMP).decode()
         stamp = json.loads(text)
         if not isinstance(stamp, dict) or not isinstance(stamp["format"], int):
             raise KeyError("format")
@@ -304,16 +298,15 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{place} is not a model that nablasso has saved, or is damaged "
             f"({type(error).__name__}). Save it again with nablasso.save or nablasso select --save."
         ) from error
-    return {"kind": None, "model": "", "versions": {}, "notes": {}, **stamp}
+    return {"model": "", "versions": {}, "notes": {}, **stamp}
 
 
-def _stamp(model: Any, kind: str, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+def _stamp(model: Any, notes: Mapping[str, Any] | None) -> dict[str, Any]:
     import scipy  # only who saves a model needs their versions
     import sklearn
 
     return {
         "format": FORMAT,
-        "kind": kind,
         "model": type(model).__name__,
         "versions": {
             "nablasso": _version(),
@@ -351,62 +344,7 @@ def _version() -> str:
 
 
 def _skops() -> Any:
-    try:
-        import skops.io as skops_io
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            'Saved models need skops, which is not installed; pip install "nablasso[io]"'
-        ) from error
-    return skops_io
-
-
-def _write_skops(model: Any, place: Path, stamp: str) -> None:
-    skops_io = _skops()
-    try:
-        skops_io.dump(pack_keys(model), place, compression=zipfile.ZIP_DEFLATED)
-        nameless = [name for name in skops_io.get_untrusted_types(file=place) if "<" in name]
-        if nameless:
-            raise InvalidParameterError(f"no name leads to {', '.join(nameless)}")
-    except OSError:
-        raise
-    except Exception as error:  # skops has no one type for what it cannot hold
-        raise InvalidParameterError(
-            f"The model holds something that a skops file cannot ({error}). Functions and objects "
-            'of your own need format="pickle".'
-        ) from error
-    with zipfile.ZipFile(place, "a") as archive:
-        archive.writestr(STAMP, stamp)
-
-
-def _read_skops(path: Path, trusted: Iterable[str | type]) -> Any:
-    skops_io = _skops()
-    allowed = {name if isinstance(name, str) else _full_name(name) for name in trusted}
-    try:
-        found = skops_io.get_untrusted_types(file=path)
-        unknown = [name for name in found if name not in allowed and not _is_harmless(name)]
-        if not unknown:
-            return unpack_keys(skops_io.load(path, trusted=found))
-    except Exception as error:  # whatever a damaged or forged archive makes of itself
-        raise ModelFileError(
-            f"{path} is damaged, or needs packages that are not installed "
-            f"({type(error).__name__}: {error}). Save it again."
-        ) from error
-    raise ModelFileError(
-        f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know them and "
-        f"whoever made the file, load it with trusted={unknown!r}."
-    )
-
-
-def _read_pickle(path: Path) -> Any:
-    with path.open("rb") as file:
-        file.read(len(PICKLE_MAGIC))
-        file.readline()
-        try:
-            return pickle.load(file)
-        except Exception as error:  # a pickle may raise anything
-            raise ModelFileError(
-                f"{path} cannot be unpickled ({type(error).__name__}: {error}). Save it again."
-            ) from error
+    return optional("skops.io", "Saved models need skops", "io")
 
 
 def _is_harmless(name: str) -> bool:
@@ -442,14 +380,6 @@ def _member(module: str, attribute: str) -> Any:
 
 def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _warn_of_pickle(sentence: str) -> None:
-    warnings.warn(f"A pickle is not a safe format. {sentence}", UserWarning, stacklevel=3)
-
-
-def _unknown_format(name: str) -> InvalidParameterError:
-    return InvalidParameterError(f"format must be one of {', '.join(FORMATS)}; got {name!r}.")
 
 
 @dataclass(frozen=True)

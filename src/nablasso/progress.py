@@ -1,9 +1,15 @@
-"""Progress of long work: steps done, time left. Library code reports; someone else shows.
+r"""Progress of long work: one fraction of the whole, time left. Code reports; someone else shows.
 
-``track(results, total, label)`` passes the items of an iterable on and reports after each. Reports
-go to the reporter set by :func:`reporting` (the command sets one) or, with ``verbose``, to the
-``nablasso`` logger. ``run_jobs`` runs independent jobs with such reports; a :class:`Watch` says on
-the logger how far one long solve is.
+``track(results, total, label)`` passes the items of an iterable on and reports after each. Work
+inside work is a part of it: while item k of n of the outer work is done, inner work that has come
+to the fraction f moves the whole towards ``(k - 1 + f) / n``, so there is one overall fraction that
+never falls, and the time left is ``seconds (1 - F) / F``, in seconds since the outermost began.
+Items that take unequally long have ``shares``. Of several pieces of inner work in a row each takes
+four fifths of what is left of the item: nobody knows how many will follow.
+
+Reports go to the reporter set by :func:`reporting` (the command sets one) or, with ``verbose``, to
+the ``nablasso`` logger. ``run_jobs`` runs independent jobs with such reports; a :class:`Watch` says
+on the logger how far one long solve is.
 """
 
 from __future__ import annotations
@@ -20,27 +26,74 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 PATIENCE = 2.0  # seconds between two lines of a watch, and before the first
+INNER = 0.8  # of what is left of an item that a piece of inner work is taken for
 
 logger = logging.getLogger("nablasso")
 
 
 class Progress(NamedTuple):
-    """How far a piece of work has come."""
+    """How far work has come: steps of the innermost, fraction and seconds of the whole."""
 
     label: str
     done: int
     total: int
+    fraction: float
     seconds: float
 
     @property
     def seconds_left(self) -> float:
-        """Estimate from the mean time of the steps done."""
-        return self.seconds * (self.total - self.done) / max(self.done, 1)
+        """Estimate from the fraction that is done; infinite at the start."""
+        return self.seconds * (1 / self.fraction - 1) if self.fraction > 0 else float("inf")
+
+    def __str__(self) -> str:
+        left = f", about {self.seconds_left:.0f} s left" if 0 < self.fraction < 1 else ""
+        return f"{self.label}: {self.done} of {self.total} ({self.fraction:.0%} of all{left})"
 
 
 Reporter = Callable[[Progress], None]
 
 _reporter: ContextVar[Reporter | None] = ContextVar("nablasso_reporter", default=None)
+_works: ContextVar[tuple[_Work, ...]] = ContextVar("nablasso_works", default=())
+
+
+class _Work:
+    """A piece of work inside others: where its item begins, how long it is, what is done of it."""
+
+    def __init__(self, shares: Sequence[float]) -> None:
+        self.started = time.monotonic()
+        self.ends = [0.0]
+        for share in shares:
+            self.ends.append(self.ends[-1] + share / sum(shares))
+        self.done = 0
+        self.inside = 0.0  # of the item at hand, by inner work
+
+    @property
+    def fraction(self) -> float:
+        """Of this work."""
+        if self.done >= len(self.ends) - 1:
+            return 1.0
+        length = self.ends[self.done + 1] - self.ends[self.done]
+        return self.ends[self.done] + self.inside * length
+
+
+def is_reported() -> bool:
+    """Whether someone shows the progress already."""
+    return _reporter.get() is not None
+
+
+@contextmanager
+def stages(*shares: float) -> Iterator[Callable[[], None]]:
+    """Work in stages of expected ``shares``; call what is yielded at the end of each."""
+    outer, own = _works.get(), _Work(shares)
+    _works.set((*outer, own))
+
+    def ended() -> None:
+        own.done, own.inside = own.done + 1, 0.0
+
+    try:
+        yield ended
+    finally:
+        _works.set(outer)
 
 
 @contextmanager
@@ -53,19 +106,37 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
-def track(items: Iterable[Item], total: int, label: str, *, verbose: int = 0) -> Iterator[Item]:
-    """Pass ``items`` on; report after each."""
-    start = time.monotonic()
-    for done, item in enumerate(items, start=1):
-        yield item
-        progress = Progress(label, done, total, time.monotonic() - start)
-        reporter = _reporter.get()
-        if reporter is not None:
-            reporter(progress)
-        elif verbose:
-            logger.warning(
-                "%s: %d of %d, about %.0f s left", label, done, total, progress.seconds_left
-            )
+def track(
+    items: Iterable[Item],
+    total: int,
+    label: str,
+    *,
+    verbose: int = 0,
+    shares: Sequence[float] | None = None,
+) -> Iterator[Item]:
+    """Pass ``items`` on; report after each. ``shares`` are expected times, in any unit."""
+    outer, own = _works.get(), _Work([1.0] * max(total, 1) if shares is None else shares)
+    began = outer[-1].inside if outer else 0.0
+    _works.set((*outer, own))
+    try:
+        for done, item in enumerate(items, start=1):
+            yield item
+            own.done, own.inside = done, 0.0
+            fraction = own.fraction
+            if outer:
+                outer[-1].inside = began + INNER * (1 - began) * fraction
+                for above, below in zip(outer[-2::-1], outer[:0:-1], strict=True):
+                    above.inside = max(above.inside, INNER * below.fraction)
+                fraction = outer[0].fraction
+            seconds = time.monotonic() - (outer[0] if outer else own).started
+            progress = Progress(label, done, total, fraction, seconds)
+            reporter = _reporter.get()
+            if reporter is not None:
+                reporter(progress)
+            elif verbose:
+                logger.warning("%s", progress)
+    finally:
+        _works.set(outer)
 
 
 def run_jobs(

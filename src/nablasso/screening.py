@@ -1,7 +1,7 @@
 r"""Screening: which groups of columns of a wide table are worth a search.
 
-With ``n d`` above ``WIDE`` a search over all columns takes too long, and a kernel of all of them
-sees nothing. So the search begins from few groups, ``open``, found in rounds. With ``r`` the
+With ``n d`` above ``Rules.wide`` a search over all columns takes too long, and a kernel of all of
+them sees nothing. So the search begins from few groups, ``open``, found in rounds. With ``r`` the
 leave-one-out residuals of a kernel ridge fit on the groups found so far, a round takes in
 
 * **alone**: groups with a column whose held-out score for ``r`` exceeds what chance gives the best
@@ -46,26 +46,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from nablasso.progress import track
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import ADDITIVE, GAUSSIAN, SMOOTH_PAIRS
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
 
 Single = NDArray[np.float32]
 
-WIDE = 4_000_000  # rows times columns from which on a search is preceded by screening
 ROUNDS = 5
 PER_ROUND, PAIRS_PER_ROUND = 20, 10
 CLEARLY = 20.0  # one over the probability that the best of useless models counts as clear
 SPARE, SPARE_PAIRS = 10, 5
 SHORTLISTED_COLUMNS, SHORTLISTED_PAIRS = 2000, 30_000
 PAIR_WORK = 2e13  # operations of all products; beyond it one of a pair is among the best alone
-LEFT_OVER = [FAMILIES[3], FAMILIES[4], FAMILIES[6]]  # additive, smooth pairs, Gaussian
+LEFT_OVER = (ADDITIVE, SMOOTH_PAIRS, GAUSSIAN)
 SCORED_AT_ONCE = 1 << 20  # features times rows that are looked at at once
 DEGREE = 5
 REACH = 3.0  # deviations of a column
@@ -94,42 +94,42 @@ class Screened:
         return out
 
 
-def is_wide(rows: FewRows) -> bool:
-    """Whether a search over all columns is too much."""
-    return rows.X.size > WIDE
-
-
-def screen(rows: FewRows, *, pairs: bool = True, verbose: int = 0) -> Screened:
+def screen(
+    rows: FewRows,
+    *,
+    n_columns: int = SHORTLISTED_COLUMNS,
+    n_pairs: int = SHORTLISTED_PAIRS,
+    pair_work: float = PAIR_WORK,
+    verbose: int = 0,
+) -> Screened:
     """Rounds among the best columns, one more look at what these leave over, then pairs too.
 
-    Without ``pairs`` columns are looked at alone.
+    ``n_columns`` and ``n_pairs`` are short-listed; without pairs columns are looked at alone.
     """
     everything = np.arange(rows.X.shape[1])
     weights = rows.weights / rows.weights.sum()
     nothing = np.empty((0, 2), dtype=np.intp)
     first = column_scores(rows.X, rows.Y, weights, everything, verbose=verbose)
-    best = np.argsort(-first, kind="stable")[:SHORTLISTED_COLUMNS]
+    best = np.argsort(-first, kind="stable")[:n_columns]
     found = _rounds(rows, np.sort(best), nothing, first)
     residuals = left_over(rows, found.clear)
     second = column_scores(rows.X, residuals, weights, everything, verbose=verbose)
-    columns = np.union1d(best, np.argsort(-second, kind="stable")[:SHORTLISTED_COLUMNS])
+    columns = np.union1d(best, np.argsort(-second, kind="stable")[:n_columns])
     products = nothing
-    if pairs:
+    if n_pairs:
         alone = np.argsort(-np.maximum(first, second), kind="stable")
-        affordable = max(1, int(PAIR_WORK / (2 * rows.X.size)))
+        affordable = max(1, int(pair_work / (2 * rows.X.size)))
         among = np.sort(alone[:affordable])
-        products = largest_products(
-            rows.X, weights, residuals, among, SHORTLISTED_PAIRS, verbose=verbose
-        )
+        products = largest_products(rows.X, weights, residuals, among, n_pairs, verbose=verbose)
     return _rounds(rows, columns, products, first)
 
 
-def narrowed(rows: FewRows, *, verbose: int = 0) -> tuple[FewRows, Index]:
+def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
     """The rows with the columns that a search begins from, and these columns.
 
-    What is paid for the choice stays that of all groups.
+    What is paid for the choice stays that of all groups. ``options`` are those of :func:`screen`.
     """
-    opened = screen(rows, verbose=verbose).open(rows.labels)
+    opened = screen(rows, **options).open(rows.labels)
     groups = np.flatnonzero(opened)
     columns = np.flatnonzero(opened[rows.labels])
     inner = replace(
@@ -279,7 +279,15 @@ def _parts(n: int, size: int) -> Iterator[slice]:
 
 
 def largest_products(
-    X: Array, weights: Array, residuals: Array, first: Index, n_pairs: int, *, verbose: int = 0
+    X: Array,
+    weights: Array,
+    residuals: Array,
+    first: Index,
+    n_pairs: int,
+    *,
+    block: int = BLOCK,
+    margin: float = MARGIN,
+    verbose: int = 0,
 ) -> Index:
     """About ``n_pairs`` pairs (k, 2) of largest product, one of each among the columns ``first``.
 
@@ -289,13 +297,13 @@ def largest_products(
     everywhere = len(first) == d
     Z = _standard(X, weights, np.arange(d))
     starts = [
-        (a, b) for a in range(0, len(first), BLOCK) for b in range(a if everywhere else 0, d, BLOCK)
+        (a, b) for a in range(0, len(first), block) for b in range(a if everywhere else 0, d, block)
     ]
     searched = len(first) * (d - 1) / (2 if everywhere else 1)
-    kept = [_Largest(n_pairs, searched) for _ in residuals.T]
+    kept = [_Largest(n_pairs, margin * n_pairs / max(searched, 1.0)) for _ in residuals.T]
     targets = _unit(weights, residuals)
     for a, b in track(starts, len(starts), "Looking at pairs", verbose=verbose):
-        rows, columns = first[a : a + BLOCK], np.arange(b, min(b + BLOCK, d))
+        rows, columns = first[a : a + block], np.arange(b, min(b + block, d))
         for largest, target in zip(kept, targets.T, strict=True):
             largest.look((Z[rows] * target) @ Z[columns].T, rows, columns)
     found = np.concatenate([largest.pairs() for largest in kept])
@@ -341,9 +349,9 @@ def _unit(weights: Array, residuals: Array) -> Single:
 class _Largest:
     """The largest entries, in size, of a matrix that comes in blocks."""
 
-    def __init__(self, wanted: int, searched: float) -> None:
+    def __init__(self, wanted: int, share: float) -> None:
         self.wanted = wanted
-        self.least = float(norm.isf(min(1.0, MARGIN * wanted / max(searched, 1.0)) / 2))
+        self.least = float(norm.isf(min(1.0, share) / 2))  # what so many of noise are above
         self.sizes, self.found = np.empty(0, dtype=np.float32), np.empty((0, 2), dtype=np.intp)
 
     def look(self, M: Single, rows: Index, columns: Index) -> None:

@@ -44,6 +44,7 @@ def run(capsys, monkeypatch) -> Run:
     monkeypatch.setenv("COLUMNS", "80")
     for variable in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("NABLASSO_PROGRESS", "inf")  # a slow machine must not change what is told
 
     def run(*arguments) -> Outcome:
         with pytest.raises(SystemExit) as caught:

@@ -26,7 +26,7 @@ def test_the_demo_finds_the_right_answer_in_a_narrow_window():
     )
     assert shown.returncode == 0, shown.stderr
     text, lines = " ".join(shown.stdout.split()), shown.stdout.splitlines()
-    assert "4 of 12 columns matter for yield_kg_m2: " in text
+    assert "4 of 12 columns matter for yield_kg_m2 (" in text
     assert (
         "The right answer is temperature_celsius, light_mol_m2_day, water_l_m2_day, "
         "nutrient_ms_cm: found exactly."
@@ -71,7 +71,8 @@ class Selection:
     """As much of a result as a comparison needs."""
 
     def __init__(self, *names):
-        self.selected = [type("Variable", (), {"name": name}) for name in names]
+        chosen = [type("Column", (), {"name": name}) for name in names]
+        self.answer = type("Answer", (), {"selected": chosen})
 
 
 @pytest.mark.parametrize(

@@ -209,9 +209,9 @@ def command(rng, kind, path, model, folder):
     if choice == 1:
         return ["explain", model, path, "a", "--out", folder / "out.svg"], ["out.svg"]
     if choice == 2:
-        groups = ["--groups", path, "--missing", rng.choice(["error", "drop", "impute"])]
+        groups = ["--groups", path, "--missing", rng.choice(["state", "drop"])]
         return ["select", path, "--target", "y", *QUICK, *groups], []
-    options = ["--save", folder / "out.skops", "--missing", rng.choice(["error", "drop", "impute"])]
+    options = ["--save", folder / "out.skops", "--missing", rng.choice(["state", "drop"])]
     return ["select", path, "--target", "y", *QUICK, *options], ["out.skops"]
 
 

@@ -81,13 +81,16 @@ def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
     ("arguments", "message"),
     [
         (["density", "TABLE", "curvd"], "Column 'curvd' is not a column. Did you mean 'curved'?"),
-        (["density", "TABLE", "city"], "A density is one of numbers; 'city' is a category"),
+        (["density", "TABLE", "city"], "A density is one of numbers; city"),
         (["density", "TABLE", "fixed"], "'fixed' has one value in all rows"),
         (["density", "TABLE", "idle", "--out", "x.txt"], "A plot is written as"),
         (["quantiles", "TABLE", "-t", "y", "--levels", "0.9,0.1"], "--levels are increasing"),
         (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are increasing"),
         (["quantiles", "TABLE", "-t", "city"], "Quantiles are of numbers; 'city' holds classes"),
-        (["quantiles", "TABLE", "-t", "y", "--along", "y", "--cv", "2"], "--along 'y' is not one"),
+        (
+            ["quantiles", "TABLE", "-t", "y", "--along", "y", "--cv", "2", "--ignore", "city"],
+            "--along 'y' is not a column",
+        ),
     ],
 )
 def test_what_has_no_distribution(run, csv, table, arguments, message):

@@ -81,7 +81,7 @@ CASES = (
         "snr",
         3.0,
     ),
-    # Noise that depends on x: see test_uneven_noise.py.
+    # Noise that depends on x: see test_structured.py.
     Case(datasets.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
     Case(datasets.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
     Case(datasets.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
@@ -117,11 +117,10 @@ def same(first: datasets.KnownSupport, second: datasets.KnownSupport) -> bool:
 
 def test_the_table_holds_every_exported_generator():
     exported = {name for name in datasets.__all__ if name.startswith("make_")}
-    # a density has no target: see test_nonnegative.py
+    # a density has no target: see test_structured.py
     assert {case.make.__name__ for case in CASES} | {"make_two_modes"} == exported
-    loaders = {name for name in datasets.__all__ if name.startswith("load_")}
-    classes = {"CATALOGUE", "KnownDensity", "KnownSupport", "RealTable"}
-    assert set(datasets.__all__) == exported | loaders | classes
+    others = {"CATALOGUE", "KnownDensity", "KnownSupport", "RealTable", "load_table"}
+    assert set(datasets.__all__) == exported | others
 
 
 @each

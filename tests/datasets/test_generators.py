@@ -1,7 +1,7 @@
 """Formulas written out, and population constants against large samples."""
 
 import itertools
-from itertools import combinations
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ import sklearn.datasets
 from nablasso.datasets import (
     make_additive,
     make_friedman1,
-    make_pairwise,
     make_parabola,
     make_product,
     make_quadratic,
@@ -21,13 +20,15 @@ from nablasso.datasets import (
 )
 from nablasso.datasets.generators import (
     MONOMIALS,
+    add_noise,
     draw_quadratic,
     friedman1_function,
+    noise_level,
     pair_coefficients,
-    pairwise_signal_sd,
     quadratic_signal_sd,
     radial_signal_sd,
-    wishart_correlation,
+    random_source,
+    require_features,
 )
 from nablasso.errors import InvalidParameterError
 
@@ -147,59 +148,6 @@ def test_the_first_variable_is_uncorrelated_with_the_output():
     assert min(correlation[1:5]) > 0.3
 
 
-@pytest.mark.parametrize("n_relevant", [2, 4, 7])
-def test_noise_free_sums_the_pairs(n_relevant):
-    problem = make_pairwise(n_relevant=n_relevant, random_state=0)
-    expected = sum(problem.X[:, i] * problem.X[:, j] for i, j in combinations(range(n_relevant), 2))
-    np.testing.assert_allclose(problem.noise_free, expected, rtol=1e-10, atol=1e-12)
-    assert problem.support.sum() == n_relevant
-
-
-def test_correlation_matrix_is_one():
-    C = wishart_correlation(12, 0)
-    np.testing.assert_allclose(np.diag(C), 1.0)
-    np.testing.assert_array_equal(C, C.T)
-    assert np.linalg.eigvalsh(C).min() > 0
-
-
-def test_correlations_have_the_spread_of_2p_degrees_of_freedom():
-    """A sample correlation of m independent pairs has variance 1 / m."""
-    p = 60
-    off_diagonal = wishart_correlation(p, 0)[np.triu_indices(p, k=1)]
-    assert off_diagonal.std() == pytest.approx((2 * p) ** -0.5, rel=0.05)
-
-
-def test_inputs_have_that_correlation():
-    X = make_pairwise(n_samples=100_000, n_features=8, design_state=3, random_state=0).X
-    np.testing.assert_allclose(np.cov(X.T), wishart_correlation(8, 3), atol=0.03)
-
-
-def test_signal_sd_matches_a_sample():
-    C = np.array([[1.0, 0.6, -0.2], [0.6, 1.0, 0.3], [-0.2, 0.3, 1.0]])
-    X = np.random.default_rng(0).multivariate_normal(np.zeros(3), C, size=1_000_000)
-    f = X[:, 0] * X[:, 1] + X[:, 0] * X[:, 2] + X[:, 1] * X[:, 2]
-    assert pairwise_signal_sd(C, 3) == pytest.approx(f.std(), rel=0.01)
-
-
-def test_training_and_test_rows_share_the_design_by_default():
-    train, test = (make_pairwise(50_000, 8, random_state=s) for s in (0, 1))
-    other = make_pairwise(50_000, 8, design_state=1, random_state=1)
-    np.testing.assert_allclose(np.cov(train.X.T), np.cov(test.X.T), atol=0.05)
-    assert np.abs(np.cov(train.X.T) - np.cov(other.X.T)).max() > 0.2
-
-
-@pytest.mark.parametrize("design_state", range(3))
-def test_ratio_holds_for_every_design(design_state):
-    problem = make_pairwise(200_000, 6, design_state=design_state, random_state=0)
-    noise = problem.y - problem.noise_free
-    assert problem.noise_free.std() / noise.std() == pytest.approx(3.0, rel=0.02)
-
-
-def test_one_variable_has_no_pair():
-    with pytest.raises(ValueError, match="n_relevant of at least 2; got 1"):
-        make_pairwise(n_relevant=1)
-
-
 def test_coefficients_are_ones_by_default():
     np.testing.assert_array_equal(pair_coefficients(4, None), np.ones(6))
 
@@ -237,3 +185,53 @@ def test_training_and_test_rows_share_the_polynomial():
 def test_a_number_of_terms_that_is_not_there_is_refused(n_terms):
     with pytest.raises(InvalidParameterError, match="between 2 and 9"):
         make_quadratic(n_terms=n_terms)
+
+
+@pytest.fixture
+def problem():
+    X = np.arange(12.0).reshape(3, 4)
+    return add_noise(X, X[:, 1], (1, 3), 0.0, np.random.default_rng(0))
+
+
+def test_the_support_is_a_mask(problem):
+    assert problem.support.tolist() == [False, True, False, True]
+
+
+def test_the_answer_cannot_be_replaced(problem):
+    with pytest.raises(FrozenInstanceError):
+        problem.support = np.ones(4, dtype=bool)
+
+
+def test_noise_is_added_to_a_new_array(problem):
+    assert problem.y is not problem.noise_free
+    assert not np.shares_memory(problem.y, problem.X)
+
+
+def test_noise_level_divides_the_signal():
+    assert noise_level(6.0, 3.0) == 2.0
+    assert noise_level(6.0, float("inf")) == 0.0
+
+
+def test_enough_columns_are_accepted():
+    require_features(4, 4)
+    with pytest.raises(ValueError, match="Use n_features=4 or more"):
+        require_features(3, 4)
+
+
+def test_an_integer_seeds_a_random_state():
+    expected = np.random.RandomState(5).uniform(size=4)
+    np.testing.assert_array_equal(random_source(5).uniform(size=4), expected)
+
+
+@pytest.mark.parametrize("source", [np.random.RandomState(0), np.random.default_rng(0)])
+def test_a_source_is_returned_as_it_is(source):
+    assert random_source(source) is source
+
+
+def test_none_follows_the_global_state_of_numpy():
+    assert random_source(None) is random_source(np.random)
+
+
+def test_anything_else_is_refused():
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        random_source("seed")

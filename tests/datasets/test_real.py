@@ -98,32 +98,9 @@ def test_without_folder_and_network_the_error_says_where_to_put_the_file(small, 
         datasets.load_table("small")
 
 
-@pytest.mark.parametrize(
-    "load",
-    [
-        lambda: datasets.load_table("house"),
-        lambda: datasets.load_pumadyn("32xx"),
-        lambda: datasets.load_energy("lighting"),
-        lambda: datasets.load_wpbc("size"),
-    ],
-)
-def test_unknown_names_are_refused_with_the_known_ones(load):
-    with pytest.raises(InvalidParameterError, match="must be one of"):
-        load()
-
-
-def test_every_table_has_a_loader(monkeypatch):
-    loaders = [getattr(datasets, name) for name in datasets.__all__ if name.startswith("load_")]
-    asked = []
-    monkeypatch.setattr("nablasso.datasets.real.load_table", asked.append)
-    for load in loaders:
-        if load is not datasets.load_table:
-            load()
-    for variant in ("8fh", "8fm", "8nh", "32fh", "32fm"):
-        datasets.load_pumadyn(variant)
-    datasets.load_energy("cooling")
-    datasets.load_wpbc("outcome")
-    assert sorted(asked) == sorted(CATALOGUE)
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(InvalidParameterError, match="must be one of airfoil"):
+        datasets.load_table("house")
 
 
 @pytest.mark.parametrize("name", ["boston", "leukemia", "segment", "wpbc_time"])

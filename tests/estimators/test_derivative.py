@@ -27,11 +27,11 @@ from nablasso.errors import (
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
-from nablasso.estimators import answer as reading
+from nablasso.estimators import outcome as reading
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
-from nablasso.spaces import choice
+from nablasso.spaces import exact
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 elastic_net = partial(DerivativeLasso, l1_ratio=0.5)
@@ -454,16 +454,14 @@ def test_always_keep_keeps_the_group(kept):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([[0, 1], [1, 2, 3, 4]], "must partition the variables; column 1 is in groups 0 and 1"),
-        ([[0, 1], [2, 3]], r"must partition the variables; in no group: columns \[4\]"),
+        ([[0, 1], [1, 2, 3, 4]], "'size' is in groups 0 and 1. Leave it in one of them"),
         ([[0, 1], [2, 3, 4, 5]], "names column 5"),
         ([0, 0, 1], "3 labels for 5 columns"),
         ([["age"], ["height"]], "names column 'height'; the columns are age, size, rain"),
-        ([], "must partition"),
     ],
 )
 @each_estimator
-def test_groups_that_do_not_partition(estimator, groups, message):
+def test_groups_that_are_none(estimator, groups, message):
     X, y = draw()
     with pytest.raises(InvalidParameterError, match=message):
         cheap(estimator, feature_groups=groups).fit(pd.DataFrame(X, columns=NAMES), y)
@@ -706,8 +704,8 @@ def test_names_come_from_the_frame():
     assert model.feature_names_in_.tolist() == NAMES
     assert "age" in model.summary()
     assert shared().get_feature_names_out().tolist() == ["x0", "x1"]
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(pd.DataFrame(X, columns=NAMES[::-1]))
+    with pytest.raises(ValueError, match="columns are absent: age"):
+        model.predict(pd.DataFrame(X, columns=["Age", *NAMES[1:]]))
 
 
 def test_before_fit():
@@ -745,9 +743,12 @@ def test_values_that_are_not_finite_name_their_columns(estimator, value):
     message = r"Input X contains NaN or infinity in columns x1, x3\. .*SimpleImputer"
     with pytest.raises(InvalidDataError, match=message):
         cheap(estimator).fit(X, y)
-    message = r"NaN or infinity in columns size, wind\."
-    with pytest.raises(InvalidDataError, match=message):
-        cheap(estimator).fit(pd.DataFrame(X, columns=NAMES), y)
+    frame = pd.DataFrame(X, columns=NAMES)
+    if np.isnan(value):
+        assert np.isfinite(cheap(estimator).fit(frame, y).predict(frame)).all()
+    else:
+        with pytest.raises(InvalidDataError, match=r"size \(1 infinite\), wind \(1 infinite"):
+            cheap(estimator).fit(frame, y)
     with pytest.raises(InvalidDataError, match=r"columns x1, x3\."):
         shared(estimator).predict(X)
     with pytest.raises(InvalidDataError, match=r"columns x1, x3\."):
@@ -801,7 +802,7 @@ def test_constant_columns_are_kept_and_reported(estimator):
     np.testing.assert_array_equal(model.importance_bounds_[[1, 4]], 0.0)
     assert model.support_certified_[[1, 4]].all()
     assert model.feature_kinds_.tolist().count("constant") == 2
-    assert "Constant, never selectable: x1, x4." in model.summary()
+    assert "Constant: x1, x4 (never selectable)." in model.summary()
     np.testing.assert_allclose(model.predict(with_constants), shared(estimator).predict(X))
     np.testing.assert_array_equal(model.predict_gradient(with_constants)[:, [1, 4]], 0.0)
 
@@ -826,7 +827,7 @@ def test_constant_y_depends_on_nothing(kernel, alpha, constant):
 
 
 def test_data_too_large(monkeypatch):
-    monkeypatch.setattr(choice, "available_bytes", lambda: 90_000)
+    monkeypatch.setattr(exact, "available_bytes", lambda: 90_000)
     with pytest.raises(DataTooLargeError, match=r"40 rows.*random sample of at most \d+ rows"):
         cheap().fit(*draw())
 
@@ -992,20 +993,19 @@ def test_status_clear():
     lines = model.summary().splitlines()
     order = np.argsort(-model.feature_importances_)[:2]
     listed = ", ".join(f"x{a} ({model.feature_importances_[a]:.2f})" for a in order)
-    assert lines[0] == f"2 of 5 variables matter: {listed}."
-    assert f"Duality gap {model.dual_gap_:.1e}" in lines[1]
-    certified = model.support_certified_.sum()
-    assert f"decide {certified} of 5 variables" in lines[1]
-    assert f"alpha {model.alpha_:.3g}, ridge 0.05, kernel Polynomial()" in lines[2]
-    assert f"Leave-one-out R2 on the selected variables: {model.loo_r2_:.3f}." in lines[3]
-    assert len(lines) == 4
+    assert lines[0] == f"2 of 5 columns matter for y (40 rows): {listed}."
+    text = model.summary()
+    assert f"duality gap {model.dual_gap_:.1e}" in text
+    assert f"proves {model.support_certified_.sum()} of 5 columns" in text
+    assert f"alpha {model.alpha_:.3g}, ridge 0.05, length scale 1, kernel Polynomial()" in text
+    assert f"R2 {model.loo_r2_:.3f}; each of 40 rows predicted from the others." in text
 
 
 def test_status_none_found():
     model = fitted(alpha=1e3)
     assert model.selection_status_ == "none found"
-    assert model.summary().startswith("None of the 5 variables was selected.")
-    assert "Leave-one-out" not in model.summary()
+    assert model.summary().startswith("None of the 5 columns was found to matter")
+    assert "R2" not in model.summary()
 
 
 def test_status_twins():
@@ -1013,26 +1013,23 @@ def test_status_twins():
     rng = np.random.default_rng(10)
     X = np.column_stack([X, -X[:, 0] + 0.01 * rng.normal(size=40)])
     model = cheap(alpha=0.3).fit(pd.DataFrame(X, columns=[*NAMES, "negative"]), y)
-    assert model.selection_status_ == "twins"
+    assert model.selection_status_ == "replaceable"
     (pair,) = model.twins_
     assert set(pair) == {0, 5}
     assert model.support_[pair[0]]
     names = [*NAMES, "negative"]
-    assert f"{names[pair[0]]} could be replaced by {names[pair[1]]}." in model.summary()
+    assert f"{names[pair[0]]} could be replaced by {names[pair[1]]} (a near" in model.summary()
 
 
 def test_status_too_few_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(10, 8)), rng.normal(size=10)
-        model = cheap(alpha=0.05).fit(X, y)
-        if model.support_.any() and model.loo_r2_ <= 0:
-            break
+    model = cheap(alpha=0.05).fit(X, y)
+    assert model.support_.any()
     assert model.loo_r2_ <= 0
     assert model.selection_status_ == "too few rows"
-    assert "predict left-out rows not clearly better than the mean" in model.summary()
+    assert model.summary().startswith("No reliable answer: ")
+    assert "10 rows are too few" in model.summary()
 
 
 def test_status_follows_the_leave_one_out_score():

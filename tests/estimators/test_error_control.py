@@ -29,7 +29,8 @@ from nablasso.estimators.error_control import (
     StabilitySelection,
     class_probabilities,
 )
-from nablasso.inference import adjusted_p_values, false_selection_bound
+from nablasso.inference.randomization import adjusted_p_values
+from nablasso.inference.stability import false_selection_bound
 from nablasso.progress import reporting
 
 # --------------------------------------------------------------------------------- stability
@@ -121,7 +122,7 @@ def test_what_cannot_be_fitted_is_refused():
     [
         ({"threshold": 0.5}, "above 0.5"),
         ({"threshold": "high"}, "above 0.5"),
-        ({"n_pairs": 0}, "n_pairs must be a positive"),
+        ({"n_pairs": 0}, "n_pairs must be a whole number"),
         ({"max_expected_false": -1}, "max_expected_false must be a positive"),
         ({"assumption": "none"}, "assumption must be one of"),
     ],
@@ -561,7 +562,7 @@ def test_folds_of_the_users_are_of_the_input_rows():
     ("options", "message"),
     [
         ({"fdr": 0}, "fdr must be a number strictly between 0 and 1"),
-        ({"n_draws": 0}, "n_draws must be a positive"),
+        ({"n_draws": 0}, "n_draws must be a whole number"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"sampler": "knockoffs"}, "sampler must be"),
         ({"estimator": SelectKBest()}, "an estimator that predicts"),

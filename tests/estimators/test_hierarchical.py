@@ -15,10 +15,9 @@ from nablasso import (
     HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
 )
-from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.hierarchy import ExplicitDag, Grid, Outside, Spline, walk
-from nablasso.hierarchy.decompositions import WITH_DEGREE, WITHOUT_DEGREE
-from nablasso.hierarchy.solvers import HullSolution
+from nablasso.errors import InvalidParameterError
+from nablasso.hierarchy import ExplicitDag, Grid, Outside
+from nablasso.hierarchy.decompositions import NAMED
 from nablasso.losses import Huber
 from nablasso.progress import reporting
 
@@ -46,7 +45,7 @@ def test_it_finds_variables_and_interaction_and_certifies(model):
     assert model.score(X, y) > 0.95
     assert model.transform(X).shape == (90, 2)
     text = model.summary()
-    assert "2 of 6 variables matter" in text
+    assert "2 of 6 columns matter" in text
     assert "certified over all kernels" in text
 
 
@@ -74,14 +73,7 @@ def test_gradients_are_slopes_of_what_is_predicted(options):
         np.testing.assert_allclose(slopes[:, a], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_gap_has_two_parts(model):
-    kernel, weights = model.gap_parts_
-    assert kernel >= 0
-    assert weights >= 0
-    assert model.dual_gap_ <= kernel + weights + 1e-12
-
-
-@pytest.mark.parametrize("name", [*WITH_DEGREE, *WITHOUT_DEGREE])
+@pytest.mark.parametrize("name", NAMED)
 def test_every_decomposition_predicts(name):
     alpha = 1e-4 if name == "gauss_hermite" else 0.02
     fitted = HierarchicalKernelRegressor(alpha=alpha, decomposition=name, degree=2).fit(X, y)
@@ -141,7 +133,7 @@ def test_groups_names_and_columns_always_kept():
 def test_constant_columns_are_left_out():
     fitted = HierarchicalKernelRegressor(alpha=0.05).fit(np.column_stack([X, np.ones(90)]), y)
     assert not fitted.support_[6]
-    assert "Constant, never selectable: x6." in fitted.summary()
+    assert "Constant: x6 (never selectable)." in fitted.summary()
 
 
 def test_a_model_survives_pickling(model):
@@ -193,7 +185,6 @@ def test_weights_that_do_not_grow_are_explained(beta):
         ({"max_memory": 0}, "max_memory must be a positive number"),
         ({"max_work": "long"}, "max_work must be a positive number"),
         ({"root_weight": 2}, "root_weight must"),
-        ({"solver": "magic"}, "solver must be one of newton"),
         ({"loss": "absolute"}, "loss must be one of"),
         ({"decomposition": "wavelet"}, "decomposition must be one of"),
     ],
@@ -201,14 +192,6 @@ def test_weights_that_do_not_grow_are_explained(beta):
 def test_parameters_that_make_no_sense(parameters, message):
     with pytest.raises(InvalidParameterError, match=message):
         HierarchicalKernelRegressor(**parameters).fit(X, y)
-
-
-def test_rows_outside_a_strict_spline_are_refused():
-    fitted = HierarchicalKernelRegressor(
-        alpha=0.02, decomposition=Spline("error"), debias=False
-    ).fit(X, y)
-    with pytest.raises(InvalidDataError, match="outside the range of the spline"):
-        fitted.predict(X + 100)
 
 
 def test_cross_validation_scores_what_predict_returns():
@@ -235,7 +218,7 @@ def test_the_sparse_additive_model_and_its_elastic_net():
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"interactions": False, "l1_ratio": 0}, "l1_ratio must lie"),
+        ({"interactions": False, "l1_ratio": 0}, "l1_ratio must be in"),
         ({"l1_ratio": 0.5}, "l1_ratio belongs to interactions=False"),
         ({"interactions": False, "whiten": True}, "no graph to whiten"),
         ({"interactions": False, "dag": ExplicitDag({0: []}, None)}, "no graph to whiten"),
@@ -281,42 +264,17 @@ def test_every_end_without_a_certificate_is_said(monkeypatch):
     assert fitted.search_status_ == "bound"
 
 
-@pytest.mark.parametrize("outside", ["error", "clip"])
-def test_a_refit_respects_the_range_of_a_spline(outside):
-    wavy = np.sin(3 * X[:, 0] * X[:, 3])
-    fitted = HierarchicalKernelRegressor(
-        alpha=0.01, decomposition=Spline(outside), always_keep=[0, 3]
-    ).fit(X, wavy)
-    assert fitted.refit_kind_ == "hull"
-    if outside == "error":
-        with pytest.raises(InvalidDataError, match="outside the range of the spline"):
-            fitted.predict(X + 100)
-    else:
-        np.testing.assert_allclose(fitted.predict(X + 100), fitted.predict(X + 200))
-
-
 @pytest.mark.parametrize("interactions", [True, False])
 def test_a_column_always_kept_is_in_the_function(interactions):
     fitted = HierarchicalKernelRegressor(
-        alpha=0.5, interactions=interactions, decomposition=Spline("clip"), always_keep=[1]
-    ).fit(X, y)
+        alpha=0.5, interactions=interactions, decomposition="spline", always_keep=[1]
+    ).fit(X, y - 1.5 * X[:, 0] * X[:, 3])
     assert fitted.support_[1]
     assert fitted.refit_kind_ == "hull"
     assert ((1, 1),) not in fitted.hull_
     moved = X.copy()
     moved[:, 1] += 0.5
     assert np.abs(fitted.predict(moved) - fitted.predict(X)).max() > 1e-8
-
-
-def test_a_solver_out_of_digits_is_not_told_to_take_more_steps(monkeypatch):
-    monkeypatch.setattr("nablasso.hierarchy.solvers._line_search", lambda *_: None)
-    monkeypatch.setattr(
-        "nablasso.hierarchy.solvers.alternating",
-        lambda problem, x, *_: HullSolution(problem.evaluate(x), 1, False, stalled=True),
-    )
-    with pytest.warns(ConvergenceWarning, match="Rounding ends the solver"):
-        fitted = HierarchicalKernelRegressor(alpha=0.05).fit(X, y)
-    assert fitted.search_status_ == "stalled"
 
 
 def test_heavy_tails_are_solved():
@@ -359,8 +317,8 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
     way = np.geomspace(1.0, 1e-4, 8)
     with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
         model._fit_table(data, table, way[-1], 1.5, way)
-    (search,) = model._learner(table, 1.5, certify=False).searches
-    solved = [not found.is_cut for found in walk(search, way)]
+    learner = model._learner(table, 1.5, certify=False)
+    solved = [not found.is_cut for (found,) in learner.walk(way, beyond=True)]
     assert 0 < sum(solved) < 8
     assert solved == sorted(solved, reverse=True)
     assert model.alpha_ == way[sum(solved) - 1]
@@ -368,7 +326,7 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
 
 @pytest.mark.parametrize(
     "options",
-    [{"alphas": 5}, {"alphas": ["a"]}, {"n_alphas": 0}, {"n_alphas": True}, {"eps": 2}],
+    [{"alphas": ["a"]}, {"n_alphas": 0}, {"n_alphas": True}, {"eps": 2}],
     ids=str,
 )
 def test_a_path_refuses_what_is_not_a_grid(options):

@@ -105,7 +105,7 @@ def test_noise_gives_nothing(selector):
     assert not fitted.support_.any()
     assert fitted.selection_status_ == "none found"
     assert np.ptp(fitted.predict(X)) == pytest.approx(0, abs=1e-12)
-    assert "None of the 5 variables was selected" in fitted.summary()
+    assert "None of the 5 columns was found to matter" in fitted.summary()
 
 
 def test_classes_by_the_same_rule():

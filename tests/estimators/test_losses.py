@@ -45,7 +45,7 @@ def test_a_fit_finds_the_variables_and_certifies_them(loss, debias):
     assert model.relative_gap_ <= 1e-6
     assert model.solver_status_ == "converged"
     assert type(model.loss_) is LOSSES[loss]
-    assert "variables matter" in model.summary()
+    assert "columns matter" in model.summary()
 
 
 @each_loss
@@ -144,8 +144,7 @@ def narrow(n=30):
 NARROW = {"length_scale": 0.4, "alpha": 0.05, "ridge": 1e-6, "debias": False}
 
 
-@pytest.mark.parametrize("how", ["jitter", "unlabelled"])
-def test_more_penalty_points_cure_flat_tops(how):
+def test_more_penalty_points_cure_flat_tops():
     """Flat at the data and steep between them: then the penalty measures nothing."""
     X, y = narrow()
     Z = np.random.default_rng(1).uniform(-1, 1, size=(400, 2))
@@ -158,22 +157,18 @@ def test_more_penalty_points_cure_flat_tops(how):
         plain = DerivativeLasso(**NARROW).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if how == "jitter":
-            cured = DerivativeLasso(**NARROW, n_jitter=4).fit(X, y)
-        else:
-            unlabelled = np.random.default_rng(2).uniform(-1, 1, size=(120, 2))
-            cured = DerivativeLasso(**NARROW).fit(X, y, X_unlabeled=unlabelled)
+        unlabelled = np.random.default_rng(2).uniform(-1, 1, size=(120, 2))
+        cured = DerivativeLasso(**NARROW).fit(X, y, X_unlabeled=unlabelled)
     assert steepness(plain) > 5
     assert steepness(cured) < 0.4 * steepness(plain)
 
 
-@pytest.mark.parametrize("n_jitter", [0, 2])
-def test_permutations_permute_the_result_with_penalty_points(n_jitter):
+def test_permutations_permute_the_result_with_penalty_points():
     X, y = data("huber", 25)
     Z = np.random.default_rng(5).normal(size=(7, 4))
     rng = np.random.default_rng(6)
     rows, columns, others = rng.permutation(25), rng.permutation(4), rng.permutation(7)
-    make = DerivativeLasso(alpha=0.2, ridge=0.01, n_jitter=n_jitter, random_state=3, debias=False)
+    make = DerivativeLasso(alpha=0.2, ridge=0.01, debias=False)
     first = make.fit(X, y, X_unlabeled=Z).predict(X)
     importances = make.feature_importances_
     second = make.fit(X[rows][:, columns], y[rows], X_unlabeled=Z[others][:, columns])
@@ -186,7 +181,7 @@ def test_weights_are_copies_with_penalty_points():
     Z = np.random.default_rng(5).normal(size=(7, 4))
     weights = 1 + np.arange(25) % 2
     copies = np.repeat(np.arange(25), weights)
-    make = DerivativeLasso(alpha=0.2, ridge=0.01, n_jitter=1, debias=False)
+    make = DerivativeLasso(alpha=0.2, ridge=0.01, debias=False)
     weighted = make.fit(X, y, weights, X_unlabeled=Z).predict(X)
     copied = make.fit(X[copies], y[copies], X_unlabeled=Z).predict(X)
     np.testing.assert_allclose(weighted, copied, atol=1e-8)
@@ -194,15 +189,13 @@ def test_weights_are_copies_with_penalty_points():
     np.testing.assert_allclose(doubled, weighted, atol=1e-8)
 
 
-def test_unlabelled_rows_and_jitter_in_cross_validation_and_paths():
+def test_unlabelled_rows_in_cross_validation_and_paths():
     X, y = data("huber", 30)
     Z = np.random.default_rng(5).normal(size=(5, 4))
-    model = DerivativeLassoCV(alphas=3, ridges=(0.1,), cv=2, n_jitter=1).fit(X, y, X_unlabeled=Z)
+    model = DerivativeLassoCV(alphas=3, ridges=(0.1,), cv=2).fit(X, y, X_unlabeled=Z)
     assert model.relative_gap_ <= 1e-6
     path = nablasso.path(DerivativeLasso(ridge=0.1), X, y, X_unlabeled=Z, n_alphas=3)
     assert not path.support[0].any()
-    with pytest.raises(InvalidParameterError, match="n_jitter must be a whole number"):
-        DerivativeLasso(n_jitter=-1).fit(X, y)
     with pytest.raises(ValueError, match="3 features"):
         DerivativeLasso().fit(X, y, X_unlabeled=Z[:, :3])
 

@@ -77,26 +77,27 @@ def test_what_the_answer_rests_on():
     assert model.assumptions_ == []
     assert model.n_rows_searched_ == N
     text = model.summary()
-    assert f"x2 ({model.feature_importances_[2]:.2f}, {model.evidence_[2]:.0f} nats)" in text
-    assert f"Leave-one-out R2 {model.loo_r2_:.3f}" in text
+    assert f"x2 ({model.feature_importances_[2]:.0%}, {model.evidence_[2]:.0f} nats)" in text
+    assert f"R2 {model.answer_.accuracy.r2:.3f}" in text
+    assert model.answer_.accuracy.r2 == pytest.approx(model.loo_r2_, abs=1e-3)
+    assert f"each of {N} rows predicted from the others" in text
 
 
-def test_the_best_other_set_that_was_tried_is_told():
-    """Sums see one column of three; the rule that eight proposals are followed tries them too."""
-    model = NablassoRegressor(rules=Rules(followed=8)).fit(*problem())
+def test_the_best_other_set_is_told():
+    model = NablassoRegressor().fit(*problem())
     columns, lost = model.runner_up_
-    assert 2 in columns
     assert columns != [0, 1, 2]
     prices = {
         own: min(one["price"] for one in model.tried_ if (one["columns"] == [0, 1, 2]) is own)
         for own in (True, False)
     }
-    assert lost == pytest.approx(prices[False] - prices[True])
+    least = model.evidence_[:3].min()  # without the one that is worth least
+    assert lost == pytest.approx(min(prices[False] - prices[True], least))
     assert "Nearly as good" not in model.summary()
     model.runner_up_ = ([2], 1.25)
-    assert "Nearly as good: x2 (behind by 1.2 nats)." in model.summary()
+    assert f"Nearly as good on {N} rows: x2 (behind by 1.2 nats)." in model.summary()
     model.runner_up_ = ([], 1.25)
-    assert "Nearly as good: no variable at all" in model.summary()
+    assert f"Nearly as good on {N} rows: no column at all" in model.summary()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -125,7 +126,7 @@ def test_a_constant_target():
     assert model.selection_status_ == "none found"
     np.testing.assert_allclose(model.predict(X), 0.1, rtol=1e-12)
     np.testing.assert_array_equal(model.predict_gradient(X), 0.0)
-    assert "None of the 6 variables" in model.summary()
+    assert "None of the 6 columns" in model.summary()
     assert model.relative_gap_ == 0.0
     for options in ({"always_keep": [1]}, {"cv": 3}, {"fdr": 0.1}):
         model = regressor(**options).fit(X, np.full(N, 0.1))
@@ -202,7 +203,9 @@ def test_the_order_of_rows_and_columns_does_not_matter():
     X, y = problem()
     rows, columns = np.random.default_rng(5).permutation(N), np.array([3, 0, 5, 1, 4, 2])
     model = regressor().fit(X[rows][:, columns], y[rows])
-    for name in ("support_", "feature_importances_", "scales_", "evidence_", "clear_by_"):
+    shares = fitted().feature_importances_[columns]
+    np.testing.assert_allclose(model.feature_importances_, shares, rtol=1e-6)
+    for name in ("support_", "slopes_", "scales_", "evidence_", "clear_by_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(fitted(), name)[columns])
     np.testing.assert_array_equal(model.predict(X[:, columns]), fitted().predict(X))
 
@@ -400,9 +403,11 @@ def test_names_in_the_words_and_in_data_frames():
     model = regressor(always_keep=["fir"]).fit(frame, y)
     assert model.get_feature_names_out().tolist() == ["alder", "birch", "cedar", "fir"]
     text = model.summary()
-    assert text.startswith("4 of 6 variables matter")
-    assert all(name in text for name in ("alder", "birch", "cedar", "fir"))
-    assert "oak" not in text
+    first = text.splitlines()[0]
+    assert first.startswith(f"4 of 6 columns matter for y ({N} rows)")
+    assert all(name in first for name in ("alder", "birch", "cedar", "fir"))
+    assert "oak" not in first
+    assert "oak was left out" in model.answer_.dropped_sentence("oak")
     assert "alder x birch" in text  # the interaction
     assert "duality gap" in text
 
@@ -427,9 +432,9 @@ def test_the_certificate():
     assert model.relative_gap_ <= 1e-5
     assert model.support_certified_.all()
     low, high = model.importance_bounds_.T
-    slack = 1e-9 * model.feature_importances_.max()
-    assert (low <= model.feature_importances_ + slack).all()
-    assert (model.feature_importances_ <= high + slack).all()
+    slack = 1e-9 * model.slopes_.max()
+    assert (low <= model.slopes_ + slack).all()
+    assert (model.slopes_ <= high + slack).all()
     assert (low[:3] > 0).all()
     assert not model.feature_importances_[3:].any()
     assert not model.scales_[3:].any()
@@ -460,3 +465,33 @@ def test_the_certificate_is_true_of_an_interior_point_solution():
     low, high = model.importance_bounds_[:3].T
     assert (low <= norms + 1e-6).all()
     assert (norms <= high + 1e-6).all()
+
+
+def test_clear_is_earned_parts_of_a_mixture_are_replaceable():
+    """One part is what the others leave: it goes with none of them alone, and with all."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(150, 5))
+    X[:, 0] = -X[:, 1] - X[:, 2] - X[:, 3] + 0.3 * rng.normal(size=150)
+    y = X[:, 0] ** 2 + X[:, 4] + 0.1 * rng.normal(size=150)
+    model = regressor().fit(X, y)
+    assert model.support_[[0, 4]].all()
+    assert model.twins_ == []
+    assert model.selection_status_ == "replaceable"
+    column, by, share = model.replaceable_[0]
+    assert (column, set(by)) == (0, {1, 2, 3})
+    assert share > 0.9
+    told = model.answer_.replacement_sentences()[0]
+    assert told.startswith("x0 is replaceable: ")
+    assert "together tell 9" in told
+    assert "(150 rows)" in told
+
+
+def test_outliers_are_noticed_and_said_with_what_was_done_and_gained():
+    X, y = problem()
+    y = y.copy()
+    y[::12] += 25.0 * np.resize([1, -1], len(y[::12]))
+    model = NablassoRegressor("polynomial").fit(X, y)
+    told = " ".join(model.answer_.noticed)
+    assert "There are outliers" in told
+    assert "count less than half" in told
+    assert "nats, its price paid" in told

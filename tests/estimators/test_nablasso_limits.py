@@ -117,6 +117,9 @@ def test_an_interrupt_leaves_the_best_answer_so_far(monkeypatch, stage):
     with pytest.warns(ConvergenceWarning, match="Interrupted"):
         model = NablassoRegressor("gaussian", rules=rules).fit(X, y)
     assert model.selection_status_ == "interrupted"
+    assert model.answer_.interrupted
+    assert model.answer_.remedies()[0] == "Fit again for the whole answer."
+    assert model.alternatives_ == model.cautions_ == []  # what takes long is left out
     assert model.support_.tolist() == [True, True, False, False, False]
     assert model.score(X, y) > 0.9
 

@@ -3,49 +3,42 @@
 import numpy as np
 import pytest
 
-from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor, screening
+from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
 from nablasso.errors import DataTooLargeError
-from nablasso.solvers import dual
+from nablasso.search.rules import Rules
+from nablasso.solvers import DualSolver
 from nablasso.spaces import exact
 
 N, D = 120, 300
 
 
-@pytest.fixture
-def narrow(monkeypatch):
-    """Everything counts as wide."""
-    monkeypatch.setattr(screening, "WIDE", 1000)
-    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 500)
+WIDE = Rules(wide=1000)  # everything counts as wide
 
 
-@pytest.mark.usefixtures("narrow")
 def test_finds_a_product_and_says_what_was_dropped():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, D))
     y = X[:, 20] * X[:, 200] + 0.1 * rng.normal(size=N)
-    model = NablassoRegressor("polynomial").fit(X, y)
+    model = NablassoRegressor("polynomial", rules=WIDE).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [20, 200]
     assert 10 < model.screened_.sum() < 40
     assert model.screened_[[20, 200]].all()
-    assert f"Screening left {model.screened_.sum()} of {D} variables" in model.summary()
+    assert f"Screening left {model.screened_.sum()} of {D} columns" in model.summary()
 
 
-@pytest.mark.usefixtures("narrow")
 def test_noise_selects_nothing_though_the_best_of_many_columns_were_kept():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 1000)), rng.normal(size=60)
-    model = NablassoRegressor("linear").fit(X, y)
+    model = NablassoRegressor("linear", rules=WIDE).fit(X, y)
     assert model.selection_status_ == "none found"
     assert not model.support_.any()
 
 
-@pytest.mark.usefixtures("narrow")
 def test_order_groups_and_kept_columns():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(80, 60))
     y = X[:, 3] ** 2 + 0.1 * rng.normal(size=80)
-    settings = {"kernel": "polynomial"}
+    settings = {"kernel": "polynomial", "rules": WIDE}
     model = NablassoRegressor(**settings, always_keep=[50], feature_groups=np.arange(60) // 2)
     model.fit(X, y)
     assert model.support_[[2, 3, 50, 51]].all()
@@ -56,21 +49,19 @@ def test_order_groups_and_kept_columns():
     np.testing.assert_array_equal(moved.screened_, plain.screened_[columns])
 
 
-@pytest.mark.usefixtures("narrow")
 def test_classes():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 100))
     y = np.where(X[:, 7] + 0.2 * rng.normal(size=100) > 0, "yes", "no")
-    model = NablassoClassifier("linear").fit(X, y)
+    model = NablassoClassifier("linear", rules=WIDE).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [7]
     assert model.screened_.sum() < 40
 
 
-@pytest.mark.usefixtures("narrow")
 def test_p_values_of_a_wide_table_are_refused():
     X = np.random.default_rng(4).normal(size=(50, 60))
     with pytest.raises(DataTooLargeError, match="HeldOutScreening"):
-        NablassoRegressor("linear", fdr=0.1).fit(X, X[:, 0])
+        NablassoRegressor("linear", fdr=0.1, rules=WIDE).fit(X, X[:, 0])
 
 
 def test_a_narrow_table_is_not_screened():
@@ -100,7 +91,7 @@ def test_one_exact_fit_holds_few_arrays_of_the_size_of_the_table(monkeypatch):
     import tracemalloc
 
     monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 20)
-    monkeypatch.setattr(dual, "LARGE", 1_000_000)
+    monkeypatch.setattr(DualSolver, "large", 1_000_000)
     X = np.random.default_rng(0).normal(size=(80, 40_000))
     tracemalloc.start()
     DerivativeLasso(ridge=1e-2).fit(X, X[:, 0] ** 2 + X[:, 1])

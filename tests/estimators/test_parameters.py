@@ -163,3 +163,19 @@ def test_every_parameter_of_every_estimator_is_documented(name):
     section = re.search(r"Parameters\n-{3,}\n(.*?)\n\n[A-Z]", inspect.getdoc(kind), flags=re.S)
     documented = re.findall(r"^(\w+) : ", section[1], flags=re.M)
     assert sorted(documented) == sorted(inspect.signature(kind).parameters)
+
+
+TUNED = [name for name in PUBLIC if name.endswith("CV")]
+OF_ITS_OWN = {"metric"}  # what tuning changes on purpose
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_what_is_not_tuned_has_the_default_of_the_single_fit(name):
+    tuned, single = (
+        inspect.signature(getattr(nablasso, kind)).parameters
+        for kind in (name, name.removesuffix("CV"))
+    )
+    shared = (tuned.keys() & single.keys()) - OF_ITS_OWN
+    assert {key: tuned[key].default for key in shared} == {
+        key: single[key].default for key in shared
+    }

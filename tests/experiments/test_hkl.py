@@ -60,7 +60,7 @@ def test_figure_9_splits_a_table(monkeypatch):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(60, 4))
     real = RealTable(table[:, :3], table[:, 3], ("a", "b", "c"), "pumadyn_8fh", "", "here")
-    monkeypatch.setattr(hkl, "load_pumadyn", {"8fh": real}.__getitem__)
+    monkeypatch.setattr(hkl, "load_table", {"pumadyn_8fh": real}.__getitem__)
     methods = {"greedy": rivals.greedy}
     (row,) = hkl.figure_9(splits=1, data=("8fh",), n_samples=30, methods=methods)
     assert [row[part] for part in hkl.KEY_9] == ["8fh", 0, "greedy"]

@@ -26,7 +26,7 @@ from experiments.psd_regression import (
     quantile_curves,
     quantiles,
 )
-from nablasso.datasets import load_boston, make_bow_tie
+from nablasso.datasets import load_table, make_bow_tie
 from nablasso.datasets.structured import bow_tie_deviation, two_modes_log_density
 from nablasso.errors import DataUnavailableError
 
@@ -126,7 +126,7 @@ def test_quantile_rows_and_curves():
 @pytest.mark.slow
 def test_boosting_compares_two_methods_on_the_same_rows():
     try:
-        load_boston()
+        load_table("boston")
     except DataUnavailableError as error:
         pytest.skip(str(error))
     rows = list(boosting(names=("boston",), splits=1, n_train=60))

@@ -34,14 +34,12 @@ def rows():
     return Rows(X[:50], y[:50], X[50:100], y[50:100], X[100:], y[100:])
 
 
-def test_supports_are_those_of_the_estimator(rows, monkeypatch):
+def test_supports_are_those_of_the_estimator(rows):
     tau, nu = 0.05, 3.0
     family = family_of(rows, Polynomial(2), 1.0, lasso)
     unit = float(family.table.X.std(axis=0).mean())
-    monkeypatch.setattr(two_steps, "TAUS", np.array([0.3, 1.0, 3.0]) * tau / unit)
-    monkeypatch.setattr(two_steps, "REFINED", 0)
     path = Path()
-    denovas_path(family, [nu], path)
+    denovas_path(family, [nu], path, np.array([0.3, 1.0, 3.0]) * tau / unit, refined=0)
     for factor, support in zip((0.3, 1.0, 3.0), path.supports, strict=True):
         model = DerivativeLasso(
             alpha=2 * factor * tau,
@@ -53,11 +51,10 @@ def test_supports_are_those_of_the_estimator(rows, monkeypatch):
         np.testing.assert_array_equal(support, model.support_)
 
 
-def test_the_path_is_refined_where_it_jumps(rows, monkeypatch):
+def test_the_path_is_refined_where_it_jumps(rows):
     family = family_of(rows, Polynomial(2), 1.0, lasso)
-    monkeypatch.setattr(two_steps, "TAUS", np.array([1e-3, 3.0]))
     path = Path()
-    denovas_path(family, [30.0], path)
+    denovas_path(family, [30.0], path, np.array([1e-3, 3.0]))
     assert len({s.tobytes() for s in path.supports}) > 2  # all, none, and some between
 
 

@@ -49,7 +49,7 @@ def data_of(
         group_weights=sizes,
     )
     extra = rng.normal(size=(unlabelled, p))
-    points = penalty_points(table, row_weights.sum(), extra, 0, None) if unlabelled else None
+    points = penalty_points(table, extra) if unlabelled else None
     return GradientData(parameters, table, points), table.y
 
 

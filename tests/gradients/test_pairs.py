@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.gradients import DensePairs, make_pairs
+from nablasso.gradients import make_pairs
 
 N, P = 12, 3
 
@@ -17,7 +17,7 @@ def data():
 
 
 def as_dense(pairs):
-    if isinstance(pairs, DensePairs):
+    if pairs.weights.ndim == 2:
         return pairs.weights
     dense = np.zeros((N, N))
     dense[pairs.first, pairs.second] = pairs.weights

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nablasso.hierarchy import Budget, Grid, Hermite, HullSolver, LossSample, Search
+from nablasso.hierarchy import Budget, Grid, Hermite, LossSample, Search
 from nablasso.losses import Squared
 
 
@@ -16,7 +16,15 @@ def data(n=60, p=5, seed=0):
 def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
     n = len(y)
     sample = LossSample(y, np.full(n, 1 / n), Squared(), True)
-    return Search(hierarchy, sample, HullSolver(), tol, Budget(**budget), certify)
+    return Search(hierarchy, sample, tol, Budget(**budget), certify)
+
+
+def walk(search, alphas):
+    """Solutions at decreasing alphas, each started from the one before."""
+    found = None
+    for alpha in alphas:
+        found = search.run(float(alpha), found)
+        yield found
 
 
 def grid_on(X, decomposition=None, **options):

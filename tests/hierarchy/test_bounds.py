@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import Grid, Hermite, Monomials, Spline, bounds, hull_of
+from nablasso.hierarchy import Grid, Hermite, Monomials, Spline, bounds
 from nablasso.hierarchy.bounds import ScaledMatrix, largest_outside, missing_nodes, summed_sources
+from nablasso.hierarchy.dag import hull_of
 
 HULL = {(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2),)}
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import Flat, Grid, Monomials, hull_consistency, hull_of, walk
+from nablasso.hierarchy import Flat, Grid, Monomials, hull_consistency
+from nablasso.hierarchy.dag import hull_of
 from tests.hierarchy import full_problem as full
-from tests.hierarchy.small import search_on
+from tests.hierarchy.small import search_on, walk
 
 N = 60
 WEIGHTS = np.full(N, 1 / N)

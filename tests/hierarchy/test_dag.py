@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from nablasso.errors import CyclicGraphError, InvalidParameterError
-from nablasso.hierarchy import DagHierarchy, ExplicitDag, HullSolver, KernelDag, hull_of
-from nablasso.hierarchy.dag import shallow_first
+from nablasso.hierarchy import ExplicitDag, KernelDag
+from nablasso.hierarchy.dag import hull_of, shallow_first
+from nablasso.hierarchy.problem import solve
 from tests.hierarchy.small import data, search_on
 
 TREE = {"root": ["left", "right"], "left": ["leaf"], "right": []}
@@ -24,7 +25,7 @@ def test_a_users_tree():
     y = X[:, 0] + X[:, 1] + X[:, 3]
     dag = ExplicitDag(TREE, tree_kernel, {"root": [0], "left": [1], "right": [2], "leaf": [3]})
     n = len(X)
-    hierarchy = DagHierarchy(dag, X, np.full(n, 1 / n), beta=1.5)
+    hierarchy = dag.on(X, np.full(n, 1 / n), beta=1.5)
     assert [hierarchy.depth(v) for v in ("root", "left", "leaf")] == [0, 1, 2]
     found = search_on(hierarchy, y).run(0.01)
     assert found.certified
@@ -63,9 +64,9 @@ def test_an_endless_graph_with_a_bound_of_its_own():
     X, _ = data()
     y = np.tanh(X[:, 0]) + np.tanh(X[:, 0]) ** 2
     weights = np.full(len(X), 1 / len(X))
-    found = search_on(DagHierarchy(Chain(), X, weights), y, tol=1e-4).run(0.01)
+    found = search_on(Chain().on(X, weights), y, tol=1e-4).run(0.01)
     assert found.certified
-    unknown = search_on(DagHierarchy(Chain(known=False), X, weights), y, tol=1e-4).run(0.01)
+    unknown = search_on(Chain(known=False).on(X, weights), y, tol=1e-4).run(0.01)
     assert not unknown.certified
     assert unknown.hull == found.hull
 
@@ -86,7 +87,7 @@ def test_columns_of_a_graph_must_name_every_node():
 def test_beginnings_of_shallow_nodes_first_are_hulls():
     edges = {"b": ["ab"], "a": ["ab"], "ab": ["abc"], "c": ["abc"]}
     weights = np.full(3, 1 / 3)
-    hierarchy = DagHierarchy(ExplicitDag(edges, lambda _, A, B: A @ B.T), np.eye(3), weights)
+    hierarchy = ExplicitDag(edges, lambda _, A, B: A @ B.T).on(np.eye(3), weights)
     order = shallow_first(hierarchy, ["abc", "ab", "c", "b", "a"])
     for k in range(1, 6):
         assert set(order[:k]) == hull_of(hierarchy, order[:k])
@@ -104,12 +105,12 @@ def test_the_motifs_of_the_gallery_are_those_of_the_full_problem():
     model, X, y = made["model"], made["X"], made["y"]
     assert model.certified_
     assert set(model.sinks_) == {"ACG", "GG"}
-    hierarchy = DagHierarchy(made["dag"], X, np.full(300, 1 / 300), beta=1.5)
+    hierarchy = made["dag"].on(X, np.full(300, 1 / 300), beta=1.5)
     assert len(made["motifs"]) == 340
     assert set(hierarchy.parents("ACG")) == {"AC", "CG"}
     search = search_on(hierarchy, y - y.mean())
     listed = search.problem(shallow_first(hierarchy, made["motifs"]), model.alpha_)
-    solved = HullSolver().solve(listed, np.full(340, 1 / 340), 1e-6)
+    solved = solve(listed, np.full(340, 1 / 340), 1e-6)
     assert solved.converged
     excess = model.objective_ - listed.primal(solved.point)
     assert -1e-6 <= excess <= model.dual_gap_ + 1e-6

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import eval_hermite
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import (
     AllSubsetsGaussian,
     Decomposition,
@@ -74,17 +74,6 @@ def test_splines_continue_as_straight_lines():
     far = np.array([3.0, 4.0, 5.0])
     values = Spline().kernel(far, np.array([0.5, 1.7, 2.9]), 2)
     np.testing.assert_allclose(values[2] - values[1], values[1] - values[0])
-
-
-def test_outside_the_range_of_a_spline():
-    ends = np.array([x.min(), x.max()])
-    beyond = np.array([ends[0] - 1, ends[1] + 1])
-    fitted = Spline("clip").fitted(x, np.ones(len(x)))
-    np.testing.assert_array_equal(fitted.features(beyond, 1)[:, 0], ends)
-    with pytest.raises(InvalidDataError, match="1 of 2 rows lie outside"):
-        Spline("error").fitted(x, np.ones(len(x))).kernel(np.array([0.0, 9.0]), x, 2)
-    with pytest.raises(InvalidParameterError, match="outside must be"):
-        as_decomposition(Spline("wrap"))
 
 
 def test_subsets_add_up_to_a_product():

@@ -10,8 +10,8 @@ from nablasso.hierarchy import (
     Hermite,
     Hierarchy,
     Spline,
-    hull_of,
 )
+from nablasso.hierarchy.dag import hull_of
 from nablasso.spaces import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
 
@@ -32,7 +32,7 @@ def test_low_rank_bounds_the_size_of_nodes_and_the_bound_still_holds():
 def test_a_flat_hierarchy_is_the_group_lasso():
     """Optimality of multiple kernel learning: equal sizes inside, smaller ones outside."""
     X, y = data()
-    flat = Flat(grid_on(X, Spline()), join=False)
+    flat = Flat(grid_on(X, Spline()))
     found = search_on(flat, y, tol=1e-8).run(0.05)
     sizes = {node: flat.size(node, found.point.dual) for node in flat.nodes}
     inside = [sizes[node] for node in found.hull]

@@ -12,9 +12,8 @@ from nablasso.hierarchy.bounds import missing_nodes, summed_sources
 from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.problem import LossSample
+from nablasso.hierarchy.problem import LossSample, solve
 from nablasso.hierarchy.search import Budget, Search
-from nablasso.hierarchy.solvers import HullSolver
 from nablasso.losses import Logistic, Squared
 from tests.hierarchy import full_problem as full
 
@@ -60,10 +59,8 @@ class Case:
         self.grid = Grid(self.X, self.weights, decomposition, beta=beta, root_weight=root)
         self.sample = LossSample(self.y, self.weights, loss or Squared(), True)
 
-    def search(self, alpha, tol=1e-7, max_kernels=1000, solver="newton"):
-        return Search(self.grid, self.sample, HullSolver(solver), tol, Budget(max_kernels)).run(
-            alpha
-        )
+    def search(self, alpha, tol=1e-7, max_kernels=1000):
+        return Search(self.grid, self.sample, tol, Budget(max_kernels)).run(alpha)
 
     def forms(self, dual):
         return np.array([dual @ K @ dual for K in self.kernels])
@@ -113,15 +110,6 @@ def test_the_search_solves_the_full_problem(name, alpha):
     assert oracle.is_clear(), "choose another alpha: the hull is not clear to the conic solver"
     assert set(found.hull) == case.full_hull(oracle)
     assert np.allclose(found.point.predictions, oracle.values, atol=2e-3)
-
-
-@pytest.mark.parametrize("solver", ["alternating", "projected_gradient"])
-def test_every_solver_reaches_the_full_problem(solver):
-    case = plain_case("spline")
-    oracle = oracle_of("spline", 0.02)
-    found = case.search(0.02, tol=1e-4, solver=solver)
-    bound = 1e-4 * case.sample.reference
-    assert oracle.objective - 1e-7 <= found.primal <= oracle.objective + bound
 
 
 def test_another_loss_and_root_weight():
@@ -207,14 +195,14 @@ def test_a_missing_node_lowers_the_objective():
     grid = Grid(X, weights, Monomials(2), beta=1.2)
     search = Search(grid, LossSample(y, weights, Squared(), True), tol=1e-8)
     alone = [(), ((2, 1),)]
-    before = search.solver.solve(search.problem(alone, 0.01), np.ones(2) / 2, 1e-10)
+    before = solve(search.problem(alone, 0.01), np.ones(2) / 2, 1e-10)
     omega2 = float(before.point.weights.zeta @ before.point.sizes)
     found = missing_nodes(grid, set(alone), before.point.dual, omega2)
     assert ((0, 1), (1, 1)) in found
     for node in found:
         nodes = [*alone, *(v for v in sorted(hull_of(grid, [node]), key=len) if v not in alone)]
         start = np.ones(len(nodes)) / len(nodes)
-        after = search.solver.solve(search.problem(nodes, 0.01), start, 1e-10)
+        after = solve(search.problem(nodes, 0.01), start, 1e-10)
         assert after.point.value < before.point.value - 1e-9
 
 
@@ -243,7 +231,6 @@ def test_the_reported_gap_bounds_the_true_one(name, max_kernels):
     found = case.search(alpha, tol=1e-3, max_kernels=max_kernels)
     excess = found.primal - oracle.objective
     assert -1e-7 <= excess <= found.gap + 1e-7
-    assert excess <= sum(found.parts) + 1e-7
     assert found.certified == (found.gap <= 1e-3 * case.sample.reference)
     assert len(found.nodes) <= max_kernels
     # the dual side: the gap is no smaller than that of its own dual point, best multiple allowed

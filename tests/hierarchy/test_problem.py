@@ -1,10 +1,17 @@
-"""The problem on a hull: derivatives, gaps, its norm."""
+"""The problem on a hull: derivatives, gaps, its norm, and its solvers."""
 
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import HullProblem, HullSolver, LossSample
-from nablasso.hierarchy.problem import best_x, dual_bound, norm, weights_of
+from nablasso.hierarchy import HullProblem, LossSample
+from nablasso.hierarchy.problem import (
+    alternating,
+    descendant_norms,
+    dual_bound,
+    norm,
+    solve,
+    weights_of,
+)
 from nablasso.losses import (
     Huber,
     Logistic,
@@ -35,7 +42,7 @@ def make(loss, rank=1, n=40, alpha=0.05, fit_intercept=True, seed=0):
         y = np.where(y > 0, 1.0, -1.0)
     weights = rng.random(n) + 0.5
     sample = LossSample(y, weights / weights.sum(), loss, fit_intercept)
-    return HullProblem(sample, alpha, features, ANCESTORS, D)
+    return HullProblem(sample, alpha, NODES, features, ANCESTORS, D)
 
 
 SMOOTH = [Squared(), Logistic()]
@@ -83,7 +90,7 @@ def test_features_and_kernels_give_the_same(loss):
 
 def test_the_gap_of_any_point_bounds_its_suboptimality():
     problem = make(Squared())
-    best = problem.primal(HullSolver().solve(problem, np.full(6, 1 / 6), 1e-11).point)
+    best = problem.primal(solve(problem, np.full(6, 1 / 6), 1e-11).point)
     rng = np.random.default_rng(0)
     for _ in range(20):
         point = problem.evaluate(rng.dirichlet(np.full(6, 0.5)) + 1e-6)
@@ -94,7 +101,8 @@ def test_the_norm_is_the_smallest_of_its_variational_forms():
     rng = np.random.default_rng(2)
     norms2 = rng.random(6) * (rng.random(6) > 0.3)
     value = norm(norms2, ANCESTORS, D) ** 2
-    x = np.maximum(best_x(norms2, ANCESTORS, D), 1e-14)
+    shares = D * descendant_norms(norms2, ANCESTORS)
+    x = np.maximum(shares / shares.sum(), 1e-14)
     assert norms2 @ (1 / weights_of(x, ANCESTORS, D).zeta) == pytest.approx(value, rel=1e-6)
     for _ in range(50):
         other = rng.dirichlet(np.ones(6))
@@ -108,3 +116,28 @@ def test_kappa_bounds_the_dual_norm():
         dual_bound(weights_of(rng.dirichlet(np.ones(6)), ANCESTORS, D), sizes) for _ in range(200)
     ]
     assert max(value for _, value, _ in values) <= min(bound for bound, _, _ in values)
+
+
+EQUAL = np.full(len(NODES), 1 / 6)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_newton_closes_the_gap(loss):
+    problem = make(loss)
+    solved = solve(problem, EQUAL, 1e-9)
+    assert solved.converged
+    assert 0 <= problem.gap(solved.point) <= 1e-7
+    assert problem.full_gap(solved.point) >= problem.gap(solved.point) - 1e-12
+    assert solved.point.dual.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_the_alternating_scheme_is_slow_and_goes_on_where_newton_stalls():
+    problem = make(Squared())
+    fast, slow = solve(problem, EQUAL, 1e-10), alternating(problem, EQUAL, 1e-7, 5000)
+    exact = problem.primal(fast.point)
+    assert slow.n_iter > fast.n_iter
+    assert problem.primal(slow.point) == pytest.approx(exact, abs=1e-6)
+    stalled = solve(problem, EQUAL, 1e-3, halvings=0)  # no step is ever short enough
+    assert stalled.converged
+    assert problem.primal(stalled.point) <= exact + 1e-3
+    assert solve(problem, EQUAL, 0.0, halvings=0).stalled

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.covariance import ledoit_wolf
 
-from nablasso.inference.knockoffs import (
+from nablasso.inference.randomization import (
     gaussian_knockoffs,
     knockoff_threshold,
     maximum_entropy_diagonal,

@@ -8,7 +8,6 @@ from nablasso.errors import InvalidParameterError
 from nablasso.inference.stability import (
     complementary_pairs,
     false_selection_bound,
-    half_sample_selections,
     largest_tail,
     lattice_count,
     smallest_threshold,
@@ -137,39 +136,6 @@ def test_labels_are_divided_evenly():
         counts = np.bincount(labels[half], minlength=3)
         assert np.all(np.abs(counts - [15, 3, 1.5]) <= 1)
         assert counts.min() >= 1
-
-
-def by_first_row(X, y, weights, seed):
-    """Selects the columns positive in its first row; the first also when weights are large."""
-    mask = X[0] > 0
-    mask[0] = weights.mean() > 2
-    return mask
-
-
-def test_selections_are_the_callables_answers():
-    rng = np.random.default_rng(0)
-    X, y, weights = rng.normal(size=(12, 4)), np.zeros(12), np.arange(12.0)
-    halves = complementary_pairs(12, 5, rng)
-    masks = half_sample_selections(by_first_row, X, y, weights, halves, seed=0)
-    assert masks.shape == (10, 4)
-    for mask, half in zip(masks, halves, strict=True):
-        np.testing.assert_array_equal(mask, by_first_row(X[half], y[half], weights[half], 0))
-
-
-def test_seeds_of_the_halves_differ_and_repeat():
-    def seeds(seed):
-        seen = []
-
-        def select(X, y, weights, own):
-            seen.append(own)
-            return np.zeros(1, dtype=bool)
-
-        halves = complementary_pairs(6, 4, np.random.default_rng(0))
-        half_sample_selections(select, np.ones((6, 1)), np.ones(6), np.ones(6), halves, seed=seed)
-        return seen
-
-    assert len(set(seeds(1))) == 8
-    assert seeds(1) == seeds(1) != seeds(2)
 
 
 @pytest.mark.parametrize("assumption", ["worst-case", "unimodal", "r-concave"])

@@ -120,7 +120,6 @@ def test_probabilities_of_either_class_add_up_to_one():
     assert yes.band_high.max() <= 1
     odds = response_of(fitted, "no", "log-odds")
     np.testing.assert_allclose(odds.values(X), -fitted.decision_function(X))
-    np.testing.assert_allclose(odds.exact_gradients(X), -fitted.predict_gradient(X))
 
 
 def test_three_classes_ask_for_one_of_them():
@@ -134,7 +133,6 @@ def test_three_classes_ask_for_one_of_them():
     np.testing.assert_allclose(total, 1)
     odds = response_of(fitted, 1, "log-odds")
     np.testing.assert_allclose(odds.values(X), fitted.decision_function(X)[:, 1])
-    np.testing.assert_allclose(odds.exact_gradients(X), fitted.predict_gradient(X)[:, 1])
 
 
 def test_a_pair_is_the_mean_with_both_moved(known):

@@ -124,8 +124,8 @@ def test_a_map_shows_every_pair_twice(pyplot, model):
     np.testing.assert_array_equal(matrix, matrix.T)
     strongest = display.pairs[0]
     assert (strongest.a, strongest.b) == (0, 3)
-    assert np.nanmax(matrix) == matrix[0, 1] == strongest.strength
-    assert texts(display.ax_).count(f"{strongest.strength:.2f}") == 2
+    assert np.nanmax(matrix) == matrix[0, 1] == strongest.share
+    assert texts(display.ax_).count(f"{strongest.share:.2f}") == 2
 
 
 def test_a_pair_is_drawn_with_its_rows(pyplot, model):

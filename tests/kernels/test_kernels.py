@@ -189,7 +189,7 @@ def test_products_in_several_blocks_of_rows(kernel, function, monkeypatch):
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("block", [1, 50, 1000])
 def test_anova_with_nothing_kept(order, block, monkeypatch):
-    monkeypatch.setattr(kernels.anova, "KEEP_BYTES", 0)
+    monkeypatch.setattr(kernels.radial, "KEEP_BYTES", 0)
     monkeypatch.setattr(kernels.base, "BLOCK_ELEMENTS", block)
     kernel = Anova(order, Matern52(0.9))
     calls = []

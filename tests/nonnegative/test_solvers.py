@@ -78,7 +78,7 @@ def test_iterated_steps_are_the_factorised_ones(linear):
     problem, here, D = system(make_quantiles(linear=linear))
     g = np.random.default_rng(3).normal(size=D.shape) / len(D)
     direct = solvers.normal_solver(problem, here, D)(g)
-    iterated = solvers.normal_solver(problem, here, D, dense=0, forcing=1e-10, limit=1000)
+    iterated = solvers.normal_solver(problem, here, D, dense=0, tol=1e-10, max_iter=1000)
     np.testing.assert_allclose(iterated(g), direct, rtol=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_a_free_function_alone_needs_one_product():
     rng = np.random.default_rng(4)
     D, g = rng.uniform(0.1, 10, size=(30, 1)), rng.normal(size=(30, 1))
     direct = solvers.normal_solver(problem, here, D)(g)
-    once = solvers.normal_solver(problem, here, D, dense=0, limit=1)
+    once = solvers.normal_solver(problem, here, D, dense=0, max_iter=1)
     np.testing.assert_allclose(once(g), direct, rtol=1e-6)
 
 
@@ -172,7 +172,7 @@ def test_many_rows_begin_with_quasi_newton_steps():
     assert found.status is Status.CONVERGED
     assert found.n_iter > alone.n_iter
     assert found.primal == pytest.approx(alone.primal, abs=2e-8)
-    climb = solvers.Climb(problem, tol=1e-6, max_iter=999)
+    climb = solvers.Climb(problem, start, tol=1e-6, max_iter=999)
     solvers._quasi_newton(climb, solvers.Coordinates(problem, start), start)
     assert climb.gap <= 1e-6
 

@@ -11,7 +11,7 @@ from nablasso.kernels import Anova, Gaussian, Polynomial
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.problems import Coefficients, SmoothProblem
 from nablasso.solvers import Admm, DualSolver, Newton, Status
-from nablasso.spaces import FeatureRows, FeatureSpace, draw_fourier, row_moments, slope_map
+from nablasso.spaces import FeatureRows, FeatureSpace, draw_fourier, slope_map
 from tests.dense_reference import LOSSES as PLAIN
 from tests.dense_reference import (
     cvxpy_optimum,
@@ -180,7 +180,7 @@ class Rows:
         self.slopes = [np.sqrt(self.weights)[:, None] * psi * omega[:, a] for a in range(d)]
 
     def problem(self, alpha, ridge, **options):
-        moments = row_moments(self.features, self.X, self.y, self.weights)
+        moments = FeatureRows(self.features, self.X).moments(self.y, self.weights)
         rows = FeatureRows(self.features, self.X, **options)
         space = FeatureSpace(rows, slope_map(self.features, moments.S))
         d = self.X.shape[1]

@@ -52,12 +52,27 @@ def test_copies_of_a_latent_variable_replace_each_other():
     assert len(found) >= 24  # of 32
 
 
-def test_the_change_is_that_of_the_left_out_error():
+def test_scores_are_those_of_left_out_rows():
     case = evidence(*twins(0), [0, 1])
     (found,) = alternatives(case)
     other = replace(case, selected=np.array([2, 1]))
-    expected = np.mean(other.residuals**2) / np.mean(case.residuals**2) - 1
-    assert found.change == pytest.approx(expected)
+    spread = np.var(case.y)
+    assert found.ours == pytest.approx(1 - np.mean(case.residuals**2) / spread)
+    assert found.theirs == pytest.approx(1 - np.mean(other.residuals**2) / spread)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_of_classes_are_the_shares_that_are_put_right(n_classes):
+    X, _ = twins(3, spread=1e-4, n=90)
+    codes = np.digitize(X[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    labels = np.eye(n_classes)[codes][:, 1:] if n_classes == 2 else np.eye(n_classes)[codes]
+    y = (labels - labels.mean(axis=0)) / labels.std(axis=0)
+    case = replace(evidence(X, y[:, 0], [0]), y=y, classes=True)
+    fits = labels.mean(axis=0) + labels.std(axis=0) * (y - case.residuals)
+    told = fits.argmax(axis=1) if n_classes == 3 else (fits[:, 0] > 0.5).astype(int)
+    (found,) = [pair for pair in alternatives(case) if pair.b == 2]
+    assert found.ours == pytest.approx(np.mean(told == codes))
+    assert found.theirs > 0.8
 
 
 def test_units_and_monotone_functions_of_a_column_do_not_matter():
@@ -67,7 +82,7 @@ def test_units_and_monotone_functions_of_a_column_do_not_matter():
     units = np.array([1.0, 1.0, 1000.0, 1.0, 1.0])
     found = alternatives(replace(case, X=case.X * units))
     assert [(f.a, f.b) for f in found] == [(f.a, f.b) for f in expected] == [(0, 2)]
-    assert found[0].change == pytest.approx(expected[0].change)
+    assert found[0].theirs == pytest.approx(expected[0].theirs)
     steep = case.X.copy()
     steep[:, 2] = np.exp(3 * steep[:, 2])
     assert (0, 2) in _candidates(replace(case, X=steep))

@@ -18,8 +18,6 @@ from nablasso.reading import all_relevant, sign_only, support_gap
 from nablasso.reading.doubts import _best_step, _difference, _gaps
 from tests.reading.known_functions import evidence
 
-NAMES = [f"x{a}" for a in range(20)]
-
 
 def in_parts(rng, n, d):
     """Uniform on [-2, -1] and [1, 2]."""
@@ -31,8 +29,8 @@ def test_a_function_constant_on_each_part_is_noticed():
         rng = np.random.default_rng(seed)
         X = in_parts(rng, 60, 6)
         y = np.sin(2 * X[:, 0]) + np.sign(X[:, 3]) + 0.3 * rng.normal(size=60)
-        assert support_gap(evidence(X, y, [0]), NAMES).startswith("x3 comes in separate parts")
-        assert support_gap(evidence(X, y, [0, 3]), NAMES) is None
+        assert support_gap(evidence(X, y, [0])) == [3]
+        assert support_gap(evidence(X, y, [0, 3])) == []
 
 
 def test_a_selected_column_in_parts_was_seen():
@@ -40,7 +38,7 @@ def test_a_selected_column_in_parts_was_seen():
     X = in_parts(rng, 60, 2)
     case = evidence(X, np.sign(X[:, 1]) + 0.1 * rng.normal(size=60), [0, 1])
     blind = replace(case, scales=np.zeros(2))  # so that the residuals still differ
-    assert support_gap(blind, NAMES) is None
+    assert support_gap(blind) == []
 
 
 def test_parts_that_do_not_matter_raise_no_doubt():
@@ -49,7 +47,7 @@ def test_parts_that_do_not_matter_raise_no_doubt():
         rng = np.random.default_rng(seed)
         X = in_parts(rng, 60, 6)
         y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
-        alarms += support_gap(evidence(X, y, [0]), NAMES) is not None
+        alarms += bool(support_gap(evidence(X, y, [0])))
     assert alarms <= 3
 
 
@@ -57,7 +55,7 @@ def test_several_columns_in_parts_are_listed_by_evidence():
     rng = np.random.default_rng(0)
     X = in_parts(rng, 100, 4)
     y = np.sign(X[:, 1]) + 3 * np.sign(X[:, 2]) + 0.1 * rng.normal(size=100)
-    assert support_gap(evidence(X, y, []), NAMES).startswith("x2, x1 come in separate parts")
+    assert support_gap(evidence(X, y, [])) == [2, 1]
 
 
 def test_every_gap_of_a_column_counts():
@@ -65,7 +63,7 @@ def test_every_gap_of_a_column_counts():
     X = rng.uniform(size=(90, 2))
     X[:, 1] += 3 * rng.integers(-1, 2, size=90)
     y = (np.abs(X[:, 1]) < 1.5) + 0.2 * rng.normal(size=90)  # the middle of three parts
-    assert support_gap(evidence(X, y, []), NAMES).startswith("x1 comes")
+    assert support_gap(evidence(X, y, [])) == [1]
 
 
 @pytest.mark.parametrize("draw", ["normal", "uniform", "standard_cauchy", "exponential"])
@@ -82,7 +80,7 @@ def test_discrete_columns_and_few_outlying_rows_are_no_parts():
     X[:, 0] = rng.integers(0, 2, size=60)
     X[:3, 1] = 50.0
     y = 5 * X[:, 0] + X[:, 1]
-    assert support_gap(evidence(X, y, []), NAMES) is None
+    assert support_gap(evidence(X, y, [])) == []
 
 
 def test_the_comparison_of_two_sides_is_welchs():
@@ -116,8 +114,8 @@ def test_a_step_is_noticed(kernel, step, selected):
     noticed = 0
     for seed in range(5):
         X, noise = step_data(seed)
-        said = sign_only(evidence(X, step(X) + noise, selected, kernel), NAMES)
-        noticed += said is not None and "which x0 lies" in said
+        found = sign_only(evidence(X, step(X) + noise, selected, kernel))
+        noticed += found is not None and found[0] == 0 and found[1] < 0
     assert noticed >= 4
 
 
@@ -130,21 +128,21 @@ def test_a_step_is_noticed(kernel, step, selected):
 def test_more_than_a_side_is_not_only_a_side(smooth, selected):
     for seed in range(5):
         X, noise = step_data(seed)
-        assert sign_only(evidence(X, smooth(X) + noise, selected), NAMES) is None
+        assert sign_only(evidence(X, smooth(X) + noise, selected)) is None
 
 
 def test_a_step_must_not_make_up_for_a_stiff_kernel():
     for seed in range(3):
         X, noise = step_data(seed, n=200)
         y = np.sign(X[:, 0]) + X[:, 0] + noise
-        assert sign_only(evidence(X, y, [0], Polynomial(3), width=1.0), NAMES) is None
+        assert sign_only(evidence(X, y, [0], Polynomial(3), width=1.0)) is None
 
 
 def test_a_step_in_a_column_that_only_does_harm_is_none():
     """Here a step in an irrelevant column beats that column, but not the fit without it."""
     made = make_cubic_groups(100, 18, random_state=3)
     selected = np.flatnonzero(made.support)
-    assert sign_only(evidence(made.X, made.y, selected, Polynomial(3), width=1.0), NAMES) is None
+    assert sign_only(evidence(made.X, made.y, selected, Polynomial(3), width=1.0)) is None
 
 
 def test_the_score_of_a_step_against_a_rank_one_update():
@@ -187,7 +185,7 @@ def test_smooth_problems_raise_few_doubts(make, kernel):
         made = make(100, 18, random_state=seed)
         width = None if kernel.has_width else 1.0
         case = evidence(made.X, made.y, np.flatnonzero(made.support), kernel, width)
-        alarms += [said for said in (support_gap(case, NAMES), sign_only(case, NAMES)) if said]
+        alarms += [found for found in (support_gap(case), sign_only(case)) if found]
     assert len(alarms) <= 1, alarms
 
 
@@ -200,21 +198,20 @@ def test_rows_of_hardly_any_weight_have_no_say():
         replace(case, weights=weights / weights.sum())
         for weights in (np.where(first, 1.0, 1e-7), np.where(first, 1e-7, 1.0))
     )
-    assert "which x0 lies" in sign_only(on_step, NAMES)
-    assert sign_only(on_line, NAMES) is None
+    assert sign_only(on_step)[0] == 0
+    assert sign_only(on_line) is None
 
 
 @pytest.mark.parametrize(
     ("importances", "expected"),
     [
-        ([1.0, 0.9, 0.5, 0.4, 0.3], "5 of 5 columns are in"),
-        ([1.0, 0.9, 0.5, 0.4, 0.0], "4 of 5 columns are in"),
-        ([1.0, 0.9, 0.5, 0.0, 0.0], None),
-        ([1.0, 0.9, 0.1, 0.1, 0.1], None),
-        ([1.0, 1.0, 1.0], None),
+        ([1.0, 0.9, 0.5, 0.4, 0.3], True),
+        ([1.0, 0.9, 0.5, 0.4, 0.0], True),
+        ([1.0, 0.9, 0.5, 0.0, 0.0], False),
+        ([1.0, 0.9, 0.1, 0.1, 0.1], False),
+        ([1.0, 1.0, 1.0], False),
     ],
 )
 def test_most_columns_matter(importances, expected):
     importances = np.array(importances)
-    said = all_relevant(importances, importances > 0)
-    assert said is None if expected is None else said.startswith(expected)
+    assert all_relevant(importances, importances > 0) is expected

@@ -6,7 +6,6 @@ from scipy.spatial.distance import pdist
 
 from nablasso.kernels import AdditivePower, Gaussian, Linear, Matern52, Polynomial
 from nablasso.regression.adaptive import DROP, KEPT_SCALE, adaptive_scales
-from nablasso.regression.paired import paired, tolerance
 from tests.dense_reference import plain
 
 N, D = 30, 4
@@ -128,14 +127,3 @@ def test_units_of_the_target_do_not_matter():
     np.testing.assert_allclose(
         learned(Gaussian(), X, 1e6 * Y + 3e6, 4), learned(Gaussian(), X, Y, 4), rtol=1e-5
     )
-
-
-def test_paired_differences():
-    change, weights = np.array([1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0])
-    mean, error = paired(change, weights)
-    assert mean == pytest.approx(2.5)
-    expected = np.sqrt(0.25 * 1.5**2 + 0.0625 * 0.5**2 + 0.0625 * 3.5**2)
-    assert error == pytest.approx(expected)
-    assert paired(change, 10 * weights) == pytest.approx((mean, error))
-    assert tolerance(paired(change, weights), 2.0, 3.0) == pytest.approx(0.3)
-    assert tolerance(paired(change, weights), 2.0, 100.0) == pytest.approx(2 * expected)

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.regression.evidence import Covariance
-from nablasso.regression.laplace import LogOdds
+from nablasso.regression.laplace import LogOdds, left_out_odds
 
 N, D = 30, 3
 V, R = np.array([0.8, 0.3, 0.1]), 0.2
@@ -113,3 +113,18 @@ def test_classes_that_a_function_separates_have_finite_odds():
     tuned = odds_of(X, y, Polynomial(1)).tuned(np.zeros(D), 0.0)
     assert np.isfinite(tuned.mode.eta).all()
     np.testing.assert_array_equal(np.sign(tuned.mode.eta), y)
+
+
+def test_left_out_odds_are_nearly_those_of_modes_without_the_row():
+    X, y = labels(5)
+    w = np.random.default_rng(5).uniform(0.5, 1.5, size=N)
+    whole = odds_of(X, y, w=w)
+    mode, gram = whole.mode(V, R), whole.covariance.gram(V)[0]
+    quick = left_out_odds(gram, mode.u, mode.intercept, y, w)
+    exact = np.empty(N)
+    for i in range(N):
+        rest = np.delete(np.arange(N), i)
+        without = odds_of(X[rest], y[rest], w=w[rest]).mode(V, R)
+        exact[i] = without.intercept + gram[i, rest] @ without.u
+    assert np.corrcoef(quick, exact)[0, 1] > 0.98
+    assert np.abs(quick - exact).mean() < 0.3 * np.abs(mode.eta - exact).mean()

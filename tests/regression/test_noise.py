@@ -19,7 +19,7 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import LINEAR, QUADRATIC
 from tests.regression.dense_process import best_log_evidence
 from tests.search.rows import draw, few_rows
 
@@ -155,24 +155,13 @@ def test_prices_by_hand():
     assert normal.price(100) == pytest.approx(half, abs=1e-3)
 
 
-def test_words_say_what_was_assumed():
-    assert PLAIN.words() == []
-    said = Assumption(
-        warp=Warp(1.0, 0.5, 0.25),
-        nu=2.0,
-        weights=np.array([0.1, 0.4, 1.2]),
-        level=np.array([0.0, 2.0, 1.0]),
-        serial=(0.9, 1.0),
-    ).words()
-    assert len(said) == 4
-    assert "log(y - 0.5 + 0.25) is explained" in said[0]
+def test_a_warp_says_what_it_does_and_moves_with_its_target():
     assert str(Warp(-1.0, 3.0, 0.25)) == "-log(3 - y + 0.25)"
     assert str(Warp(1.0, -3.0, 0.25)) == "log(y + 3 + 0.25)"
-    moved = Assumption(warp=Warp(1.0, -3.0, 0.25)).words(mean=5.0)
-    assert moved == ["The target is skewed: log(y - 2 + 0.25) is explained."]
-    assert "2 degrees of freedom); 2 rows count" in said[1]
-    assert f"a factor of {np.e:.1f}" in said[2]
-    assert "(0.9 from one to the next)" in said[3]
+    moved = Warp(1.0, -3.0, 0.25).moved(5.0)
+    assert str(moved) == "log(y - 2 + 0.25)"
+    y = np.array([0.0, 1.0, 2.5])
+    np.testing.assert_allclose(moved(y + 5.0), Warp(1.0, -3.0, 0.25)(y))
 
 
 # -------------------------------------------------------------------------- totals
@@ -200,7 +189,7 @@ def test_totals_compare_whatever_the_unit_of_the_target(factor):
         totals = []
         for assumption in made:
             under = rows.under(assumption)
-            model = under.tune(FAMILIES[1], np.array([0, 1, 2]))
+            model = under.tune(QUADRATIC, np.array([0, 1, 2]))
             totals.append(under.total(model))
         return np.array(totals[1:]) - totals[0], totals[0]
 
@@ -217,7 +206,7 @@ def test_the_total_is_minus_the_log_density_of_the_target_itself():
     density = best_log_evidence(np.eye(N), WARP(y)) + (N - 1) * np.mean(np.log(slope))
     constants = 0.5 * (N - 1) * (np.log(2 * np.pi) + 1)
     expected = -density - constants + 0.5 * np.log(N)
-    assert rows.total(rows.smallest(FAMILIES[0])) == pytest.approx(expected, abs=1e-4)
+    assert rows.total(rows.smallest(LINEAR)) == pytest.approx(expected, abs=1e-4)
 
 
 # -------------------------------------------------------------------------- rows in time

@@ -1,5 +1,7 @@
 """The gain from sums is the evidence of a dense Gaussian process."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,13 @@ def test_the_price_counts_the_looks():
     assert price((3, 4), {3}, 20, 1.0) == pytest.approx(np.log(20 * 3) + 1)
     assert price((3, 4), set(), 20, 1.0) == pytest.approx(np.log(200 * 3) + 1)
     assert price((1, 2, 3), set(), 20, 0.0) == pytest.approx(np.log(8000 / 6 * 3))
+
+
+@pytest.mark.parametrize("profiled", [True, False])
+def test_the_log_evidence_of_a_model_is_the_sum_of_gains(profiled):
+    Z, y, design, priors = problem()
+    model = posterior(Z, y, design, priors, VARIANCE)
+    model.noise = replace(model.noise, profiled=profiled)
+    before, gain = model.log_evidence, model.outside((2,))
+    model.enter((2,), gain.variance)
+    assert model.log_evidence - before == pytest.approx(gain.plain, rel=1e-9)

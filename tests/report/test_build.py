@@ -1,7 +1,7 @@
 """Reports say what the models know."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from nablasso import (
     SparseGradientRegressor,
     StabilitySelection,
 )
+from nablasso.answer import percent
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
-from nablasso.inspection.paths import single_fit
+from nablasso.inspection.structure_displays import single_fit
 from nablasso.report import build_report, render_report
 
 RNG = np.random.default_rng(4)
@@ -26,32 +27,46 @@ y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=40)
 
 
 def test_the_answer_comes_first_and_names_the_variables(report, model):
-    chosen = [variable.name for variable in report.selected]
+    chosen = [column.name for column in report.answer.selected]
     assert set(chosen) == set(model.get_feature_names_out())
-    assert report.answer.startswith(f"{len(chosen)} of 5 columns matter for price: ")
-    assert f"{report.held_out.r2:.0%} of its variation" in report.answer
-    strengths = [variable.strength for variable in report.selected]
-    assert strengths == sorted(strengths, reverse=True)
-    for variable in report.selected:
-        place = list(model.feature_names_in_).index(variable.name)
-        assert variable.strength == model.feature_importances_[place]
-        assert variable.evidence == model.evidence_[place] > 0
+    assert report.answer == replace(model.answer_, target="price")
+    assert report.answer.headline().startswith(f"{len(chosen)} of 5 columns matter for price (60 ")
+    sizes = [column.size for column in report.answer.selected]
+    assert sizes == sorted(sizes, reverse=True)
+    for column in report.answer.selected:
+        place = list(model.feature_names_in_).index(column.name)
+        assert column.share == model.feature_importances_[place]
+        assert column.evidence == model.evidence_[place] > 0
 
 
 def test_a_report_is_plain_data(report):
-    assert json.loads(json.dumps(asdict(report)))["target"] == "price"
+    assert json.loads(json.dumps(asdict(report)))["answer"]["target"] == "price"
 
 
 def test_left_out_predictions_are_those_of_the_fit(report, model, table):
     found = report.held_out
-    assert found.r2 == pytest.approx(model.loo_r2_, abs=1e-4)
+    assert report.answer.accuracy.r2 == pytest.approx(model.loo_r2_, abs=1e-4)
     assert sorted(found.observed) == pytest.approx(sorted(table[1]), rel=1e-4)
-    assert "Leave-one-out" in found.how
+    assert found.how == "each of 60 rows predicted from the others"
     error = np.sqrt(np.mean((np.array(found.observed) - found.predicted) ** 2))
-    assert found.rmse == pytest.approx(error, rel=1e-4)
+    assert report.answer.accuracy.rmse == pytest.approx(error, rel=1e-4)
 
 
-def test_curves_are_partial_dependences(report, model, table):
+def test_curves_are_the_shapes_of_the_model_with_the_band_of_the_function(report, model):
+    shapes = model.shapes()
+    for effect in report.effects:
+        (curve,) = effect.curves
+        own = shapes[shapes["column"] == effect.variable]
+        np.testing.assert_allclose(curve.grid, own["x"], rtol=1e-4)
+        np.testing.assert_allclose(curve.mean, own["value"], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(curve.band_high, own["high"], rtol=1e-4, atol=1e-6)
+        assert curve.output == "part in price"
+        assert curve.band == "90% band of the function"
+
+
+def test_models_without_shapes_have_partial_dependences(table):
+    model = DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2).fit(*table)
+    report = build_report(model, *table, target="price")
     for effect in report.effects:
         (curve,) = effect.curves
         direct = partial_dependence(model, table[0], effect.variable, grid_size=31, max_rows=200)
@@ -61,33 +76,44 @@ def test_curves_are_partial_dependences(report, model, table):
 
 
 def test_interactions_and_their_pairs_are_under_the_right_names(report, model, table):
-    found = report.interactions
-    i, j, strength = found.strengths[0]
-    assert {found.names[i], found.names[j]} == {"a", "big"}
-    assert strength == pytest.approx(model.interactions_[0][2], rel=1e-2)
-    pair = found.pairs[0]
+    found = report.answer.interactions
+    assert set(found[0].columns) == {"a", "big"}
+    assert [one.share for one in found] == [size for *_, size in model.interactions_]
+    assert f">{percent(found[0].share)}<" in render_report(report)  # the map shows these numbers
+    pair = report.pairs[0]
     for name, values in zip(pair.names, (pair.grid, pair.at), strict=True):
         column = table[0][name]
         assert column.min() <= min(values)
         assert max(values) <= column.max()
 
 
-def test_columns_that_go_together_are_named_with_their_correlation(report, table):
-    by_name = {variable.name: variable for variable in report.variables}
-    (other,) = [o for o in by_name["like_a"].alternatives if o.name == "a"]
-    correlation = abs(np.corrcoef(table[0]["a"], table[0]["like_a"])[0, 1])
-    assert other.correlation == pytest.approx(correlation)
-    assert by_name["d"].alternatives == ()
-
-
 def test_the_path_and_the_certificate_are_told(report, model):
     assert report.path.chosen == model.alpha_
-    assert len(report.path.lines) == len(report.selected)
-    facts = dict(report.certificate.facts)
-    assert facts["kernel"] == repr(model.kernel_)
-    assert facts["duality gap"] == f"{model.dual_gap_:.1e}"
+    assert len(report.path.lines) == len(report.answer.selected)
+    page = render_report(report)
+    assert f"duality gap {model.dual_gap_:.1e}" in page
+    assert page.index("Certificate") > page.index("Predicted against observed")  # last
     assert report.trials.rows[0][0] == "chosen"
     assert len(report.trials.rows) == len(model.tried_)
+
+
+def test_contributions_of_rows_add_up_to_their_predictions(report, model, table):
+    swarm = report.swarm
+    assert swarm.names == tuple(column.name for column in report.answer.selected)
+    assert {len(parts) for parts in swarm.parts} == {60}
+    assert swarm.residue < 1e-6 * np.ptp(table[1])
+    direct = model.contributions(table[0])
+    np.testing.assert_allclose(swarm.parts[0], direct[swarm.names[0]], rtol=1e-4, atol=1e-6)
+    assert 'id="swarm"' in render_report(report)
+
+
+def test_shapes_and_contributions_go_by_the_names_that_are_told(model, table):
+    names = ["A", "B", "C", "D", "E"]
+    report = build_report(model, *table, names=names)
+    chosen = {column.name for column in report.answer.selected}
+    assert chosen <= set(names)
+    assert set(report.small_shapes) == set(report.swarm.names) == chosen
+    assert {e.curves[0].band for e in report.effects} == {"90% band of the function"}
 
 
 def test_columns_of_a_category_are_one_variable():
@@ -98,16 +124,16 @@ def test_columns_of_a_category_are_one_variable():
     categories = {"colour": names[:3]}
     fitted = NablassoRegressor("linear", cv=3, feature_groups=[[0, 1, 2], [3], [4]])
     report = build_report(fitted.fit(Z, target), Z, target, names=names, categories=categories)
-    by_name = {variable.name: variable for variable in report.variables}
+    by_name = {column.name: column for column in report.answer.columns}
     assert set(by_name) == {"colour", "size", "noise"}
-    expected = np.linalg.norm(fitted.feature_importances_[:3])
-    assert by_name["colour"].strength == pytest.approx(expected)
+    assert by_name["colour"].levels == ("red", "blue", "green")
+    expected = fitted.feature_importances_[:3].sum()
+    assert by_name["colour"].share == pytest.approx(expected)
     (effect,) = [effect for effect in report.effects if effect.variable == "colour"]
     (curve,) = effect.curves
     assert curve.labels == ("red", "blue", "green")
     assert curve.mean[0] - curve.mean[1] == pytest.approx(3, abs=0.3)
-    assert "highest for red" in curve.words
-    assert "colour=red" not in [variable.name for variable in report.variables]
+    assert "highest for colour = red" in curve.words
     assert "colour" in render_report(report)
     with pytest.raises(InvalidParameterError, match="not there: taste=sweet"):
         build_report(fitted, Z, target, names=names, categories={"taste": ["taste=sweet"]})
@@ -122,41 +148,14 @@ def test_classes_get_a_table_of_counts():
     assert np.sum(found.counts, axis=1) == pytest.approx(
         [np.sum(labels == "down"), np.sum(labels == "up")]
     )
-    assert found.accuracy > 0.85
-    assert f"{found.accuracy:.0%} of left-out rows are classified right" in report.answer
-    assert report.effects[0].curves[0].output == "probability of up"
-    assert "<table" in render_report(report)
-
-
-def test_leave_one_out_of_classes_is_leaving_one_out():
-    """Against fits that really leave the row out."""
-    from nablasso.losses import Logistic
-    from nablasso.regression.machine import refit
-    from nablasso.report.build import held_out
-
-    few = X[:24]
-    labels = np.where(few[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, 0)
-    fitted = NablassoClassifier("linear", cv=3, always_keep=[0]).fit(few, labels)
-    counts = np.array(held_out(fitted, few, labels).counts)
-    Z = (few - few.mean(axis=0)) / few.std(axis=0)
-    own = np.flatnonzero(fitted.support_)
-    wrong = 0
-    for i in range(24):
-        rest = np.delete(np.arange(24), i)
-        inputs, signs, weights = Z[rest][:, own], 2.0 * labels[rest] - 1, np.full(23, 1 / 23)
-        scales = fitted.scales_[own]
-        made = refit(
-            Logistic(),
-            fitted.kernel_,
-            inputs,
-            signs,
-            weights,
-            own,
-            scales=scales,
-            fit_intercept=True,
-        )
-        wrong += (made.function.values(Z[i : i + 1])[0] > 0) != labels[i]
-    assert counts.sum() - np.trace(counts) == pytest.approx(wrong, abs=1.01)
+    accuracy = report.answer.accuracy
+    assert accuracy.accuracy == pytest.approx(np.trace(found.counts) / 40)
+    assert accuracy.accuracy > 0.85
+    assert sum(rows for *_, rows in found.calibration) == 40
+    page = render_report(report)
+    assert f"{accuracy.accuracy:.0%} of left-out rows classified right" in page
+    assert "probability told" in page
+    assert report.effects[0].curves[0].output == "part in the log-odds of up"
 
 
 def test_several_classes_have_a_curve_each():
@@ -164,7 +163,7 @@ def test_several_classes_have_a_curve_each():
     fitted = NablassoClassifier("linear", cv=3, always_keep=[0]).fit(X, labels)
     report = build_report(fitted, X, labels)
     outputs = [curve.output for curve in report.effects[0].curves]
-    assert outputs == ["probability of 0", "probability of 1", "probability of 2"]
+    assert outputs == [f"part in the log-odds of {label}" for label in range(3)]
     assert len(report.held_out.counts) == 3
     assert report.path is None  # what is always kept is not penalised
     assert "predicted" in render_report(report)
@@ -178,8 +177,10 @@ def test_cross_validated_models_are_judged_out_of_fold():
         predicted[test] = single_fit(fitted).fit(X[train], X[train, 0]).predict(X[test])
     np.testing.assert_allclose(report.held_out.predicted, predicted, rtol=1e-4, atol=1e-5)
     assert "5 folds" in report.held_out.how
-    assert report.variables[0].certified is True
-    assert report.trials.header == ("", "alpha", "ridge", "width", "Mean score", "Variables")
+    assert report.answer.columns[0].certified is True
+    error = np.mean((np.array(report.held_out.observed) - report.held_out.predicted) ** 2)
+    assert report.answer.accuracy.rmse == pytest.approx(np.sqrt(error), rel=1e-4, abs=1e-6)
+    assert report.trials.header == ("", "alpha", "ridge", "width", "Mean score", "Columns")
     assert [row[0] for row in report.trials.rows].count("chosen") == 1
     assert "certified" in render_report(report)
 
@@ -192,7 +193,7 @@ def test_groups_and_kept_columns_by_name_are_understood(table):
     derivative = DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2, **shared)
     for fitted in (derivative, NablassoRegressor("linear", cv=3, **shared)):
         report = build_report(fitted.fit(frame, target), frame, target)
-        assert report.held_out.r2 > 0.5
+        assert report.answer.accuracy.r2 > 0.5
         assert report.path is not None
 
 
@@ -218,7 +219,7 @@ def test_selectors_that_do_not_predict_get_a_shorter_report():
     assert report.path is None
     page = render_report(report)
     assert 'id="predictions"' not in page
-    assert 'id="variables"' in page
+    assert 'id="columns"' in page
 
 
 def test_nothing_found_is_an_answer():
@@ -226,8 +227,10 @@ def test_nothing_found_is_an_answer():
     fitted = NablassoRegressor("linear", cv=3).fit(X, noise)
     assert not fitted.support_.any()
     report = build_report(fitted, X, noise, target="noise")
-    assert report.answer == "No column was found that helps to predict noise."
-    assert report.certificate is None
+    assert report.answer.headline().startswith(
+        "None of the 4 columns was found to matter for noise"
+    )
+    assert report.answer.certificate is None
     assert report.effects == ()
     assert "Nothing found" in render_report(report)
 
@@ -239,3 +242,21 @@ def test_mistakes_are_named(model, table):
 
     with pytest.raises(InvalidParameterError, match="fitted selector"):
         build_report(PSDDensity(rank=10, tol=0.1).fit(X), X, y)
+
+
+def test_a_report_of_an_encoded_table_speaks_of_its_columns(table):
+    frame, _ = table
+    rng = np.random.default_rng(0)
+    frame = frame.assign(city=rng.choice(["Oslo", "Paris", "Rome"], len(frame)))
+    frame.loc[:5, "a"] = np.nan
+    target = frame["c"] + 2 * (frame["city"] == "Rome")
+    for model in (
+        DerivativeLassoCV("linear", alphas=2, ridges=(1e-2,), cv=2, tol=1e-2),
+        NablassoRegressor("linear", cv=3),
+    ):
+        report = build_report(model.fit(frame, target), frame, target)
+        names = {column.name for column in report.answer.columns}
+        assert names == set(frame)
+        effects = {effect.variable: effect for effect in report.effects}
+        labels = {label for curve in effects["city"].curves for label in curve.labels}
+        assert labels == {"Oslo", "Paris", "Rome"}

@@ -5,17 +5,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from nablasso import screening
 from nablasso.screening import best_pairs, clipped, largest_products, product_scores
 
 N, D = 30, 23
+SMALL = {"block": 5, "margin": 1e9}  # no threshold from the normal distribution
 
 
 @pytest.fixture
-def table(monkeypatch):
+def table():
     """Columns, weights that add up to one, and a target that is a product."""
-    monkeypatch.setattr(screening, "BLOCK", 5)
-    monkeypatch.setattr(screening, "MARGIN", 1e9)  # no threshold from the normal distribution
     rng = np.random.default_rng(1)
     X, weights = rng.normal(size=(N, D)), rng.uniform(0.5, 2, size=N)
     return X, weights / weights.sum(), (X[:, 3] * X[:, 17])[:, None]
@@ -29,7 +27,7 @@ def sizes(X, weights, residuals):
 def test_largest_of_all_pairs(table):
     every = sizes(*table)
     expected = set(sorted(every, key=every.get)[-12:])
-    found = largest_products(*table, np.arange(D), 12)
+    found = largest_products(*table, np.arange(D), 12, **SMALL)
     assert set(map(tuple, found)) == expected
     assert (3, 17) in expected
 
@@ -38,14 +36,13 @@ def test_one_of_each_pair_among_the_first(table):
     first = np.array([2, 17])
     every = {pair: size for pair, size in sizes(*table).items() if set(pair) & {2, 17}}
     expected = set(sorted(every, key=every.get)[-9:])
-    assert set(map(tuple, largest_products(*table, first, 9))) == expected
+    assert set(map(tuple, largest_products(*table, first, 9, **SMALL))) == expected
 
 
-def test_noise_gives_about_as_many_as_wanted(monkeypatch):
-    monkeypatch.setattr(screening, "BLOCK", 64)
+def test_noise_gives_about_as_many_as_wanted():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 150)), rng.normal(size=(200, 1))
-    found = largest_products(X, np.full(200, 1 / 200), y, np.arange(150), 100)
+    found = largest_products(X, np.full(200, 1 / 200), y, np.arange(150), 100, block=64)
     assert len(found) == 100
     assert len(np.unique(found, axis=0)) == 100
     assert (found[:, 0] < found[:, 1]).all()

@@ -1,19 +1,19 @@
 """Screening: what is found alone, in pairs, and once stronger effects are taken out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from nablasso import screening
-from nablasso.screening import by_chance, column_scores, group_scores, left_over, narrowed, screen
+from nablasso.screening import by_chance, column_scores, group_scores, left_over
 from tests.search.rows import few_rows
 
 N, D = 150, 300
 
 
-@pytest.fixture(autouse=True)
-def small_lists(monkeypatch):
-    monkeypatch.setattr(screening, "SHORTLISTED_COLUMNS", 60)
-    monkeypatch.setattr(screening, "SHORTLISTED_PAIRS", 400)
+screen = partial(screening.screen, n_columns=60, n_pairs=400)
+narrowed = partial(screening.narrowed, n_columns=60, n_pairs=400)
 
 
 def inputs(seed=0):
@@ -38,13 +38,14 @@ def test_without_pairs_a_product_is_not_seen():
     X = inputs(1)
     rows = few_rows(X, X[:, 7] * X[:, 8])
     assert screen(rows).clear[[7, 8]].all()
-    assert not screen(rows, pairs=False).clear[[7, 8]].any()
+    assert not screen(rows, n_pairs=0).clear[[7, 8]].any()
 
 
-def test_pairs_with_what_is_strong_alone_where_all_are_too_many(monkeypatch):
-    monkeypatch.setattr(screening, "PAIR_WORK", 2 * N * D * 3)  # three columns with all
+def test_pairs_with_what_is_strong_alone_where_all_are_too_many():
     X = inputs(2)
-    assert screen(few_rows(X, 1.5 * X[:, 3] + X[:, 3] * X[:, 4])).clear[[3, 4]].all()
+    rows = few_rows(X, 1.5 * X[:, 3] + X[:, 3] * X[:, 4])
+    three_with_all = 2 * N * D * 3
+    assert screen(rows, pair_work=three_with_all).clear[[3, 4]].all()
 
 
 def test_groups_open_together_and_kept_ones_always():
@@ -89,12 +90,6 @@ def test_what_is_left_over_is_less_where_something_was_found():
     assert left.shape == (N, 1)
     assert 0.05 < left.std() < 0.15
     assert abs(np.corrcoef(left[:, 0], X[:, 1])[0, 1]) > 0.95
-
-
-@pytest.mark.parametrize(("extra", "wide"), [(0, False), (1, True)])
-def test_a_table_is_wide_by_its_numbers(extra, wide):
-    X = np.broadcast_to(0.0, (1, screening.WIDE + extra))
-    assert screening.is_wide(few_rows(X, [0.0], standardise=False)) is wide
 
 
 def test_chance_is_about_the_largest_score_of_noise():

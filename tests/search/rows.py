@@ -6,13 +6,15 @@ from nablasso.search.few import FewRows
 from nablasso.search.rules import Rules
 
 
-def few_rows(X, Y, *, weights=None, labels=None, kept=(), standardise=True, **options):
-    """Rows as the search gets them: standardised columns, weights of mean one."""
+def few_rows(
+    X, Y, *, weights=None, labels=None, kept=(), standardise=True, counts=False, **options
+):
+    """Rows as the search gets them: standardised columns, weights of mean one or copies."""
     n, d = X.shape
     weights = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
-    weights = weights / weights.mean()
+    weights = weights if counts else weights / weights.mean()
     if standardise:
-        p = weights / n
+        p = weights / weights.sum()
         X = X - p @ X
         X = X / np.sqrt(p @ X**2)
     return FewRows(

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nablasso.estimators.discoveries import settled
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of
-from nablasso.search.decide import decide, keep_all, search, settle
-from nablasso.search.families import FAMILIES
+from nablasso.search.decide import decide, search
+from nablasso.search.families import GAUSSIAN, LINEAR, QUADRATIC
 from nablasso.search.rules import Rules
 from tests.search.rows import draw, few_rows
 
-FEW = (FAMILIES[0], FAMILIES[1], FAMILIES[6])  # linear, quadratic, Gaussian
+FEW = (LINEAR, QUADRATIC, GAUSSIAN)
 
 
 def found(decision):
@@ -65,16 +66,16 @@ def test_copies_come_along_at_the_end():
 def test_what_is_kept_is_kept_and_no_more_than_allowed():
     assert found(decide(draw(families=FEW, kept=[4]))) == [0, 1, 2, 4]
     assert len(found(decide(draw(families=FEW, most=2)))) <= 2
-    everything = keep_all(draw(families=FEW, kept=[0, 1, 2, 3, 4]))
+    everything = decide(draw(families=FEW, kept=[0, 1, 2, 3, 4]))
     assert found(everything) == [0, 1, 2, 3, 4]
 
 
 def test_settled_groups_get_the_best_family():
     rows = draw(families=FEW)
-    decision = settle(decide(rows), np.array([0, 1]))
+    decision = settled(decide(rows), np.array([0, 1]))
     assert found(decision) == [0, 1]
     assert decision.model.family.name == "quadratic"
-    assert found(settle(decision, np.array([], dtype=np.intp))) == []
+    assert found(settled(decision, np.array([], dtype=np.intp))) == []
 
 
 def test_the_order_of_the_columns_does_not_matter():

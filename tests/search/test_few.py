@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Matern52
-from nablasso.regression.noise import Assumption
+from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.check import check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
-from nablasso.search.families import FAMILIES, Family
-from nablasso.search.few import Model
+from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
+from nablasso.search.few import Model, counted
+from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
 
-LINEAR, QUADRATIC, ADDITIVE = FAMILIES[0], FAMILIES[1], FAMILIES[3]
-GAUSSIAN = FAMILIES[6]
 N, D = 60, 5
 
 
@@ -174,16 +173,6 @@ def test_what_the_evidence_asks_for_joins(family):
     assert rows.forward(nothing) is nothing
 
 
-def test_families_on_the_same_groups():
-    rows = draw()
-    model = rows.tune(QUADRATIC, index(2, 1, 0))
-    found = rows.families_on(model, [model])
-    assert [one.family.name for one in found] == [family.name for family in FAMILIES]
-    assert found[1] is model
-    assert all(one.same_groups(model) for one in found)
-    assert min(found, key=lambda one: one.price).family is QUADRATIC
-
-
 # -------------------------------------------------------------------------- check
 
 
@@ -314,14 +303,13 @@ def test_copies_share_a_variance_and_pay_nothing():
     assert tied.price == pytest.approx(model.price, abs=0.2)
 
 
-def test_relatives_join_only_where_they_gain():
+def test_relatives_are_no_copies_and_copies_must_not_cost_much():
     rows = few_rows(*copied(0.8, n=150, seed=1))
     model = rows.tune(LINEAR, index(0, 2))
-    assert with_copies(rows, model).groups.tolist() == [0, 2]
-    rng = np.random.default_rng(1)
-    X, _ = copied(0.8, n=150, seed=1)
-    both = few_rows(X, X[:, 0] + X[:, 3] + X[:, 2] + 0.3 * rng.normal(size=150))
-    assert with_copies(both, both.tune(LINEAR, index(0, 2))).groups.tolist() == [0, 2, 3]
+    assert with_copies(rows, model) is model
+    dear, free = (replace(rows, rules=Rules(copy=0.7, copy_nats=nats)) for nats in (0.0, 10.0))
+    assert with_copies(dear, model) is model  # the evidence speaks against it
+    assert with_copies(free, model).groups.tolist() == [0, 2, 3]
 
 
 def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
@@ -344,7 +332,8 @@ def test_one_variance_for_all_is_cheaper():
     assert shared.price < model.price
     assert len(shared.logs) == 1
     assert shared.price == pytest.approx(shared.value + rows.cost(4, 1))
-    assert one_variance(rows, rows.tune(LINEAR, index(0)), []) is None
+    alone = rows.tune(LINEAR, index(0))
+    assert one_variance(rows, alone, []) is alone
 
 
 # -------------------------------------------------------------------------- functions
@@ -455,3 +444,44 @@ def test_an_own_kernel_is_a_family():
     model = rows.backward(rows.tune(*proposal[1:]))
     assert isinstance(model, Model)
     assert sorted(model.groups) == [0, 1, 2]
+
+
+# -------------------------------------------------------------------------- equal rows
+
+
+def repeated(n=25, seed=3):
+    """Rows as copies, and one by one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = X[:, 0] + rng.normal(size=n)
+    w = rng.integers(1, 5, size=n)
+    w[0] = 1
+    merged = few_rows(X, y, weights=w, counts=True)
+    each = np.repeat(np.arange(n), w)
+    return merged, few_rows(merged.X[each], y[each], standardise=False), each
+
+
+def test_equal_rows_are_one_row_of_so_many_copies():
+    merged, single, each = repeated()
+    x = np.array([-0.3, 0.4, -1.0])
+    for family in (LINEAR, GAUSSIAN):
+        ours = merged.evidence(family).part(index(0, 1))
+        plain = single.evidence(family).part(index(0, 1))
+        value, slope = ours.value_and_gradient(x)
+        expected, slopes = plain.value_and_gradient(x)
+        assert value == pytest.approx(expected, rel=1e-6)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-5)
+        a, b = ours.solve(np.exp(x[:2]), np.exp(x[2])), plain.solve(np.exp(x[:2]), np.exp(x[2]))
+        for one, all_of_them in zip(a.left_out(), b.left_out(), strict=True):
+            np.testing.assert_allclose(one[each], all_of_them, rtol=1e-5, atol=1e-7)
+    assert merged.cost(2) == single.cost(2)
+    warp = Assumption(warp=Warp(1.0, float(merged.targets.min()), 1.0))
+    assert merged.under(warp).base - merged.base == pytest.approx(
+        single.under(warp).base - single.base, rel=1e-9
+    )
+
+
+def test_whole_weights_count_in_units_of_their_divisor():
+    assert counted(np.array([2.0, 4.0, 2.0])).tolist() == [1, 2, 1]
+    assert counted(np.array([0.5, 1.5])).tolist() == [0.5, 1.5]
+    assert counted(np.array([7.0, 7.0])).tolist() == [1, 1]

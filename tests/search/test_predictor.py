@@ -7,11 +7,11 @@ import pytest
 
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
-from nablasso.search.predictor import ROOM, predictor_of
+from nablasso.search.families import LINEAR, QUADRATIC
+from nablasso.search.predictor import ROOM, Predictor, predictor_of
+from nablasso.spaces import Function
 from tests.search.rows import draw, few_rows
 
-LINEAR, QUADRATIC = FAMILIES[0], FAMILIES[1]
 COLUMNS = np.array([0, 1, 2])
 N, D = 60, 5
 
@@ -106,3 +106,13 @@ def test_columns_of_a_wider_table():
     np.testing.assert_allclose(
         predictor_of(decided(rows), columns).values(wide), predictor.values(wide[:, columns])
     )
+
+
+def test_predictions_of_a_skewed_target_stay_near_its_least_value():
+    far = Function(-50.0, np.empty(0, dtype=np.intp))
+    none = np.empty(0)
+    made = Predictor((far,), np.ones(1), none, none, none, 1.0, 10.0)
+    assert made.values(np.zeros((1, 1)))[0] == 1 - 9
+    warped = replace(made, warp=Warp(1.0, 1.0, 1.0))  # log y: one range below 1 is 1 / 10
+    assert warped.values(np.zeros((1, 1)))[0] == pytest.approx(0.1)
+    assert warped.limits[1] == 10 + 9

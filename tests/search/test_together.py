@@ -6,14 +6,13 @@ import pytest
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.regression.evidence import FLOOR
 from nablasso.search.decide import Decision
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import GAUSSIAN, LINEAR
 from nablasso.search.grown import grow
 from nablasso.search.predictor import AllRows, odds_of_all, predictor_of, predictor_of_all
 from nablasso.search.rules import Rules
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows
 
-GAUSSIAN = FAMILIES[6]
 N, N_SEARCHED, N_FRESH, D = 200, 60, 50, 4
 
 
@@ -125,7 +124,7 @@ def test_classes_with_more_rows_than_a_factor_holds():
     assert model.n_rows_searched_ == 400
 
 
-FEW = Rules(few_rows=60, walked_rows=60, followed=1)
+FEW = Rules(few_rows=60, walked_rows=60)
 
 
 def table(n=240, d=4, seed=0):
@@ -161,8 +160,8 @@ def test_a_class_that_is_absent_from_the_searched_rows_does_not_stop_the_search(
     X, _ = table()
     targets = np.column_stack([np.sign(X[:, 0]), -np.sign(X[:, 0]), -np.ones(len(X))])
     both, rare = few_rows(X, targets[:, :2]), few_rows(X, targets)
-    assert rare.tune(FAMILIES[0], np.array([0])).value == pytest.approx(
-        both.tune(FAMILIES[0], np.array([0])).value
+    assert rare.tune(LINEAR, np.array([0])).value == pytest.approx(
+        both.tune(LINEAR, np.array([0])).value
     )
 
 
@@ -171,3 +170,12 @@ def test_columns_are_certified_on_the_sums_of_all_rows():
     model = NablassoRegressor(rules=FEW).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [0, 3]
     assert model.support_certified_.all()
+    assert "on all rows" in model.certificate_
+    assert model.certificate_ in model.summary()
+    proof = grow(Arrays(X, y), rules=FEW, certificate=True).certificate
+    assert model.dual_gap_ == pytest.approx(proof.gap, abs=1e-9 * proof.at_zero)
+    assert model.relative_gap_ == pytest.approx(model.dual_gap_ / proof.at_zero)
+    assert model.objective_ == pytest.approx(proof.objective)
+    few = NablassoRegressor().fit(X[:100], y[:100])
+    assert "learned metric" in few.certificate_
+    assert "sample" not in few.certificate_

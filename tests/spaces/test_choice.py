@@ -22,7 +22,7 @@ GIB = 2**30
     ],
 )
 def test_what_auto_takes_and_why(monkeypatch, kernel, n, available, expected, reason):
-    monkeypatch.setattr("nablasso.spaces.choice.available_bytes", lambda: available)
+    monkeypatch.setattr("nablasso.spaces.exact.available_bytes", lambda: available)
     choice = choose_space("auto", kernel, n, 10, 512)
     assert choice.name == expected
     assert reason in choice.reason

@@ -11,11 +11,11 @@ from nablasso.penalties import ElasticNet, GroupLasso, Partition
 from nablasso.problems import Coefficients, SquaredProblem, on_pseudo_rows
 from nablasso.solvers import Admm, DualSolver
 from nablasso.spaces import (
+    FeatureRows,
     FeatureSpace,
     PseudoRows,
     draw_fourier,
     draw_nystrom,
-    row_moments,
     slope_map,
 )
 
@@ -38,7 +38,7 @@ class Rows:
         self.phi, self.psi = self.features.features_and_slopes(self.X)
         self.omega = np.tile(self.features.frequencies, (2, 1))
         self.fit_intercept = fit_intercept
-        self.moments = row_moments(self.features, self.X, self.y, self.weights)
+        self.moments = FeatureRows(self.features, self.X).moments(self.y, self.weights)
         self.pseudo = PseudoRows(self.moments, fit_intercept=fit_intercept)
         self.space = FeatureSpace(self.pseudo, slope_map(self.features, self.moments.S))
 
@@ -180,16 +180,16 @@ def test_other_penalty_points_have_their_own_slopes():
 def test_moments_without_slopes_are_refused():
     rows = Rows("dense")
     nystrom = draw_nystrom(Gaussian(), np.ones(4), rows.X, rows.weights, 20)
-    moments = row_moments(nystrom, rows.X, rows.y, rows.weights)
+    moments = FeatureRows(nystrom, rows.X).moments(rows.y, rows.weights)
     with pytest.raises(InvalidParameterError, match="needs the moments of slopes"):
         slope_map(rows.features, moments.S)
 
 
 def test_single_precision_moments_keep_what_they_know():
     rows = Rows("sparse")
-    rough = row_moments(
-        rows.features, rows.X.astype(np.float32).astype(float) * (1 + 1e-7), rows.y, rows.weights
-    )
+    rough = FeatureRows(
+        rows.features, rows.X.astype(np.float32).astype(float) * (1 + 1e-7), keep=False
+    ).moments(rows.y, rows.weights)
     pseudo = PseudoRows(rough)
     np.testing.assert_allclose(pseudo.Q.T @ pseudo.Q, rough.C, atol=1e-6)
     assert np.isfinite(pseudo.y).all()

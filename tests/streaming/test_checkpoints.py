@@ -12,10 +12,10 @@ import pytest
 
 from nablasso import NablassoRegressor
 from nablasso.errors import InvalidParameterError
+from nablasso.persistence import Store, digest
 from nablasso.progress import reporting
 from nablasso.search.grown import grow
 from nablasso.streaming import open_table
-from nablasso.streaming.checkpoints import Store, digest
 from nablasso.streaming.responses import Response
 
 NAMES = ["a", "b", "c", "d"]

@@ -1,32 +1,28 @@
-"""Sufficient statistics: equal to their definitions, additive, fold by fold, kept in files."""
+"""Sufficient statistics: equal to their definitions, additive, fold by fold; passes that go on."""
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso.errors import (
-    DriftWarning,
-    InvalidDataError,
-    InvalidParameterError,
-    StatisticsFileError,
-)
+import nablasso
+from nablasso.errors import DriftWarning, InvalidDataError, InvalidParameterError
 from nablasso.kernels import Gaussian
-from nablasso.spaces import draw_nystrom, row_moments
-from nablasso.streaming import SufficientStatistics, statistics, sums
-from nablasso.streaming.sums import fold_numbers, row_hashes
+from nablasso.persistence import Store
+from nablasso.progress import reporting
+from nablasso.spaces import FeatureRows, draw_nystrom
+from nablasso.streaming import SufficientStatistics, collect_statistics, open_table
+from nablasso.streaming.sources import Arrays
+from nablasso.streaming.statistics import fold_numbers
 from tests.frozen_spaces import direct, frozen, rows
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Slabs and blocks of a few rows, so that small tables have many."""
-    monkeypatch.setattr(sums, "SLAB_ROWS", 64)
-    monkeypatch.setattr(sums, "BLOCK_ROWS", 7)
+def cut_small(X, y, weights=None, **settings):
+    """A table in blocks of a few rows."""
+    return Arrays(X, y, weights, rows=7, missing=False, **settings)
 
 
 def assert_close(found, expected, tol=1e-12):
@@ -39,17 +35,16 @@ def assert_close(found, expected, tol=1e-12):
 
 
 def sums_equal(a, b):
-    return all(np.array_equal(x, b.sums.arrays()[name]) for name, x in a.sums.arrays().items())
+    return all(np.array_equal(x, b.sums[name]) for name, x in a.sums.items())
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_follow_their_definitions(weighted):
     X, y = rows(200)
     rng = np.random.default_rng(1)
     weights = rng.integers(0, 4, 200).astype(float) if weighted else np.ones(200)
     space = frozen(X[:50], y[:50])
-    found = SufficientStatistics(space).partial_fit(X, y, weights if weighted else None)
+    found = SufficientStatistics(space).partial_fit(cut_small(X, y, weights if weighted else None))
     assert_close(found.total(), direct(space, X, y, weights))
     assert found.n_samples == np.count_nonzero(weights)
     assert found.weight == weights.sum()
@@ -59,21 +54,20 @@ def test_slopes_are_those_of_the_moments_in_memory():
     X, y = rows(100)
     space = frozen(X, y)
     found = SufficientStatistics(space).partial_fit(X, y).total()
-    expected = row_moments(space.features, space.standardise(X), y, np.ones(100))
+    expected = FeatureRows(space.features, space.standardise(X)).moments(y, np.ones(100))
     np.testing.assert_allclose(found.S, expected.S, atol=1e-12)
     _, psi = space.features.features_and_slopes(space.standardise(X))
     np.testing.assert_allclose(found.S, psi.T @ psi / 100, atol=1e-12)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_folds_split_the_rows_and_score_them():
     X, y = rows(200)
     space = frozen(X[:50], y[:50], seed=3)
-    found = SufficientStatistics(space, n_folds=3).partial_fit(X, y)
-    folds = fold_numbers(row_hashes(X[:, space.columns], y, 3), 3)
+    found = SufficientStatistics(space, n_folds=3).partial_fit(cut_small(X, y))
+    folds = fold_numbers(X[:, space.columns], y, 3, 3)
     assert np.bincount(folds, minlength=3).min() > 40
     rng = np.random.default_rng(0)
-    w, b = rng.standard_normal(space.n_components), 99.0
+    w, b = rng.standard_normal(space.features.n_components), 99.0
     f = space.features.features(space.standardise(X)) @ w + b
     for k in range(3):
         inside = (folds == k).astype(float)
@@ -83,7 +77,6 @@ def test_folds_split_the_rows_and_score_them():
         assert found.fold(k).mean_squared_error(w, b) == pytest.approx(error)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_a_weight_is_so_many_copies_and_order_does_not_matter():
     X, y = rows(60)
     space = frozen(X, y)
@@ -106,16 +99,14 @@ def test_permuted_columns_have_the_same_sums():
     assert sums_equal(one, other)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_the_number_of_threads_changes_nothing():
     X, y = rows(300)
     space = frozen(X, y)
-    one = SufficientStatistics(space).partial_fit(X, y, n_threads=1)
-    three = SufficientStatistics(space).partial_fit(X, y, n_threads=3)
+    one = SufficientStatistics(space).partial_fit(cut_small(X, y))
+    three = SufficientStatistics(space).partial_fit(cut_small(X, y, threads=3))
     assert sums_equal(one, three)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_statistics_add_up():
     X, y = rows(300)
     space = frozen(X[:100], y[:100])
@@ -148,7 +139,7 @@ def test_float32_is_computed_in_float32_and_close():
     single = SufficientStatistics(space).partial_fit(X, y)
     double = SufficientStatistics(space).partial_fit(X.astype(float), y)
     assert space.standardise(X).dtype == np.float32
-    assert np.array_equal(single.sums.count, double.sums.count)  # the same folds
+    assert np.array_equal(single.sums["count"], double.sums["count"])  # the same folds
     C = double.total().C
     difference = np.abs(single.total().C - C) / np.sqrt(np.outer(np.diag(C), np.diag(C)))
     assert 0 < difference.max() < 2e-5  # in correlations, of nearly constant features too
@@ -186,15 +177,15 @@ def test_integers_and_data_frames_are_tables_too():
 def test_chunks_with_other_columns_are_refused():
     X, y = rows()
     named = SufficientStatistics(frozen(X, y, feature_names=("a", "b", "c", "d")))
-    with pytest.raises(InvalidDataError, match=r"4 columns of the space; part 2 has 3"):
-        named.partial_fit(X[:, :3], y, origin="part 2")
+    with pytest.raises(InvalidDataError, match=r"4 columns of the space; The table has 3"):
+        named.partial_fit(X[:, :3], y)
     with pytest.raises(InvalidDataError, match=r"lacks 'd' and has 'e' besides"):
         named.partial_fit(pd.DataFrame(X, columns=[*"abce"]), y)
     with pytest.raises(InvalidDataError, match="another order"):
         named.partial_fit(pd.DataFrame(X, columns=[*"abdc"]), y)
-    with pytest.raises(InvalidDataError, match=r"target of shape \(2,\)"):
+    with pytest.raises(InvalidDataError, match=r"as many rows; got shapes \(300, 4\), \(2,\)"):
         named.partial_fit(X, y[:2])
-    with pytest.raises(InvalidDataError, match="got 1 dimensions"):
+    with pytest.raises(InvalidDataError, match="X must be a table"):
         named.partial_fit(X[0], y[:1])
     with pytest.raises(InvalidDataError, match="must hold numbers"):
         named.partial_fit(X.astype(str), y)
@@ -208,33 +199,13 @@ def test_what_is_not_finite_is_named_and_nothing_added(value, kind):
     before = found.total().C
     bad = X.copy()
     bad[70, 2] = value
-    with pytest.raises(InvalidDataError, match=rf"f.csv contains {kind}: row 1070 .*column 'x2'"):
-        found.partial_fit(bad, y, origin="f.csv", first_row=1000)
+    with pytest.raises(InvalidDataError, match=rf"contains {kind}: row 70 .*column 'x2'"):
+        found.partial_fit(cut_small(bad, y))
     target = y.copy()
     target[5] = value
     with pytest.raises(InvalidDataError, match=f"{kind}: row 5 .*the target"):
         found.partial_fit(X, target)
     assert np.array_equal(found.total().C, before)
-
-
-def test_an_interrupted_chunk_is_noticed(monkeypatch, tmp_path):
-    X, y = rows()
-    found = SufficientStatistics(frozen(X, y))
-    calls = []
-
-    def products(*arguments):
-        if calls:
-            raise KeyboardInterrupt
-        calls.append(1)
-        return sums.block_products(*arguments)
-
-    monkeypatch.setattr("nablasso.streaming.statistics.block_products", products)
-    with pytest.raises(KeyboardInterrupt):
-        found.partial_fit(X, y, n_threads=1)
-    assert not found.is_whole
-    for use in (found.total, found.drifted_columns, lambda: found.save(tmp_path / "s.npz")):
-        with pytest.raises(InvalidDataError, match="in the middle of a chunk"):
-            use()
 
 
 def test_empty_folds_and_wrong_numbers_are_named():
@@ -281,75 +252,17 @@ def test_drift_is_against_the_subsample_where_columns_are_not_standardised():
     assert SufficientStatistics(raw).partial_fit(X * [1, 1, 3, 1], y).drifted_columns() == ["x2"]
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_statistics_come_back_from_a_file(tmp_path, given):
+def test_statistics_come_back_from_a_file(tmp_path):
     X, y = rows()
-    names = ("a", "b", "c", "d")
+    names, path = ("a", "b", "c", "d"), tmp_path / "s.skops"
     space = frozen(X, y, feature_names=names, kernel=2.0 * Gaussian(), scales=np.ones(4))
     found = SufficientStatistics(space, n_folds=3).partial_fit(X, y)
-    found.save(tmp_path / "s.npz")
-    back = SufficientStatistics.load(tmp_path / "s.npz", space if given else None)
+    nablasso.save(found, path)
+    back = nablasso.load(path)
     assert sums_equal(found, back)
     assert back.space.names == [*names]
     assert repr(back.space.kernel) == repr(space.kernel)
-    found.partial_fit(X, y)
-    back.partial_fit(X, y)
-    assert sums_equal(found, back)
-    assert [path.name for path in tmp_path.iterdir()] == ["s.npz"]
-
-
-def test_files_of_another_space_or_version_are_refused(tmp_path, monkeypatch):
-    X, y = rows()
-    path = tmp_path / "s.npz"
-    SufficientStatistics(frozen(X, y)).partial_fit(X, y).save(path)
-    with pytest.raises(StatisticsFileError, match="another space"):
-        SufficientStatistics.load(path, frozen(X, y, seed=1))
-    monkeypatch.setattr(statistics, "FORMAT", statistics.FORMAT + 1)
-    with pytest.raises(StatisticsFileError, match=r"has format \d+, .* reads format \d+"):
-        SufficientStatistics.load(path)
-
-
-def test_damaged_and_foreign_files_are_refused(tmp_path):
-    X, y = rows()
-    path = tmp_path / "s.npz"
-    SufficientStatistics(frozen(X, y)).partial_fit(X, y).save(path)
-    content = path.read_bytes()
-    for damaged in (content[: len(content) // 2], b"", b"no archive", content[:-10]):
-        path.write_bytes(damaged)
-        with pytest.raises(StatisticsFileError, match="cut off or damaged"):
-            SufficientStatistics.load(path)
-    flipped = bytearray(content)
-    flipped[len(content) // 2] ^= 1
-    path.write_bytes(flipped)
-    with pytest.raises(StatisticsFileError, match="damaged"):
-        SufficientStatistics.load(path)
-    np.savez(path, X=X)
-    with pytest.raises(StatisticsFileError, match="not a file of statistics"):
-        SufficientStatistics.load(path)
-    with pytest.raises(StatisticsFileError, match="does not exist"):
-        SufficientStatistics.load(tmp_path / "none.npz")
-
-
-def test_a_file_builds_only_plain_classes_of_the_package(tmp_path):
-    X, y = rows()
-    path = tmp_path / "s.npz"
-    SufficientStatistics(frozen(X, y)).partial_fit(X, y).save(path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = json.loads(bytes(arrays["header"]))
-    for name in ("os:system", "nablasso.persistence:importlib", "nablasso.nothing:Kernel"):
-        header["space"]["fields"]["features"]["class"] = name
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        np.savez(path, **arrays)
-        with pytest.raises(InvalidDataError, match=f"class '{name}'"):
-            SufficientStatistics.load(path)
-
-
-def test_what_is_not_plain_cannot_be_saved(tmp_path):
-    X, y = rows()
-    space = frozen(X, y, kinds=({"a": 1},))
-    with pytest.raises(InvalidParameterError, match="dict cannot be kept"):
-        SufficientStatistics(space).partial_fit(X, y).save(tmp_path / "s.npz")
+    assert sums_equal(found + back, found.partial_fit(X, y))
 
 
 def test_features_of_another_table_are_refused():
@@ -357,3 +270,109 @@ def test_features_of_another_table_are_refused():
     space = frozen(X, y)
     with pytest.raises(InvalidParameterError, match="3 columns that are kept; they take 4"):
         type(space)(space.scaler, space.columns[:3], space.features)
+
+
+# --- passes over a table ---
+
+
+class StopError(Exception):
+    """Raised by a source that breaks off."""
+
+
+class Breaking:
+    """A part that may break off before its block, and notes that it was read."""
+
+    def __init__(self, part, number, source):
+        self.part, self.number, self.source, self.n_rows = part, number, source, part.n_rows
+
+    def blocks(self):
+        self.source.read.append(self.number)
+        if self.number == self.source.before:
+            raise StopError
+        yield from self.part.blocks()
+
+
+@pytest.fixture
+def data():
+    X, y = rows(500)
+    return X, y, frozen(X[:200], y[:200])
+
+
+def test_a_pass_gives_the_statistics_of_all_rows_with_progress(data):
+    X, y, space = data
+    seen = []
+    with reporting(seen.append):
+        found = collect_statistics(Arrays(X, y, rows=60), space)
+    whole = SufficientStatistics(space).partial_fit(X, y)
+    np.testing.assert_allclose(found.total().C, whole.total().C, atol=1e-13)
+    assert found.n_samples == 500
+    assert [(p.done, p.total) for p in seen] == [(k, 9) for k in range(1, 10)]
+
+
+def test_a_pass_that_broke_off_continues_to_the_last_bit(data, tmp_path):
+    X, y, space = data
+    source = Arrays(X, y, rows=60, store=Store(tmp_path))
+    source.before, source.read = 4, []
+    source.parts = [Breaking(part, k, source) for k, part in enumerate(source.parts)]
+    found = SufficientStatistics(space)
+    with pytest.raises(StopError):
+        found.partial_fit(source, parts_at_once=3)
+    assert found.n_samples == 0
+    source.before = -1
+    found.partial_fit(source, parts_at_once=3)
+    assert source.read == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8]
+    whole = SufficientStatistics(space).partial_fit(Arrays(X, y, rows=60), parts_at_once=3)
+    assert sums_equal(found, whole)
+    assert sums_equal(found, SufficientStatistics(space).partial_fit(source, parts_at_once=3))
+    assert len(source.read) == 11
+    other = SufficientStatistics(frozen(X, y, seed=9)).partial_fit(source, parts_at_once=3)
+    assert len(source.read) == 20  # another space asks another question
+    assert not sums_equal(found, other)
+
+
+def test_nan_in_block_37_is_named_by_file_row_and_column(tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y = rows(1000)
+    names = ("age", "height", "weight", "pulse")
+    space = frozen(X, y, feature_names=names)
+    table = pd.DataFrame(X, columns=[*names]).assign(y=y)
+    table.loc[749, "weight"] = np.nan  # parts of 20 rows: part 37 of the table
+    table[:600].to_parquet(tmp_path / "part-0.parquet", index=False)
+    table[600:].to_parquet(tmp_path / "part-1.parquet", index=False)
+    source = open_table(tmp_path, "y", part_rows=20)
+    with pytest.raises(InvalidDataError, match=r"part-1.parquet .*NaN: row 149 .*'weight'"):
+        collect_statistics(source, space)
+
+
+def test_columns_of_the_source_must_be_those_of_the_space():
+    X, y = rows(100)
+    space = frozen(X, y, feature_names=("a", "b", "c", "d"))
+    with pytest.raises(InvalidDataError, match="The table lacks 'd' and has 'e' besides"):
+        collect_statistics(Arrays(X, y, names=[*"abce"]), space)
+    with pytest.raises(InvalidDataError, match="no rows of positive weight"):
+        collect_statistics(Arrays(X, y, np.zeros(100)), space)
+
+
+def test_a_pass_warns_of_drift():
+    X, y = rows(500)
+    with pytest.warns(DriftWarning, match="'x2'"):
+        collect_statistics(Arrays(X + np.array([0, 0, 100, 0]), y), frozen(X, y))
+
+
+# --- folds ---
+
+
+def test_equal_numbers_have_equal_folds_in_both_precisions():
+    values = np.random.default_rng(0).standard_normal((200, 3)).astype(np.float32)
+    values[0] = -0.0
+    y = np.arange(200.0)
+    single, double = (fold_numbers(v, y, 1, 5) for v in (values, values.astype(float) + 0.0))
+    assert np.array_equal(single, double)
+    assert not np.array_equal(single, fold_numbers(values, y, 2, 5))
+    assert not np.array_equal(single, fold_numbers(values, y[::-1].copy(), 1, 5))
+
+
+@pytest.mark.parametrize("values", [np.arange(3000.0), np.arange(3000.0) / 8, np.ones(3000)])
+def test_folds_are_even_even_for_round_numbers(values):
+    folds = fold_numbers(values[:, None], np.arange(3000.0), 0, 5)
+    assert np.abs(np.bincount(folds, minlength=5) - 600).max() < 100

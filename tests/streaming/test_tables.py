@@ -13,7 +13,7 @@ from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.search.grown import grow
 from nablasso.streaming import fair_sample, open_table
-from nablasso.streaming.reading import Rows
+from nablasso.streaming.blocks import Rows
 from nablasso.streaming.sources import Arrays
 
 NAMES = ["a", "b", "c", "d"]
@@ -181,7 +181,7 @@ def test_paths_patterns_and_frames_go_to_fit_as_they_are(tmp_path):
     for X in (tmp_path, str(tmp_path / "*.parquet"), [tmp_path / "t.parquet"], table):
         found = NablassoRegressor().fit(X, "y").predict(table[NAMES])
         np.testing.assert_allclose(found, expected, atol=1e-8)
-    with pytest.raises(InvalidDataError, match="no column 'z'; its columns are 'a'"):
+    with pytest.raises(InvalidDataError, match="y='z' is not a column"):
         NablassoRegressor().fit(table, "z")
     with pytest.raises(InvalidParameterError, match="X must be a data frame"):
         NablassoRegressor().fit(table[NAMES].to_numpy(), "y")

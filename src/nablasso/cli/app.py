@@ -21,8 +21,7 @@ from nablasso.data import Missing
 from nablasso.errors import DataUnavailableError, NablassoError
 
 if TYPE_CHECKING:
-    from nablasso.cli.models import Saved
-    from nablasso.cli.result import Result
+    from nablasso.cli.commands import Result
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
 KERNELS = (
@@ -117,20 +116,11 @@ GroupsFile = Annotated[
 MissingCells = Annotated[
     Missing,
     _option(
-        "What to do about missing cells: refuse the table, leave their rows out, or fill in the "
-        "column's median or most frequent level.",
+        "What to do about missing cells: a missing value is a state of its own, or its row is left "
+        "out.",
         "--missing",
-        "error|drop|impute",
+        "state|drop",
         panel=ROWS,
-    ),
-]
-MissingInNewRows = Annotated[
-    Missing | None,
-    _option(
-        "What to do about missing cells: refuse the table, leave the predictions of their rows "
-        "empty, or fill in as in the fit. By default fill in if the fit did.",
-        "--missing",
-        "error|drop|impute",
     ),
 ]
 SampleSize = Annotated[
@@ -260,6 +250,10 @@ ReportTo = Annotated[
 PlotTo = Annotated[
     Path | None, _option("Write a plot: .png, .svg or .pdf.", "--out", "FILE", panel=OUTPUT)
 ]
+CurveTo = Annotated[
+    Path | None,
+    _option("Write a plot (.png, .svg, .pdf), or the curve (.csv).", "--out", "FILE", panel=OUTPUT),
+]
 TableTo = Annotated[
     Path | None, _option("Write the predictions there instead of printing them.", "--out", "FILE")
 ]
@@ -382,7 +376,7 @@ def select(
     keep: Keep = None,
     category: Category = None,
     groups: GroupsFile = None,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     dask: Dask = None,
     checkpoint: Checkpoint = None,
@@ -409,7 +403,6 @@ def select(
         from nablasso.cli import commands, render
         from nablasso.cli.blocks import Asked, read_blocks
         from nablasso.cli.models import Settings, choose_kernel
-        from nablasso.cli.result import Call
         from nablasso.data.files import read_groups, read_table
         from nablasso.data.roles import Roles, RowChoice, choose_columns
 
@@ -426,21 +419,10 @@ def select(
             else:
                 data = choose_columns(read_table(file), roles, rows)
             named = None if groups is None else read_groups(groups, data.variables, data.ignored)
-            call = Call(data, settings, str(file), named, table)
-            model, result = commands.fitted(call)
-        written: dict[str, str] = {}
-        try:
-            commands.keep_result(written, model, result, call, report, save)
-        except KeyboardInterrupt:
-            render.print_error("interrupted while writing; files not named below are as before.")
-            raise typer.Exit(INTERRUPTED) from None
-        finally:  # an answer that took time is told even if its report cannot be written
-            if json:
-                render.print_json(result.to_json() | {"written": written})
-            else:
-                render.print_result(result)
-                commands.print_written(written)
-        _leave(result)
+            call = commands.Call(data, settings, str(file), named, table)
+            cut_short = commands.tell_answer(call, report, save, json=json)
+        if cut_short:
+            raise typer.Exit(INTERRUPTED)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -448,7 +430,6 @@ def predict(
     model: ModelFile,
     file: NewRows,
     interval: Interval = None,
-    missing: MissingInNewRows = None,
     out: TableTo = None,
     json: Json = False,
 ) -> None:
@@ -466,7 +447,7 @@ def predict(
         with commands.noted() as notes:
             saved = Saved.read(model)
             table = read_table(file, min_rows=1, min_columns=1)
-            found = predictions(saved, saved.rows(table, missing), interval)
+            found = predictions(saved, saved.rows(table), interval)
         if json:
             columns = found.astype(object).where(found.notna(), None).to_dict("list")
             render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
@@ -487,24 +468,25 @@ def explain(
     file: NewRows,
     columns: ExplainedColumns,
     label: ClassLabel = None,
-    out: PlotTo = None,
+    out: CurveTo = None,
     json: Json = False,
 ) -> None:
     """Show how a saved model's prediction depends on one column, or on two together.
 
     Averages over the rows of a table, such as the one of the fit. Example:
     [bold cyan]nablasso explain houses.skops houses.csv rooms --out rooms.png[/]
+    or [bold cyan]--out rooms.csv[/] for the curve with its bands as a table.
     """
     with exit_codes():
         from nablasso.cli import commands, findings
         from nablasso.cli.models import Saved
         from nablasso.data.files import read_table
 
-        findings.check_plot(out)
+        findings.check_plot(out, tables=len(columns) == 1)
         commands.check_places(out, reads=(model, file))
         with commands.noted() as notes:
             saved = Saved.read(model)
-            rows = saved.rows(read_table(file, min_rows=1, min_columns=1), _as_fitted(saved))
+            rows = saved.rows(read_table(file, min_rows=1, min_columns=1))
             found = findings.explain(saved, rows, columns, label)
         commands.tell(found, notes, json=json)
         if out is not None:
@@ -515,7 +497,7 @@ def explain(
 def density(
     file: File,
     columns: DensityColumns,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     cv: Folds = None,
     seed: Seed = None,
@@ -551,7 +533,7 @@ def quantiles(
     levels: Levels = None,
     ignore: Ignore = None,
     category: Category = None,
-    missing: MissingCells = Missing.ERROR,
+    missing: MissingCells = Missing.STATE,
     sample: SampleSize = None,
     along: Along = None,
     cv: Folds = None,
@@ -640,14 +622,13 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
     """
     with exit_codes():
         from nablasso.cli import commands, render
-        from nablasso.cli.result import Call
 
         commands.check_places(report)
         settings = commands.demo_settings()
         data, truth = commands.demo_data()
         if not json:
             render.print_text(commands.INTRODUCTION + "\n")
-        call = Call(data, settings, "nablasso.datasets.make_demo()")
+        call = commands.Call(data, settings, "nablasso.datasets.make_demo()")
         model, result = commands.fitted(call)
         written: dict[str, str] = {}
         commands.keep_result(written, model, result, call, report, None)
@@ -656,7 +637,7 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
             render.print_json(content)
             _leave(result)
             return
-        render.print_result(result)
+        result.print()
         render.print_text("\n" + truth.verdict(result), "bold")
         commands.print_written(written)
         render.print_text("\nThe same in Python:\n")
@@ -666,12 +647,7 @@ def demo(report: ReportTo = None, json: Json = False) -> None:
         _leave(result)
 
 
-def _as_fitted(saved: Saved) -> Missing:
-    """Rows with missing cells are filled as in the fit, or not looked at."""
-    return Missing.IMPUTE if saved.missing is Missing.IMPUTE else Missing.DROP
-
-
 def _leave(result: Result) -> None:
     """Tell scripts by the exit code if the answer is provisional."""
-    if result.is_interrupted:
+    if result.answer.interrupted:
         raise typer.Exit(INTERRUPTED)

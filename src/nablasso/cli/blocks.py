@@ -14,11 +14,11 @@ import pandas as pd
 
 from nablasso.cli import Method
 from nablasso.data import Missing
-from nablasso.data.roles import EncodedTable, Roles, RowChoice
+from nablasso.data.roles import ReadTable, Roles, RowChoice
 from nablasso.errors import InvalidParameterError
-from nablasso.search.blocks import PREPARED_ROWS, searched_rows
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
+from nablasso.streaming.sample import prepared_rows
 from nablasso.streaming.sources import Source
 
 
@@ -55,7 +55,7 @@ class Asked:
 
 def read_blocks(
     asked: Asked, roles: Roles, rows: RowChoice, method: Method, client: Any
-) -> tuple[EncodedTable, Source]:
+) -> tuple[ReadTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
     _check(roles, rows, method)
     source = open_table(
@@ -72,7 +72,7 @@ def read_blocks(
     if has_classes:
         labels, totals = source.labels()
         table = source.with_classes(labels, np.ones(len(totals)))
-    sample = searched_rows(table, PREPARED_ROWS)
+    sample = prepared_rows(table)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
     drawn = table.sample
     assert drawn is not None
@@ -82,7 +82,7 @@ def read_blocks(
             f"{drawn.n_rows} rows were read in blocks; what is drawn or compared row by row shows "
             f"a fair sample of {len(y)} of them."
         )
-    data = EncodedTable(
+    data = ReadTable(
         pd.DataFrame(sample.X, columns=list(source.names)),
         pd.Series(y, name=roles.target),
         has_classes=has_classes,
@@ -97,7 +97,7 @@ def _check(roles: Roles, rows: RowChoice, method: Method) -> None:
     needs: Sequence[tuple[str, bool]] = (
         (f"--method {method}", method is not Method.NABLASSO),
         ("--category", bool(roles.categories)),
-        (f"--missing {rows.missing}", rows.missing is not Missing.ERROR),
+        (f"--missing {rows.missing}", rows.missing is Missing.DROP),
         ("--sample", rows.sample is not None),
     )
     for option, given in needs:

@@ -15,18 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from nablasso import __version__
+from nablasso.answer import Answer, task_sentence
 from nablasso.cli import render
 from nablasso.cli.models import Settings, save_model
 from nablasso.cli.render import shown_progress
-from nablasso.cli.result import Call, Result, read_result
-from nablasso.data.roles import EncodedTable
+from nablasso.data.cells import listed
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.outcome import answer_of
 from nablasso.persistence import check_place
+from nablasso.progress import stages
 
 if TYPE_CHECKING:
     from nablasso.cli.findings import Finding
 
 FOLDER = "experiments"  # of a checkout
+FEW_VALUES = 10  # of a target of numbers that may mean classes
 TARGET = "yield_kg_m2"
 
 INTRODUCTION = (
@@ -62,14 +68,104 @@ def noted() -> Iterator[list[str]]:
     messages.extend(dict.fromkeys(str(warning.message) for warning in caught))
 
 
+@dataclass(frozen=True)
+class Call:
+    """What was fitted on what."""
+
+    data: ReadTable
+    settings: Settings
+    source: str  # where the table came from
+    groups: Groups | None = None  # selected as a whole
+    table: Any = None  # in blocks, where data are a sample of it
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer, and what the command knows besides."""
+
+    answer: Answer
+    call: Call
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What was asked for."""
+        data, settings = self.call.data, self.call.settings
+        few = not data.has_classes and data.y.nunique() <= FEW_VALUES
+        method = str(settings.method)
+        if settings.fdr is not None:
+            method += f", at most {settings.fdr:.0%} of the selected columns expected to be false"
+        rows = [
+            ("Task", task_sentence(self.answer, few)),
+            ("Ignored", listed(data.ignored)),
+            ("Always kept", listed(data.kept)),
+            *(("Rows", remark) for remark in data.remarks),
+            ("Method", method),
+            ("Table", f"{data.n_rows} rows, {len(self.answer.columns)} columns and the target"),
+            ("Time", f"{self.seconds:.1f} s"),
+        ]
+        return [(label, text) for label, text in rows if text]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings, lists and dictionaries."""
+        data, settings = self.call.data, self.call.settings
+        return {
+            "nablasso_version": __version__,
+            "source": self.call.source,
+            **self.answer.to_json(),
+            "ignored": list(data.ignored),
+            "always_kept": list(data.kept),
+            "rows": list(data.remarks),
+            "method": str(settings.method),
+            "fdr": settings.fdr,
+            "max_features": settings.max_features,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+        }
+
+    def print(self) -> None:
+        """For people."""
+        render.print_answer(self.answer, self.facts(), self.warnings)
+
+
 def fitted(call: Call) -> tuple[Any, Result]:
     """The fitted model, and what the command tells of it."""
     model = call.settings.model(call.data, call.groups)
     start = time.monotonic()
     whole = (call.data.X, call.data.y) if call.table is None else (call.table, None)
     notes = fit_noted(model, *whole)
-    seconds = time.monotonic() - start
-    return model, read_result(model, call, seconds=seconds, warnings=tuple(notes))
+    seconds = round(time.monotonic() - start, 3)
+    answer = answer_of(model, model._n_rows, target=call.data.target, groups=call.groups)
+    answer = answer.about(classes=call.data.classes)
+    said = tuple(note for note in notes if note not in answer.cautions)
+    return model, Result(answer, call, seconds, said)
+
+
+def tell_answer(call: Call, report: Path | None, save: Path | None, *, json: bool) -> bool:
+    """Fit, write what was asked for, tell; whether a part of it was cut short.
+
+    An answer that took time is told even if its files cannot be written.
+    """
+    written: dict[str, str] = {}
+    failure: BaseException | None = None
+    with shown_progress(), stages(4, 0.1 if report is None else 1) as ended:
+        model, result = fitted(call)
+        ended()
+        try:
+            keep_result(written, model, result, call, report, save)
+        except BaseException as error:
+            failure = error
+    if json:
+        render.print_json(result.to_json() | {"written": written})
+    else:
+        result.print()
+        print_written(written)
+    if isinstance(failure, KeyboardInterrupt):
+        render.print_error("interrupted while writing; files not named here are as before.")
+        return True
+    if failure is not None:
+        raise failure
+    return result.answer.interrupted
 
 
 def fit_noted(model: Any, X: Any, y: Any) -> list[str]:
@@ -106,7 +202,9 @@ def keep_result(
 ) -> None:
     """Write what was asked for; note in ``written`` what is where."""
     if save is not None:
-        save_model(model, call.data, save, answer=result.answer(), source=Path(call.source).name)
+        save_model(
+            model, call.data, save, answer=result.answer.headline(), source=Path(call.source).name
+        )
         written["model"] = str(save)
     if report is not None:
         from nablasso.report import build_report, write_report
@@ -115,13 +213,10 @@ def keep_result(
             model,
             call.data.X,
             call.data.y,
-            names=list(call.data.X.columns),
             target=call.data.target,
             source=Path(call.source).name,
-            categories=call.data.encoding.categories,
             seconds=result.seconds,
             warnings=(*call.data.remarks, *result.warnings),
-            answer=result.answer(),
         )
         write_report(found, report)
         written["report"] = str(report)
@@ -134,7 +229,7 @@ def print_written(written: dict[str, str]) -> None:
 
 
 def keep_finding(
-    found: Finding, model: Any, data: EncodedTable, out: Path | None, save: Path | None
+    found: Finding, model: Any, data: ReadTable, out: Path | None, save: Path | None
 ) -> dict[str, str]:
     """Write model and plot where asked for; what is where."""
     written = {}
@@ -170,12 +265,12 @@ class Truth:
 
     def missing(self, result: Result) -> list[str]:
         """True columns that were not selected."""
-        found = {variable.name for variable in result.selected}
+        found = {column.name for column in result.answer.selected}
         return [name for name in self.columns if name not in found]
 
     def extra(self, result: Result) -> list[str]:
         """Selected columns that are not true."""
-        return [v.name for v in result.selected if v.name not in self.columns]
+        return [c.name for c in result.answer.selected if c.name not in self.columns]
 
     def verdict(self, result: Result) -> str:
         """Whether a result is right, in a sentence."""
@@ -202,7 +297,7 @@ def demo_settings() -> Settings:
     return Settings()
 
 
-def demo_data() -> tuple[EncodedTable, Truth]:
+def demo_data() -> tuple[ReadTable, Truth]:
     """The table of :func:`~nablasso.datasets.make_demo` and its right answer."""
     from nablasso.datasets import make_demo
 
@@ -210,7 +305,7 @@ def demo_data() -> tuple[EncodedTable, Truth]:
     X = pd.DataFrame(demo.X, columns=list(demo.feature_names))
     names = zip(demo.feature_names, demo.support, strict=True)
     truth = Truth(tuple(name for name, relevant in names if relevant))
-    return EncodedTable(X, pd.Series(demo.y, name=TARGET)), truth
+    return ReadTable(X, pd.Series(demo.y, name=TARGET)), truth
 
 
 def open_door() -> Any:

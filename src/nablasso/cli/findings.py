@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ import numpy as np
 import pandas as pd
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
+from nablasso.answer import Answer, shape_sentence
 from nablasso.cli.models import Saved
-from nablasso.data.encoding import check_known
-from nablasso.data.roles import EncodedTable
+from nablasso.data.cells import check_known, listed
+from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.estimators.tables import behind, players
+from nablasso.estimators.validation import check_new_data
 from nablasso.inspection import (
     DensityDisplay,
     Dependence,
@@ -27,20 +30,14 @@ from nablasso.inspection import (
     PairDependence,
     PairDisplay,
     QuantileDisplay,
-    category_dependence,
     pair_dependence,
     partial_dependence,
 )
+from nablasso.inspection.dependence import SURE
 from nablasso.persistence import atomic_write
 
-SUFFIXES = (".png", ".svg", ".pdf")
+SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_POINTS, SHOWN_PAIR = 11, 5  # of a grid, in the printed table
-SHAPES = {
-    "rises": "rises with {name}",
-    "falls": "falls as {name} grows",
-    "bends": "rises and falls with {name}",
-    "flat": "does not depend on {name}",
-}
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
 
@@ -54,13 +51,18 @@ class Finding:
     rows: Sequence[tuple[str, ...]]
     content: dict[str, Any]
     plot: Callable[[], Any]  # gives something with ``figure_``
+    table: Callable[[], pd.DataFrame] | None = None  # of a curve
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists."""
         return {"sentence": self.sentence, **self.content}
 
     def draw(self, path: Path) -> None:
-        """Write the plot, whole or not at all; the suffix is its format."""
+        """Write the plot, or the table, whole or not at all; the suffix is its format."""
+        if path.suffix.lower() == TABLE and self.table is not None:
+            with atomic_write(path) as place:
+                self.table().to_csv(place, index=False)
+            return
         check_plot(path)
         from matplotlib import pyplot
 
@@ -72,9 +74,9 @@ class Finding:
             pyplot.close(figure)
 
 
-def check_plot(path: Path | None) -> None:
-    """Refuse a file that could not be drawn, before anything is computed."""
-    if path is None:
+def check_plot(path: Path | None, *, tables: bool = False) -> None:
+    """Refuse a file that could not be drawn (or hold a table), before anything is computed."""
+    if path is None or (tables and path.suffix.lower() == TABLE):
         return
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidParameterError(
@@ -101,7 +103,7 @@ def explain(
     saved : Saved
         A model with ``predict``.
     X : DataFrame
-        Rows to average over, encoded.
+        Rows to average over.
     columns : one or two names of the table
     label : str, optional
         The class in question.
@@ -116,39 +118,34 @@ def explain(
         )
     if len(columns) > 2:
         raise InvalidParameterError(f"explain takes one column or two; got {len(columns)}.")
-    kinds = {column.name: column for column in saved.encoding.columns}
-    check_known("Column", columns, list(kinds))
-    X = X.dropna()
-    if not len(X):
-        raise InvalidDataError("Every row has a missing cell. Give a table with whole rows.")
-    wide = [name for name in columns if len(kinds[name].encoded) > 1]
-    if len(columns) == 2 and wide:
-        raise InvalidParameterError(
-            f"A pair must be columns of numbers or of two levels; {wide[0]!r} has "
-            f"{len(kinds[wide[0]].levels or ())} levels. Explain it alone."
-        )
-    places = [kinds[name].encoded[0] for name in columns]
-    if len(columns) == 1 and kinds[columns[0]].levels is not None:
-        parts = kinds[columns[0]].encoded
-        return _category(
-            saved, category_dependence(saved.model, X, parts, name=columns[0], target=label)
-        )
+    check_known("Column", columns, list(saved.names))
+    answer = saved.answer
+    if answer is not None and len(columns) == 1 and not answer.column(columns[0]).selected:
+        return _left_out(answer, columns[0])
     if len(columns) == 1:
-        return _curve(saved, partial_dependence(saved.model, X, places[0], target=label))
-    pair = pair_dependence(saved.model, X, places, target=label)
-    return _surface(saved, pair, X)
+        curve = partial_dependence(saved.model, X, columns[0], target=label)
+        return (_category if curve.kind == "category" else _curve)(saved, curve)
+    return _surface(saved, pair_dependence(saved.model, X, columns, target=label), X)
 
 
 def _outcome(saved: Saved, unit: str) -> str:
     return saved.target if unit == "prediction" else f"the {unit}"
 
 
+def _left_out(answer: Answer, name: str) -> Finding:
+    """Why a column was left out; there is nothing to draw."""
+    column = answer.column(name)
+
+    def plot() -> Any:
+        raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
+
+    return Finding(answer.dropped_sentence(name), (), [], asdict(column), plot)
+
+
 def _curve(saved: Saved, curve: Dependence) -> Finding:
-    shape = SHAPES[curve.direction].format(name=curve.name)
     low, high = float(curve.mean.min()), float(curve.mean.max())
-    sentence = (
-        f"On average {_outcome(saved, curve.unit)} {shape}, between {low:.4g} and {high:.4g}."
-    )
+    outcome = _outcome(saved, curve.unit)
+    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high)
     slopes = (
         np.interp(curve.grid, curve.slope_grid, curve.slope_mean)
         if len(curve.slope_grid)
@@ -165,7 +162,32 @@ def _curve(saved: Saved, curve: Dependence) -> Finding:
         for k in places
     ]
     headers = (curve.name, curve.unit.capitalize(), _share(curve), "Slope")
-    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+    return _shape(saved, curve, sentence, headers, rows)
+
+
+def _shape(
+    saved: Saved,
+    curve: Dependence,
+    sentence: str,
+    headers: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+) -> Finding:
+    """A curve, drawn or as a table: of the automatic estimators that of ``shapes``."""
+
+    def table() -> pd.DataFrame:
+        if hasattr(saved.model, "shapes"):
+            shapes = saved.model.shapes()
+            own = shapes[shapes["column"] == curve.name]
+            if len(own):
+                return pd.DataFrame(own.assign(column=curve.name))
+        x = list(curve.labels) or curve.grid
+        low, high, _ = curve.band
+        return pd.DataFrame(
+            {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
+        )
+
+    plot = DerivativeDisplay(curve).plot
+    return Finding(sentence, headers, rows, curve.to_json(), plot, table)
 
 
 def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
@@ -181,7 +203,8 @@ def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
     rows = [
         (f"{pair.grid_a[j]:.3g}", *(f"{pair.mean[j, k]:.3g}" for k in places_b)) for j in places_a
     ]
-    points = X.to_numpy(dtype=float)[:, list(pair.columns)]
+    places = [players(saved.model)[k][0] for k in pair.columns]
+    points = check_new_data(saved.model, X)[:, places]
     return Finding(sentence, headers, rows, pair.to_json(), PairDisplay(pair, points).plot)
 
 
@@ -189,21 +212,22 @@ def _category(saved: Saved, curve: Dependence) -> Finding:
     """Mean prediction if every row had this level."""
     order = [int(k) for k in np.argsort(-curve.mean, kind="stable")]
     first, last = order[0], order[-1]
-    sentence = (
-        f"On average {_outcome(saved, curve.unit)} is highest for {curve.name} = "
-        f"{curve.labels[first]} ({curve.mean[first]:.4g}) and lowest for {curve.labels[last]} "
-        f"({curve.mean[last]:.4g})."
-    )
+    low, high = float(curve.mean[last]), float(curve.mean[first])
+    levels, outcome = (curve.labels[last], curve.labels[first]), _outcome(saved, curve.unit)
+    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high, levels)
     rows = [(curve.labels[k], f"{curve.mean[k]:.4g}", _band(curve, k)) for k in order]
     headers = (curve.name, curve.unit.capitalize(), _share(curve))
-    return Finding(sentence, headers, rows, curve.to_json(), DerivativeDisplay(curve).plot)
+    return _shape(saved, curve, sentence, headers, rows)
 
 
 def _band(curve: Dependence, k: int) -> str:
-    return f"{curve.band_low[k]:.4g} to {curve.band_high[k]:.4g}"
+    low, high, _ = curve.band
+    return f"{low[k]:.4g} to {high[k]:.4g}"
 
 
 def _share(curve: Dependence) -> str:
+    if len(curve.low):
+        return f"{SURE:.0%} sure"
     return f"{curve.levels[1] - curve.levels[0]:.0%} of rows"
 
 
@@ -213,13 +237,13 @@ def _spread(size: int, count: int) -> list[int]:
 
 
 def density_model(
-    data: EncodedTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
+    data: ReadTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
 ) -> Any:
     """The estimator of a density, not fitted yet."""
-    if data.encoding.groups or any(c.levels for c in data.encoding.columns):
-        named = next(c.name for c in data.encoding.columns if c.levels)
+    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
+    if other:
         raise InvalidDataError(
-            f"A density is one of numbers; {named!r} is a category. Name other columns."
+            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
         )
     constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
     if constant:
@@ -227,7 +251,7 @@ def density_model(
     return PSDDensityCV(cv=n_folds or 5, random_state=seed, n_jobs=n_jobs)
 
 
-def read_density(model: Any, data: EncodedTable) -> Finding:
+def read_density(model: Any, data: ReadTable) -> Finding:
     """What a fitted density says: how well it predicts left-out rows, and where the values are."""
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
@@ -257,7 +281,7 @@ def read_density(model: Any, data: EncodedTable) -> Finding:
     return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
-def _rows_used(data: EncodedTable) -> dict[str, Any]:
+def _rows_used(data: ReadTable) -> dict[str, Any]:
     return {"rows": list(data.remarks), "n_rows": len(data.X)}
 
 
@@ -313,7 +337,7 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
 
 
 def quantile_model(
-    data: EncodedTable,
+    data: ReadTable,
     levels: Sequence[float],
     *,
     n_folds: int | None,
@@ -330,7 +354,7 @@ def quantile_model(
     )
 
 
-def read_quantiles(model: Any, data: EncodedTable, along: str | None) -> Finding:
+def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     """What fitted quantiles say: shares of the rows below, and values along a column."""
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))
@@ -362,14 +386,14 @@ def read_quantiles(model: Any, data: EncodedTable, along: str | None) -> Finding
         **_rows_used(data),
     }
     feature = along or data.variables[0]
-    places = data.encoding.expand([feature])
-    if not places:
-        raise InvalidParameterError(
-            f"--along {feature!r} is not one of the variables: {', '.join(data.variables[:12])}."
-        )
+    check_known("--along", [feature], data.variables)
+    own = players(model)[data.variables.index(feature)]
+    if not len(own):
+        raise InvalidParameterError(f"--along {feature!r} does not vary. Name another column.")
 
     def plot() -> Any:
-        return QuantileDisplay.from_estimator(model, data.X, data.y, feature=places[0])
+        X = check_new_data(model, data.X)
+        return QuantileDisplay.from_estimator(behind(model), X, data.y, feature=int(own[0]))
 
     return Finding(sentence, headers, rows, content, plot)
 

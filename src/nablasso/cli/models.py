@@ -1,8 +1,7 @@
 """From the options of the command to an estimator, and from a saved model to predictions.
 
-The notes in the stamp of a saved file hold the target, its kind and the encoding of each column, so
-that rows can be given as they were for the fit. Models saved from Python have no notes: their
-columns are numbers under the names they were fitted with.
+A model knows how the columns of its table became numbers, so that rows can be given as they were
+for the fit; the notes in the stamp of a saved file hold the target.
 """
 
 from __future__ import annotations
@@ -23,11 +22,18 @@ from nablasso import (
     load,
     save,
 )
+from nablasso.answer import Answer
 from nablasso.cli import Method
-from nablasso.data import Missing
-from nablasso.data.encoding import LARGEST, Encoding, Groups, TableColumn
-from nablasso.data.roles import EncodedTable
-from nablasso.errors import InvalidDataError, InvalidParameterError, ModelFileError
+from nablasso.data.cells import COMMAND, listed, read_cells
+from nablasso.data.encoding import Groups
+from nablasso.data.roles import ReadTable
+from nablasso.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    ModelFileError,
+    TableProblems,
+)
+from nablasso.estimators.display import Answers
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 
@@ -130,12 +136,11 @@ class Settings:
                 f"{self.method}. Leave {option} out or change the method."
             )
 
-    def model(self, data: EncodedTable, groups: Groups | None = None) -> Any:
+    def model(self, data: ReadTable, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet; ``groups`` are of the table's columns."""
-        partition = data.partition(groups)
         shared: dict[str, Any] = {
-            "always_keep": data.encoding.expand(data.kept) or None,
-            "feature_groups": partition,
+            "always_keep": list(data.kept) or None,
+            "feature_groups": groups,
             "random_state": self.seed,
         }
         if self.is_automatic:
@@ -160,17 +165,23 @@ class Settings:
 
 @dataclass(frozen=True)
 class Saved:
-    """A model and the encoding of its table."""
+    """A model, the names of its columns, and what it predicts."""
 
     model: Any
-    encoding: Encoding
-    target: str
-    missing: Missing = Missing.ERROR
+    names: tuple[str, ...]
+    target: str = "y"
 
     @property
     def has_classes(self) -> bool:
         """Whether it predicts classes."""
         return hasattr(self.model, "classes_")
+
+    @property
+    def answer(self) -> Answer | None:
+        """What was found by the fit; None where it selects nothing."""
+        if not isinstance(self.model, Answers):
+            return None
+        return self.model.answer_.about(target=self.target)
 
     @classmethod
     def read(cls, path: Path) -> Saved:
@@ -182,78 +193,34 @@ class Saved:
                 f"{path} holds a {type(model).__name__}, which predicts nothing. Give a model."
             )
         names = getattr(model, "feature_names_in_", None)
-        try:
-            if isinstance(notes, dict) and "columns" in notes:  # others are of the writer
-                encoding = Encoding.from_json(notes["columns"])
-                if names is None or encoding.names != [str(name) for name in names]:
-                    raise ValueError("columns of another model")
-                return cls(model, encoding, str(notes["target"]), Missing(notes["missing"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path} has notes that this version cannot read. Save the model again."
-            ) from error
         if names is None:
             raise ModelFileError(
                 f"{path} holds a model without column names. Fit it on a data frame, or save it "
                 "with nablasso select --save."
             )
-        return cls(model, Encoding(tuple(TableColumn(str(name)) for name in names)), "y")
+        told = notes.get("target") if isinstance(notes, dict) else None
+        target = told or getattr(model, "_target_name", "y")
+        return cls(model, tuple(str(name) for name in names), str(target))
 
-    def rows(self, table: pd.DataFrame, missing: Missing | None = None) -> pd.DataFrame:
-        """The inputs of a table; NaN in rows with missing cells, if they may be there.
-
-        Parameters
-        ----------
-        table : DataFrame
-            With the columns of the fit, in any order, among others.
-        missing : Missing, optional
-            What to do about missing cells; by default as in the fit, where they are filled or an
-            error.
-        """
-        if missing is None:
-            missing = Missing.IMPUTE if self.missing is Missing.IMPUTE else Missing.ERROR
-        if missing is Missing.IMPUTE and self.missing is not Missing.IMPUTE:
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The inputs of a table; NaN in rows with missing cells where they mean nothing."""
+        if hasattr(self.model, "_encoding"):
+            return table
+        absent = [name for name in self.names if name not in table]
+        if absent:
             raise InvalidDataError(
-                "The model has not learned what to fill missing cells with. Fit it with --missing "
-                "impute, or choose --missing drop."
+                f"The table lacks {len(absent)} of the {len(self.names)} columns that the model "
+                f"needs: {listed(absent)}. Add them; their order does not matter."
             )
-        self._check_numbers(table)
-        X = self.encoding.encode(table, fill=missing is Missing.IMPUTE)
-        if missing is Missing.ERROR and X.isna().to_numpy().any():
-            row, column = np.argwhere(X.isna().to_numpy())[0]
-            count = int(X.isna().any(axis=1).sum())
-            raise InvalidDataError(
-                f"{count} of {len(X)} rows have missing cells, the first in row {row + 1}, column "
-                f"{self.encoding.origin[X.columns[column]]!r}. Fill them, or choose --missing "
-                "drop to predict the other rows."
-            )
-        return X
-
-    def _check_numbers(self, table: pd.DataFrame) -> None:
-        """Refuse words and infinities in columns of numbers."""
-        for column in self.encoding.columns:
-            if column.levels is not None or column.name not in table:
-                continue
-            cells = table[column.name]
-            values = column.encode(cells)[column.name]
-            wrong = cells[(cells.notna() & values.isna()) | (values.abs() > LARGEST)]
-            if len(wrong):
-                example = str(wrong.iloc[0])[:40]
-                raise InvalidDataError(
-                    f"{column.name!r} must hold numbers under {LARGEST:.0e}; got {example!r} in "
-                    f"{len(wrong)} of {len(cells)} rows. Repair these cells."
-                )
+        typed, problems = read_cells(table[list(self.names)], (), COMMAND)
+        if problems:
+            raise TableProblems(problems)
+        return typed
 
 
-def save_model(model: Any, data: EncodedTable, path: Path, **more: Any) -> None:
-    """Write a fitted model with the encoding of its table."""
-    notes = {
-        "target": data.target,
-        "columns": data.encoding.to_json(),
-        "missing": str(data.missing),
-        **more,
-    }
-    save(model, path, notes=notes)
+def save_model(model: Any, data: ReadTable, path: Path, **more: Any) -> None:
+    """Write a fitted model with the name of its target."""
+    save(model, path, notes={"target": data.target, **more})
 
 
 def predictions(saved: Saved, X: pd.DataFrame, interval: float | None = None) -> pd.DataFrame:
@@ -261,7 +228,8 @@ def predictions(saved: Saved, X: pd.DataFrame, interval: float | None = None) ->
 
     Classes come with their probabilities, several quantiles with their levels, densities as logs.
     """
-    usable = X.notna().all(axis=1).to_numpy()
+    whole = hasattr(saved.model, "_encoding")  # it knows what a missing cell is
+    usable = np.ones(len(X), dtype=bool) if whole else X.notna().all(axis=1).to_numpy()
     found = _predicted(saved, X[usable], interval) if usable.any() else {}
     return pd.DataFrame(
         {name: pd.Series(values, index=X.index[usable]) for name, values in found.items()},

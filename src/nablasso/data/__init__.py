@@ -8,6 +8,5 @@ from enum import StrEnum
 class Missing(StrEnum):
     """What to do about missing cells."""
 
-    ERROR = "error"
-    DROP = "drop"
-    IMPUTE = "impute"
+    STATE = "state"  # a missing value is a value of its own
+    DROP = "drop"  # rows with missing cells are left out

@@ -1,101 +1,161 @@
-"""What the columns of a table hold, and how they become numbers.
+r"""How the columns of a table become columns of numbers.
 
-Words in all cells, at most :data:`MOST_LEVELS` different ones, are a category. Dates are neither
-numbers nor categories: which of day, month and time passed may matter is not ours to guess.
+==================  =============================================================================
+numbers, truth      themselves
+ordered category    the place of the level in its order
+category            0/1 per level (one column where there are two levels)
+date                days since the first one; where they vary, points on the circles of the
+                    year, the week and the day: :math:`(\sin, \cos)(2 \pi t / T)`
+time of the day     a point on the circle of the day
+==================  =============================================================================
 
-A category becomes one 0/1 column per level, named ``column=level`` (one for all where there are two
-levels); together they are one group. What a missing cell is replaced by is learned too. The same
-:class:`Encoding` serves the rows of a fit and later ones; it is plain data, so that a saved model
-can carry it.
+A missing value is a state of its own: a level of a category; elsewhere the median, and a column
+that is one where the cell is missing. Levels of fewer than :data:`RARE` rows are one state,
+"other", and so are all but the :data:`MOST_LEVELS` most frequent ones; new levels are predicted as
+"other", or, where the fit had none, as the mean over all levels. Words that differ in most rows
+are identifiers, which explain nothing, and become no column.
+
+The columns of numbers of one table column are selected together, except that days, year, week and
+day of a date are selected one by one. :attr:`Encoding.players` says which numbers belong to which
+column of the table, :attr:`Encoding.labels` which are selected together.
 """
 
 from __future__ import annotations
 
-import difflib
-import math
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.cells import (
+    DAY_FIRST,
+    LARGEST,
+    as_pandas,
+    dates,
+    hours,
+    labels,
+    listed,
+    numbers,
+    shortened,
+)
+from nablasso.errors import Problem, TableProblems, UnseenValuesWarning, warn
+from nablasso.types import Array, Index, Mask
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Groups = dict[str, list[str]]
-TRUTH = {"true": 1.0, "false": 0.0}
-SHOWN = 12  # names or cells listed in a message before it says how many more
-DECIMAL_COMMA = r"[-+]?\d+,\d+"
-TIME = r"([ T]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?(Z|UTC|[-+]\d{2}:?\d{2}))?)?"
-MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-DATES = (
-    rf"\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}{TIME}",
-    rf"\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{4}}|\d{{2}}){TIME}",
-    rf"(?i:\d{{1,2}}[ -]{MONTH}[ -]\d{{2,4}}){TIME}",
-    rf"(?i:{MONTH} \d{{1,2}},? \d{{4}}){TIME}",
-    r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?",
-)
-DATE = "|".join(f"(?:{form})" for form in DATES)
-LARGEST = 1e100  # squares of larger numbers, added up, would not be numbers any more
-MOST_LEVELS = 20  # a column of text with more distinct values is no category
+MOST_LEVELS = 20  # of a category that have a column of their own
+RARE = 5  # rows of a level below which it is joined with others: they tell nothing about it
+MISSING, OTHER = "(missing)", "(other)"  # states of a category beside its levels
+DAY = 86400.0  # seconds
+CIRCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # periods in days
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of the table: numbers, or the levels of a category."""
+    """A column of the table, and the columns of numbers that are made of it.
+
+    ``kind`` is "number", "category", "ordered", "date", "clock", or, where nothing is made of it,
+    "constant", "empty" or "identifier". ``parts`` name the columns of numbers, ``fill`` is what
+    they hold where nothing is known about a cell; ``missing`` says whether the last one tells that
+    a cell is missing.
+    """
 
     name: str
-    levels: tuple[str, ...] | None = None
-    fill: float | str | None = None  # for missing cells, where they may be filled
+    kind: str = "number"
+    levels: tuple[str, ...] = ()  # the states of a category, the order of an ordered one
+    parts: tuple[str, ...] = ("",)
+    fill: tuple[float, ...] = (0.0,)
+    missing: bool = False
+    first: float = 0.0  # date, in seconds since 1970
+    day_first: bool = False  # dates written as 31/12/2025
 
     @property
     def encoded(self) -> list[str]:
         """Names of its columns of numbers."""
-        if self.levels is None:
-            return [self.name]
-        shown = self.levels[1:] if len(self.levels) == 2 else self.levels
-        return [f"{self.name}={level}" for level in shown]
+        return [self.name + part for part in self.parts]
 
-    def encode(self, cells: pd.Series[Any]) -> pd.DataFrame:
-        """Its columns of numbers; NaN where a cell is missing."""
-        import pandas as pd
+    @property
+    def labels(self) -> list[int]:
+        """Which of them are selected together; of a date the parts one by one."""
+        if self.kind != "date":
+            return [0] * len(self.parts)
+        return [
+            sorted({p.split(" (")[0] for p in self.parts}).index(p.split(" (")[0])
+            for p in self.parts
+        ]
 
-        if self.levels is None:
-            return numbers(cells).to_frame(self.name)
+    def encode(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
+        """Its columns of numbers, and which cells are missing or cannot be read."""
+        missing = cells.isna().to_numpy()
+        if self.kind == "category":
+            return self._of_levels(cells)
+        if self.kind == "date":
+            known, values = self._of_dates(cells)
+        elif self.kind == "clock":
+            clock = _floats(hours(cells))
+            known, values = np.isfinite(clock), _circle(clock / 24.0)
+        elif self.kind == "ordered":
+            places = {level: float(k) for k, level in enumerate(self.levels)}
+            values = _floats(labels(cells).map(places))[:, None]
+            known = np.isfinite(values[:, 0])
+        elif self.kind == "number":
+            values = _floats(numbers(cells))[:, None]
+            known = np.abs(values[:, 0]) <= LARGEST
+        else:
+            return np.empty((len(cells), 0)), missing, np.zeros(len(cells), dtype=bool)
+        blank = (labels(cells).isna() if cells.dtype == object else cells.isna()).to_numpy()
+        fill = self.fill[: values.shape[1]]
+        values = np.where(known[:, None], values, fill)
+        if self.missing:
+            values = np.column_stack([values, (~known).astype(float)])
+        return values, blank, ~known & ~blank
+
+    def _of_levels(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
         words = labels(cells)
-        unknown = words.dropna()[~words.dropna().isin(self.levels)]
-        if len(unknown):
-            raise InvalidDataError(
-                f"{self.name!r} must be one of {listed(self.levels)}; got {unknown.iloc[0]!r} in "
-                f"{len(unknown)} of {len(cells)} rows. Remove these rows, or fit a model that has "
-                "seen this value."
-            )
-        missing = words.isna()
-        return pd.DataFrame(
-            {
-                name: (words == name[len(self.name) + 1 :]).astype(float).mask(missing)
-                for name in self.encoded
-            }
-        )
+        missing: Mask = words.isna().to_numpy()
+        known: Mask = words.isin(self.levels).to_numpy()
+        shown = [part[1:] for part in self.parts]
+        values = np.column_stack([_floats(words == level) for level in shown])
+        for state, rows in ((MISSING, missing), (OTHER, ~known & ~missing)):
+            values[rows] = self.fill
+            if state in self.levels:
+                values[rows] = [float(level == state) for level in shown]
+        return values, missing, ~known & ~missing
+
+    def _of_dates(self, cells: pd.Series[Any]) -> tuple[Mask, Array]:
+        times = dates(cells, self.day_first)
+        known = times.notna().to_numpy()
+        days = (seconds(times) - self.first) / DAY
+        found = [days[:, None]]
+        for name, turn in turns(times).items():
+            if any(part.startswith(f": {name} (") for part in self.parts):
+                found.append(_circle(turn))
+        return known, np.column_stack(found)
+
+    def said(self) -> str | None:
+        """What was made of it, where that is worth a sentence."""
+        if self.kind == "identifier":
+            return f"{self.name} was left out: its values differ in most rows, as identifiers do."
+        if self.kind in ("constant", "empty"):
+            return None
+        if self.kind == "date":
+            circles = [c for c in CIRCLES if f": {c} (sin)" in self.parts]
+            also = f", and the place in the {listed(circles)}" if circles else ""
+            return f"{self.name} was read as a date: days since the first{also}."
+        if OTHER in self.levels:
+            own = len([level for level in self.levels if level not in (OTHER, MISSING)])
+            return f"{self.name} keeps its {own} most frequent levels; the others are one."
+        return None
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How each column becomes numbers."""
+    """How each column becomes numbers; the same for the rows of a fit and for later ones."""
 
     columns: tuple[TableColumn, ...]
-
-    def __post_init__(self) -> None:
-        names = self.names
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if twice:
-            raise InvalidParameterError(
-                f"A level of a category has the name of another column: {listed(twice)}. Rename "
-                "the column."
-            )
 
     @property
     def names(self) -> list[str]:
@@ -103,271 +163,218 @@ class Encoding:
         return [name for column in self.columns for name in column.encoded]
 
     @property
-    def origin(self) -> dict[str, str]:
+    def origin(self) -> Index:
         """The column of the table behind each column of numbers."""
-        return {name: column.name for column in self.columns for name in column.encoded}
+        sizes = [len(column.parts) for column in self.columns]
+        return np.repeat(np.arange(len(sizes)), sizes).astype(np.intp)
 
     @property
-    def groups(self) -> dict[str, list[str]]:
-        """Columns of numbers by the category that they encode together."""
-        return {c.name: c.encoded for c in self.columns if len(c.encoded) > 1}
+    def players(self) -> list[Index]:
+        """The columns of numbers of each column of the table."""
+        return [np.flatnonzero(self.origin == a) for a in range(len(self.columns))]
 
     @property
-    def categories(self) -> dict[str, list[str]]:
-        """Columns of numbers by category, those of two levels too."""
-        return {c.name: c.encoded for c in self.columns if c.levels is not None}
+    def labels(self) -> Index:
+        """Columns of numbers with the same label are selected together."""
+        pairs = [(a, label) for a, c in enumerate(self.columns) for label in c.labels]
+        places = {pair: k for k, pair in enumerate(dict.fromkeys(pairs))}
+        return np.array([places[pair] for pair in pairs], dtype=np.intp)
 
-    def expand(self, names: Sequence[str]) -> list[str]:
-        """Columns of numbers of these columns of the table."""
-        wanted = set(names)
-        return [name for c in self.columns if c.name in wanted for name in c.encoded]
+    @property
+    def is_plain(self) -> bool:
+        """Whether every column is one column of numbers, itself."""
+        return all(c.kind == "number" and not c.missing for c in self.columns)
 
-    def encode(self, table: pd.DataFrame, *, fill: bool = False) -> pd.DataFrame:
+    @property
+    def remarks(self) -> list[str]:
+        """What was made of the columns, where that is worth a sentence."""
+        return [said for said in (column.said() for column in self.columns) if said]
+
+    @classmethod
+    def learn(cls, typed: pd.DataFrame, weights: Array | None = None) -> Encoding:
+        """From columns as :func:`~nablasso.data.cells.read_cells` gives them.
+
+        Parameters
+        ----------
+        typed : DataFrame
+        weights : array, shape (n_rows,), optional
+            Weight ``k`` counts as ``k`` rows.
+        """
+        p = np.ones(len(typed)) if weights is None else np.asarray(weights, dtype=float)
+        used, first = p > 0, typed.attrs.get(DAY_FIRST, {})
+        return cls(
+            tuple(
+                _learned(str(name), typed[name][used], p[used], bool(first.get(str(name))))
+                for name in typed
+            )
+        )
+
+    def encode(self, table: Any, needed: Collection[str] | None = None) -> Array:
         """Columns of numbers of a table that has these columns, in any order, among others.
 
         Parameters
         ----------
         table : DataFrame
-            Cells as text, numbers or truth values.
-        fill : bool
-            Replace missing cells by what was learned for them; otherwise they stay NaN.
-        """
-        import pandas as pd
+            Cells as they were for the fit, or as text.
+        needed : collection of str, optional
+            Columns that must be there; others may be absent.
 
-        absent = [column.name for column in self.columns if column.name not in table]
+        Raises
+        ------
+        TableProblems
+            If columns are absent, or hold something else than in the fit.
+        """
+        frame = as_pandas(table)
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+        wanted = {c.name for c in self.columns} if needed is None else set(needed)
+        absent = [c.name for c in self.columns if c.name not in frame and c.name in wanted]
+        problems, news = [], []
         if absent:
-            raise InvalidDataError(
-                f"The table lacks {len(absent)} of the {len(self.columns)} columns that the model "
-                f"needs: {listed(absent)}. Add them; their order does not matter."
-            )
+            what = f"{len(absent)} of the {len(self.columns)} columns are absent: {listed(absent)}"
+            problems.append(Problem(tuple(absent), what, "Add them; their order does not matter"))
         parts = []
         for column in self.columns:
-            cells = table[column.name]
-            if fill and column.fill is not None:
-                cells = cells.astype(object).where(cells.notna(), column.fill)
-            parts.append(column.encode(cells))
-        return pd.concat(parts, axis=1)
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Plain data for a file."""
-        return [
-            {"name": c.name, "levels": c.levels and list(c.levels), "fill": c.fill}
-            for c in self.columns
-        ]
-
-    @classmethod
-    def from_json(cls, content: Sequence[dict[str, Any]]) -> Encoding:
-        """The inverse of :meth:`to_json`."""
-        return cls(
-            tuple(
-                TableColumn(str(c["name"]), c["levels"] and tuple(map(str, c["levels"])), c["fill"])
-                for c in content
+            if column.name not in frame:
+                parts.append(np.tile(column.fill, (len(frame), 1)))
+                continue
+            cells = frame[column.name]
+            values, missing, unknown = column.encode(cells)
+            parts.append(values)
+            if column.name not in wanted:
+                continue
+            if missing.any() and not (column.missing or MISSING in column.levels) and column.parts:
+                news.append(f"{column.name} is missing in {int(missing.sum())} rows")
+            if unknown.any() and column.kind in ("number", "date", "clock"):
+                problems.append(_unreadable(column, cells[unknown], len(cells)))
+            elif unknown.any():
+                new = sorted({str(cell) for cell in labels(cells[unknown])})
+                news.append(f"{column.name} is {listed(new)} in {int(unknown.sum())} rows")
+        if problems:
+            raise TableProblems(problems)
+        if news:
+            warn(
+                f"Not seen in fit, predicted as other values: {'; '.join(news)}.",
+                UnseenValuesWarning,
             )
+        return np.column_stack([np.empty((len(frame), 0)), *parts])
+
+
+def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) -> TableColumn:
+    """What one column of the table becomes."""
+    import pandas as pd
+
+    gone = cells.isna().to_numpy()
+    if gone.all():
+        return TableColumn(name, "empty", (), (), ())
+    missing = bool(gone.any())
+    tail = (": missing",) if missing else ()
+    share = (float(np.average(gone, weights=weights)),) if missing else ()
+    given, p = cells[~gone], weights[~gone]
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        if not cells.cat.ordered:
+            return _of_category(name, cells, weights)
+        levels = tuple(str(level) for level in cells.cat.categories)
+        middle = float(_median(_floats(given.cat.codes), p))
+        return TableColumn(name, "ordered", levels, ("", *tail), (middle, *share), missing)
+    if cells.dtype.kind == "M":
+        parts, first = _date_parts(given)
+        column = TableColumn(name, "date", (), parts, (0.0,) * len(parts), False, first, day_first)
+        fill = np.array([_median(part, p) for part in column.encode(given)[0].T])
+        return TableColumn(
+            name, "date", (), (*parts, *tail), (*fill.tolist(), *share), missing, first, day_first
         )
+    if cells.dtype == object:
+        circle = _circle(_floats(hours(given)) / 24.0)
+        fill = np.average(circle, axis=0, weights=p)
+        parts = (": day (sin)", ": day (cos)", *tail)
+        return TableColumn(name, "clock", (), parts, (*fill.tolist(), *share), missing)
+    middle = float(_median(_floats(given), p))
+    return TableColumn(name, "number", (), ("", *tail), (middle, *share), missing)
 
 
-def numbers(cells: pd.Series[Any]) -> pd.Series[float]:
-    """Cells as numbers, exact to the last bit; NaN where they are none."""
-    from pandas.api.types import is_numeric_dtype
-
-    if is_numeric_dtype(cells.dtype):
-        return cells.astype(float)
-    return cells.map(_number, na_action="ignore").astype(float)
-
-
-def labels(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """Cells as text, whole numbers without a point; missing where nothing is written."""
-    return cells.astype(object).map(_label, na_action="ignore")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names separated by commas, the first few of them if they are many."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def learned_fill(column: TableColumn, cells: pd.Series[Any]) -> TableColumn:
-    """The column with its median, or its most frequent level, for missing cells."""
-    given = cells.dropna()
-    if not len(given):
-        raise InvalidDataError(
-            f"Column {column.name!r} has no value at all, so none can be put in its place. Leave "
-            f"it out with --ignore."
-        )
-    fill: float | str
-    if column.levels is None:
-        fill = float(np.median(numbers(given)))
-    else:
-        fill = str(labels(given).value_counts().sort_index().idxmax())
-    return TableColumn(column.name, column.levels, fill)
+def _of_category(name: str, cells: pd.Series[Any], weights: Array) -> TableColumn:
+    codes = cells.cat.codes.to_numpy()
+    counts = np.bincount(codes[codes >= 0], weights=weights[codes >= 0])
+    seen = int((counts > 0).sum())
+    if seen > MOST_LEVELS and seen > counts.sum() / 2:
+        return TableColumn(name, "identifier", (), (), ())
+    ranked = np.sort(counts)[::-1]
+    least = max(RARE, ranked[MOST_LEVELS] + 1 if len(ranked) > MOST_LEVELS else 0)
+    own = np.flatnonzero(counts >= least)
+    rest = (counts > 0) & (counts < least)
+    if rest.sum() == 1 and len(own) < MOST_LEVELS:
+        own, rest = np.flatnonzero(counts > 0), np.zeros_like(rest)
+    states = [str(cells.cat.categories[int(k)]) for k in own]
+    totals = counts[own].tolist()
+    for state, total in ((OTHER, counts[rest].sum()), (MISSING, weights[codes < 0].sum())):
+        if total > 0:
+            states.append(state)
+            totals.append(float(total))
+    if len(states) < 2:
+        return TableColumn(name, "constant", tuple(states), (), ())
+    from_ = 1 if len(states) == 2 else 0
+    shares = np.array(totals) / sum(totals)
+    parts = tuple(f"={state}" for state in states[from_:])
+    return TableColumn(name, "category", tuple(states), parts, tuple(shares[from_:].tolist()))
 
 
-def _number(cell: Any) -> float:
-    word = str(cell).lower()
-    if "_" in word:  # to Python 1_2 is twelve, in a table it is a word
-        return math.nan
-    try:
-        return TRUTH[word] if word in TRUTH else float(cell)
-    except (ValueError, TypeError):
-        return math.nan
+def _date_parts(given: pd.Series[Any]) -> tuple[tuple[str, ...], float]:
+    """Days, and the circles that the dates go round; and the first date."""
+    times = seconds(given)
+    span = (times.max() - times.min()) / DAY
+    parts = [": days"]
+    for name, turn in turns(given).items():
+        if span >= (2 * CIRCLES[name] if name != "day" else 0) and len(np.unique(turn)) > 1:
+            parts += [f": {name} (sin)", f": {name} (cos)"]
+    return tuple(parts), float(times.min())
 
 
-def _label(cell: Any) -> str:
-    if isinstance(cell, (float, np.floating)) and float(cell).is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+def turns(times: pd.Series[Any]) -> dict[str, Array]:
+    """How far each date is round the year, the week and the day, from 0 to 1."""
+    at = times.dt
+    day = ((at.hour * 60 + at.minute) * 60 + at.second).to_numpy(dtype=float) / DAY
+    year = at.day_of_year.to_numpy(dtype=float)
+    week = at.day_of_week.to_numpy(dtype=float)
+    return {"year": (year - 1) / CIRCLES["year"], "week": week / 7.0, "day": day}
 
 
-def read_columns(table: pd.DataFrame, categories: Sequence[str] = ()) -> tuple[TableColumn, ...]:
-    """What each column holds.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The variables; cells as text, numbers or truth values.
-    categories : sequence of str
-        Columns whose values are levels even if they are numbers.
-
-    Returns
-    -------
-    tuple of TableColumn
-
-    Raises
-    ------
-    InvalidDataError
-        If a column holds dates, decimal commas, numbers and text, or too many different words.
-    """
-    faults: dict[str, dict[str, str]] = {"comma": {}, "date": {}, "mixed": {}, "many": {}}
-    found = []
-    for name in map(str, table):
-        cells = table[name]
-        wrong = cells[cells.notna() & numbers(cells).isna()].map(str)
-        if not len(wrong) and name not in categories:
-            found.append(TableColumn(name))
-            continue
-        levels = tuple(sorted(labels(cells).dropna().unique()))
-        fault = _fault(cells, wrong, len(levels), is_category=name in categories)
-        if fault is None:
-            found.append(TableColumn(name, levels))
-        else:
-            example = wrong.iloc[0] if len(wrong) else levels[0]
-            count = f"{len(levels)} different values" if fault == "many" else _share(wrong, cells)
-            faults[fault][name] = f'{count}, such as "{shortened(example)}"'
-    _refuse(faults)
-    return tuple(found)
+def seconds(times: pd.Series[Any]) -> Array:
+    """Seconds since 1970; NaN where there is no date."""
+    raw = times.to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9
+    return np.where(times.isna().to_numpy(), np.nan, raw)
 
 
-def _fault(
-    cells: pd.Series[Any], wrong: pd.Series[Any], n_levels: int, *, is_category: bool
-) -> str | None:
-    """Why these cells are no category; None if they are one."""
-    if not is_category:
-        if wrong.str.fullmatch(DECIMAL_COMMA).all():
-            return "comma"
-        if wrong.str.strip().str.fullmatch(DATE).all():
-            return "date"
-        if len(wrong) < cells.notna().sum():
-            return "mixed"
-    return "many" if n_levels > MOST_LEVELS else None
+def _floats(cells: pd.Series[Any]) -> Array:
+    return np.asarray(cells, dtype=np.float64)
 
 
-def _refuse(faults: dict[str, dict[str, str]]) -> None:
-    def found(kind: str) -> str:
-        return listed([f"{name} ({example})" for name, example in faults[kind].items()])
-
-    if faults["comma"]:
-        raise InvalidDataError(decimal_commas(found("comma")))
-    if faults["date"]:
-        raise InvalidDataError(
-            f"Dates and times are not read; they are in: {found('date')}. Turn them into numbers "
-            "that may matter, such as days since the first row, month or hour, or leave them out "
-            f"with {ignoring(list(faults['date']))}."
-        )
-    if faults["mixed"]:
-        some = next(iter(faults["mixed"]))
-        raise InvalidDataError(
-            f"A column must hold numbers or words; numbers and text were found in: "
-            f"{found('mixed')}. Repair these cells, leave columns out with "
-            f"{ignoring(list(faults['mixed']))}, or add --category {shlex.quote(some)} if all its "
-            "values are levels of a category."
-        )
-    if faults["many"]:
-        raise InvalidDataError(
-            f"A category may have at most {MOST_LEVELS} levels; too many are in: "
-            f"{found('many')}. Names and identifiers explain nothing: leave them out with "
-            f"{ignoring(list(faults['many']))}, or join levels."
-        )
+def _circle(turn: Array) -> Array:
+    angle = 2 * np.pi * turn
+    return np.column_stack([np.sin(angle), np.cos(angle)])
 
 
-def decimal_commas(found: str) -> str:
-    """The message for numbers with a decimal comma."""
-    return (
-        f"Numbers need a decimal point; these columns hold commas: {found}. Convert the file, for "
-        'example with pandas: read_csv("old.csv", sep=";", decimal=",").to_csv("new.csv", '
-        "index=False)"
-    )
+def _median(values: Array, weights: Array) -> Any:
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return values[order][np.searchsorted(total, total[-1] / 2)]
 
 
-def check_finite(table: pd.DataFrame, target: str, *, missing_too: bool) -> None:
-    """Refuse cells without a finite number, the missing ones if they are not dealt with."""
-    missing = table.isna().sum()
-    faults = {
-        name: _faults_of(table[name], int(missing[name]) if missing_too else 0)
-        for name in table.columns
+def _unreadable(column: TableColumn, cells: pd.Series[Any], n: int) -> Problem:
+    wanted = {
+        "number": f"numbers under {LARGEST:.0e}",
+        "date": "dates",
+        "clock": "times of the day",
     }
-    bad = [name for name in faults if faults[name]]
-    if not bad:
-        return
-    found = listed([f"{name} ({faults[name]})" for name in bad])
-    columns = [name for name in bad if name != target]
-    advice = f", or leave columns out with {ignoring(columns)}" if columns else ""
-    choice = "Choose --missing drop or --missing impute" if missing_too and any(missing) else ""
-    raise InvalidDataError(
-        f"Every cell must hold a finite number; missing (NaN) or infinite values are in: {found}. "
-        f"{choice or 'Repair these cells'}{advice}."
+    example = shortened(str(cells.iloc[0]))
+    return Problem(
+        (column.name,),
+        f"{column.name} must hold {wanted[column.kind]}, as in the fit; {len(cells)} of {n} rows "
+        f'do not, such as "{example}"',
+        "Repair these cells",
     )
 
 
-def ignoring(names: Sequence[str]) -> str:
-    """The options that leave columns out, quoted for a shell."""
-    return " ".join(f"--ignore {shlex.quote(name)}" for name in names[:3]) + (
-        " ..." if len(names) > 3 else ""
-    )
-
-
-def _faults_of(cells: pd.Series[Any], n_missing: int) -> str:
-    sizes = np.abs(cells) if cells.dtype == np.float64 else np.zeros(0)
-    n_infinite = int(np.isinf(sizes).sum())
-    n_huge = int((sizes > LARGEST).sum()) - n_infinite
-    parts = [(n_missing, "missing"), (n_infinite, "infinite"), (n_huge, f"over {LARGEST:.0e}")]
-    return ", ".join(f"{count} {what}" for count, what in parts if count)
-
-
-def _share(wrong: pd.Series[Any], cells: pd.Series[Any]) -> str:
-    return f"{len(wrong)} of {len(cells)} cells"
-
-
-def shortened(cell: str, width: int = 40) -> str:
-    """The beginning of a long text, in one line."""
-    text = " ".join(cell.split())
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def check_known(option: str, names: Iterable[str], columns: Sequence[str]) -> None:
-    """Refuse a name that is not among the columns; suggest the nearest one."""
-    for name in names:
-        if name not in columns:
-            raise InvalidParameterError(
-                f"{option} {name!r} is not a column.{_suggestion(name, columns)} "
-                f"The columns are: {listed(columns)}."
-            )
-
-
-def _suggestion(name: str, columns: Sequence[str]) -> str:
-    spelled = {column.casefold(): column for column in columns}
-    near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.5)
-    if near:
-        return f" Did you mean {spelled[near[0]]!r}?"
-    if not any(math.isnan(_number(column)) for column in columns):
-        return " The first line seems to hold numbers; put a line with column names above it."
-    return ""
+def plain_encoding(names: Sequence[str], fill: Sequence[float]) -> Encoding:
+    """Of columns that are numbers already."""
+    pairs = zip(names, fill, strict=True)
+    return Encoding(tuple(TableColumn(name, fill=(float(value),)) for name, value in pairs))

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.encoding import Groups, check_known, listed, shortened
+from nablasso.data.cells import check_known, listed, shortened
+from nablasso.data.encoding import Groups
 from nablasso.data.table import MIN_ROWS
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 

@@ -1,34 +1,137 @@
-"""Which columns are the target and the variables, and which rows are used."""
+"""Which columns are the target, the weights and the variables, and which rows are used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nablasso.data import Missing
-from nablasso.data.encoding import (
+from nablasso.data.cells import (
+    COMMAND,
     DECIMAL_COMMA,
+    LIBRARY,
     TRUTH,
-    Encoding,
-    Groups,
-    TableColumn,
-    check_finite,
     check_known,
-    decimal_commas,
-    learned_fill,
+    listed,
     numbers,
-    read_columns,
+    read_cells,
+    suggestion,
 )
-from nablasso.data.table import MIN_ROWS
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.encoding import Encoding
+from nablasso.data.table import MIN_ROWS, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError, Problem, TableProblems
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CLASSES = 20  # a target of text with more distinct values is no set of classes
+MOST_CLASSES = 20  # a target of more distinct words or numbers is no set of classes
+NAMED = ("y", "sample_weight", "groups", "time")  # arguments of fit that may name a column
+
+
+def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Arguments of ``fit`` in which names of columns became their values, and what is wrong.
+
+    A column that is named has this role alone: it is not among the variables any more.
+    """
+    X = given["X"]
+    columns = {str(name): name for name in X.columns}
+    roles = {role: given[role] for role in NAMED if isinstance(given.get(role), str)}
+    problems = [
+        Problem(
+            (name,),
+            f"{role}={name!r} is not a column",
+            f"{suggestion(name, list(columns))} Give one of: {listed(list(columns))}".strip(),
+        )
+        for role, name in roles.items()
+        if name not in columns
+    ]
+    twice = [name for name in dict.fromkeys(roles.values()) if list(roles.values()).count(name) > 1]
+    if twice:
+        what = f"a column can have one role; named twice: {listed(twice)}"
+        problems.append(Problem(tuple(twice), what, "Name another column"))
+    known = {role: columns[name] for role, name in roles.items() if name in columns}
+    values = {role: X[column] for role, column in known.items()}
+    if roles:
+        given = given | dict.fromkeys(roles) | values
+        given["X"] = X[[name for name in X.columns if name not in set(known.values())]]
+    return given, problems + _row_problems(given, roles)
+
+
+def _row_problems(given: dict[str, Any], roles: dict[str, str]) -> list[Problem]:
+    """Weights, groups and times that do not go with the rows."""
+    n, problems = len(given["X"]), []
+    for role in ("groups", "time"):
+        values = given.get(role)
+        if values is None:
+            continue
+        if len(values) != n:
+            what = f"{role} has {len(values)} values for {n} rows"
+            problems.append(Problem((), what, "Give one for each row"))
+        elif n_missing := _n_missing(values):
+            name = roles.get(role, role)
+            what = f"{name} is missing in {n_missing} of {n} rows"
+            problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
+    try:
+        check_weights(given.get("sample_weight"), n)
+    except (InvalidDataError, TypeError, ValueError) as error:
+        what, remedy = f"sample_weight: {error}".rstrip("."), "Give zero or more for each row"
+        problems.append(Problem((), what, remedy))
+    return problems
+
+
+def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
+    """What is wrong with the target of a table; nothing where scikit-learn is to say it."""
+    import pandas as pd
+
+    if y is None or np.ndim(y) != 1:
+        return []
+    name = str(getattr(y, "name", None) or "y")
+    cells = pd.Series(y.to_list() if hasattr(y, "to_list") else list(y), dtype=object)
+    problems, n_missing = [], int(cells.isna().sum())
+    if len(cells) != n_rows:
+        what = f"y has {len(cells)} values for {n_rows} rows"
+        problems.append(Problem((name,), what, "Give one for each row"))
+    if n_rows < MIN_ROWS:
+        problems.append(Problem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
+    if n_missing:
+        what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
+        problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
+    if classes:
+        return problems
+    values = numbers(cells)
+    words = cells[cells.notna() & values.isna()].map(str)
+    if len(words):
+        what = f'the target {name} holds words in {len(words)} rows, such as "{words.iloc[0]}"'
+        problems.append(Problem((name,), what, f"Repair these cells, or {LIBRARY.classify}"))
+    n_infinite = int(np.isinf(values).sum())
+    if n_infinite:
+        what = f"the target {name} is infinite in {n_infinite} rows"
+        problems.append(Problem((name,), what, "Repair these cells"))
+    return problems
+
+
+def _n_missing(values: Any) -> int:
+    import pandas as pd
+
+    return int(pd.isna(np.asarray(values, dtype=object)).sum())
+
+
+def many_classes(y: Any) -> str | None:
+    """A question to who gives more numbers as classes than anyone means; None if all is well."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "iuf":
+        return None
+    count = len(np.unique(labels))
+    if count <= MOST_CLASSES:
+        return None
+    return (
+        f"y holds {count} different numbers as classes. Did you mean a regression? Use a regressor "
+        "such as NablassoRegressor. If they are names of classes, give them as text: "
+        "y.astype(str)."
+    )
 
 
 @dataclass(frozen=True)
@@ -67,29 +170,22 @@ class Roles:
 class RowChoice:
     """What the options say about rows."""
 
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.STATE
     sample: int | None = None  # so many, drawn at random
     seed: int | None = None
 
 
 @dataclass(frozen=True)
-class EncodedTable:
+class ReadTable:
     """A table, cut into what a fit needs."""
 
-    X: pd.DataFrame  # numbers, categories encoded
+    X: pd.DataFrame  # columns as read_cells gives them
     y: pd.Series[Any]  # numbers, or labels as text
     ignored: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     has_classes: bool = False
-    encoding: Encoding = field(default=Encoding(()))
-    missing: Missing = Missing.ERROR
     remarks: tuple[str, ...] = ()  # what was done to the rows
     n_read: int | None = None  # rows of a table in blocks, of which these are a sample
-
-    def __post_init__(self) -> None:
-        if not self.encoding.columns:
-            plain = Encoding(tuple(TableColumn(str(name)) for name in self.X))
-            object.__setattr__(self, "encoding", plain)
 
     @property
     def n_rows(self) -> int:
@@ -103,8 +199,8 @@ class EncodedTable:
 
     @property
     def variables(self) -> list[str]:
-        """Names of the columns of the table that may explain it."""
-        return [column.name for column in self.encoding.columns]
+        """Names of the columns that may explain it."""
+        return [str(name) for name in self.X]
 
     @property
     def classes(self) -> dict[str, int]:
@@ -113,24 +209,9 @@ class EncodedTable:
             return {}
         return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
 
-    def partition(self, groups: Mapping[str, Sequence[str]] | None) -> Groups | None:
-        """Groups of the columns of ``X``; None where each column is one.
 
-        Parameters
-        ----------
-        groups : mapping or None
-            A partition of the columns of the table.
-        """
-        if groups is None and not self.encoding.groups:
-            return None
-        whole = groups or {name: [name] for name in self.variables}
-        return {group: self.encoding.expand(names) for group, names in whole.items()}
-
-
-def choose_columns(
-    table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None
-) -> EncodedTable:
-    """Cut a table into variables as numbers and a target of numbers or classes.
+def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None) -> ReadTable:
+    """Cut a table into variables and a target of numbers or classes.
 
     A target of words, such as true and false, holds classes; one of numbers only if asked for.
 
@@ -143,19 +224,13 @@ def choose_columns(
     rows : RowChoice, optional
         Which rows are used, and what is done about missing cells.
 
-    Returns
-    -------
-    EncodedTable
-
     Raises
     ------
     InvalidParameterError
         If a column does not exist or has two roles.
-    InvalidDataError
-        If a variable holds neither numbers nor a category, if cells are missing or infinite, or if
-        the target is constant or holds neither numbers nor classes.
+    TableProblems
+        All that cannot be read.
     """
-    rows = rows or RowChoice()
     target = roles.target
     roles.check(list(table.columns))
     used = table.drop(columns=list(roles.ignored))
@@ -164,61 +239,61 @@ def choose_columns(
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    y, has_classes = _read_target(used[target], roles.classify)
-    cells = used.drop(columns=target)
-    data = _read_rows(cells, y, read_columns(cells, roles.categories), rows)
-    _check_target(data.y, has_classes=has_classes)
-    return replace(
-        data,
-        ignored=tuple(dict.fromkeys(roles.ignored)),
-        kept=tuple(dict.fromkeys(roles.kept)),
-        has_classes=has_classes,
-    )
+    rows = rows or RowChoice()
+    X, problems = read_cells(used.drop(columns=target), roles.categories, COMMAND)
+    y, has_classes, faults = _read_target(used[target], roles.classify, rows.missing)
+    problems += faults
+    if not problems:
+        X, y, remarks = _chosen_rows(X, y, rows)
+        problems = _check_target(y, has_classes=has_classes)
+    if problems:
+        raise TableProblems(problems)
+    ignored, kept = (tuple(dict.fromkeys(names)) for names in (roles.ignored, roles.kept))
+    return ReadTable(X, y, ignored, kept, has_classes, remarks)
 
 
-def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -> EncodedTable:
+def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -> ReadTable:
     """Some columns of a table without a target; the target of the result is empty."""
     import pandas as pd
 
     check_known("Column", names, list(table.columns))
-    cells = table[list(names)]
-    nothing = pd.Series(0.0, index=cells.index, name="")
-    return _read_rows(cells, nothing, read_columns(cells), rows)
+    X, problems = read_cells(table[list(names)], (), COMMAND)
+    gaps = [str(name) for name in X if X[name].isna().any()]
+    if gaps and rows.missing is not Missing.DROP:
+        remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
+        problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
+    if problems:
+        raise TableProblems(problems)
+    X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), rows)
+    return ReadTable(X, y, remarks=remarks)
 
 
-def _read_rows(
-    cells: pd.DataFrame, y: pd.Series[Any], columns: tuple[TableColumn, ...], rows: RowChoice
-) -> EncodedTable:
-    """The rows to be used, as numbers; levels and fillings are learned from them alone."""
-    _check_cells(cells, columns, y, rows)
-    chosen, remarks = _chosen_rows(cells, y, rows)
-    cells, y = cells.iloc[chosen], y.iloc[chosen]
-    columns = read_columns(cells, [c.name for c in columns if c.levels is not None])
-    impute = rows.missing is Missing.IMPUTE
-    if impute:
-        columns = tuple(learned_fill(c, cells[c.name]) for c in columns)
-    encoding = Encoding(columns)
-    X = encoding.encode(cells, fill=impute).reset_index(drop=True)
-    y = y.reset_index(drop=True)
-    return EncodedTable(X, y, encoding=encoding, missing=rows.missing, remarks=remarks)
-
-
-def _read_target(cells: pd.Series[Any], classify: bool) -> tuple[pd.Series[Any], bool]:
-    """Numbers, or labels of classes as text; and whether they are labels."""
-    values = numbers(cells)
+def _read_target(
+    cells: pd.Series[Any], classify: bool, missing: Missing
+) -> tuple[pd.Series[Any], bool, list[Problem]]:
+    """Numbers, or labels of classes as text; whether they are labels; what is wrong."""
+    name, values = str(cells.name), numbers(cells)
     found = _labels(cells, values, classify)
+    n_missing, problems = int(cells.isna().sum()), []
+    if n_missing and missing is not Missing.DROP:
+        what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
+        remedy = f"Leave these rows out with {COMMAND.drop_rows([name])}"
+        problems.append(Problem((name,), what, remedy))
     if found is not None:
-        return found, True
+        return found, True, problems
     wrong = cells[cells.notna() & values.isna()].map(str)
-    if not len(wrong):
-        return values, False
-    example = f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
-    if wrong.str.fullmatch(DECIMAL_COMMA).all():
-        raise InvalidDataError(decimal_commas(f"{cells.name} ({example})"))
-    raise InvalidDataError(
-        f"The target must hold numbers or classes; {cells.name!r} holds numbers and text: "
-        f"{example}. Repair these cells, or add --classify if all its values are classes."
-    )
+    if len(wrong):
+        comma = wrong.str.fullmatch(DECIMAL_COMMA).all()
+        what = (
+            f"the target {name} holds {'decimal commas' if comma else 'numbers and words'}: "
+            f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
+        )
+        remedy = "Repair these cells" if comma else f"Repair these cells, or {COMMAND.classify}"
+        problems.append(Problem((name,), what, remedy))
+    elif n_infinite := int(np.isinf(values).sum()):
+        what = f"the target {name} is infinite in {n_infinite} rows"
+        problems.append(Problem((name,), what, "Repair these cells"))
+    return values, False, problems
 
 
 def _labels(
@@ -243,65 +318,43 @@ def _number_as_label(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
-def _check_target(y: pd.Series[Any], *, has_classes: bool) -> None:
+def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[Problem]:
+    name = str(y.name)
     if y.nunique() == 1:
         value = y.iloc[0] if has_classes else f"{y.iloc[0]:g}"
-        raise InvalidDataError(
-            f"The target must vary; {y.name!r} is {value} in all {len(y)} rows. "
-            "Choose another target."
-        )
+        what = f"the target must vary; {name} is {value} in all {len(y)} rows"
+        return [Problem((name,), what, "Choose another target")]
     if has_classes and y.nunique() > MOST_CLASSES:
-        raise InvalidDataError(
-            f"The target must hold numbers or at most {MOST_CLASSES} classes; {y.name!r} has "
-            f'{y.nunique()} distinct values in {len(y)} rows, such as "{y.iloc[0]}". Choose '
-            "another target, or join classes."
+        what = (
+            f"the target must hold numbers or at most {MOST_CLASSES} classes; {name} has "
+            f'{y.nunique()} distinct values in {len(y)} rows, such as "{y.iloc[0]}"'
         )
-
-
-def _check_cells(
-    cells: pd.DataFrame, columns: tuple[TableColumn, ...], y: pd.Series[Any], rows: RowChoice
-) -> None:
-    """Refuse infinite cells, and missing ones if the options do not deal with them."""
-    import pandas as pd
-
-    Encoding(columns)  # refuses levels with the name of another column
-    found = {
-        c.name: cells[c.name] if c.levels is not None else numbers(cells[c.name]) for c in columns
-    }
-    whole = pd.DataFrame({**found, str(y.name): y})
-    check_finite(whole, str(y.name), missing_too=rows.missing is Missing.ERROR)
+        return [Problem((name,), what, "Choose another target, or join classes")]
+    return []
 
 
 def _chosen_rows(
-    cells: pd.DataFrame, y: pd.Series[Any], rows: RowChoice
-) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
-    """Places of the rows to use, and what was done, in sentences."""
+    X: pd.DataFrame, y: pd.Series[Any], rows: RowChoice
+) -> tuple[pd.DataFrame, pd.Series[Any], tuple[str, ...]]:
+    """The rows to use, and what was done, in sentences."""
     usable = y.notna()
     remarks = []
     if rows.missing is Missing.DROP:
-        usable &= cells.notna().all(axis=1)
+        usable &= X.notna().all(axis=1)
     n_dropped = int((~usable).sum())
     if n_dropped:
-        why = "a missing cell" if rows.missing is Missing.DROP else f"no {y.name}"
-        remarks.append(f"{n_dropped} of {len(y)} rows were left out: they have {why}.")
+        remarks.append(f"{n_dropped} of {len(y)} rows were left out: they have a missing cell.")
     chosen = np.flatnonzero(usable)
     if len(chosen) < MIN_ROWS:
         raise InvalidDataError(
             f"At least {MIN_ROWS} rows without missing cells are needed; {len(chosen)} of "
-            f"{len(y)} are left. Choose --missing impute, or leave out the columns with most "
-            "missing cells."
+            f"{len(y)} are left. Leave --missing drop out, or the columns with most missing cells."
         )
-    if rows.missing is Missing.IMPUTE:
-        n_filled = int(cells.iloc[chosen].isna().to_numpy().sum())
-        if n_filled:
-            remarks.append(
-                f"{n_filled} missing cells were filled with the median of their column, or its "
-                "most frequent level."
-            )
     if rows.sample is not None and rows.sample < len(chosen):
         rng = np.random.default_rng(rows.seed or 0)
         remarks.append(
             f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
         )
         chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
-    return chosen, tuple(remarks)
+    X, y = X.iloc[chosen].reset_index(drop=True), y.iloc[chosen].reset_index(drop=True)
+    return X, y, (*remarks, *Encoding.learn(X).remarks)

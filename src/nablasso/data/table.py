@@ -14,8 +14,10 @@ exchangeable. The order is arbitrary but fixed, so taking its first rows is a fa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +93,23 @@ class Table:
             columns=self.columns[columns],
             deviations=self.deviations[columns],
         )
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame in memory, of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and not hasattr(X, "dask")
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask."""
+    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
+
+
+def is_in_blocks(X: Any) -> bool:
+    """Whether X is a table that is read in blocks: a source, files, or a Dask collection."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(isinstance(x, str | os.PathLike) for x in X)
+    return isinstance(X, str | os.PathLike) or getattr(X, "in_blocks", False) or is_dask(X)
 
 
 def check_weights(sample_weight: object, n_samples: int) -> Array:

@@ -5,14 +5,14 @@ density, a :class:`KnownDensity`). The noiseless function behind it stands besid
 gradient, for instance ``nablasso.datasets.generators.radial_function``; both are evaluated at the
 rows. The noise level is a constant of the population: two draws differ in their rows only.
 
-Each ``load_*`` function returns a :class:`RealTable`, from a folder or from OpenML
-(:mod:`nablasso.datasets.real`).
+:func:`load_table` returns a :class:`RealTable` by its name, from a folder or from OpenML;
+:data:`CATALOGUE` says what is known of each.
 """
 
 from nablasso.datasets.generators import (
+    KnownSupport,
     make_additive,
     make_friedman1,
-    make_pairwise,
     make_parabola,
     make_product,
     make_quadratic,
@@ -21,37 +21,16 @@ from nablasso.datasets.generators import (
     make_turlach,
     make_two_way,
 )
-from nablasso.datasets.known_support import KnownDensity, KnownSupport
-from nablasso.datasets.real import (
-    CATALOGUE,
-    RealTable,
-    load_airfoil,
-    load_bike_hour,
-    load_boston,
-    load_california,
-    load_concrete,
-    load_cpu_act,
-    load_delta_ailerons,
-    load_elevators,
-    load_energy,
-    load_house_16h,
-    load_kin8nm,
-    load_leukemia,
-    load_pole,
-    load_protein,
-    load_pumadyn,
-    load_segment,
-    load_stock,
-    load_table,
-    load_wpbc,
-)
+from nablasso.datasets.real import CATALOGUE, RealTable, load_table
 from nablasso.datasets.structured import (
+    KnownDensity,
     make_bell,
     make_bow_tie,
     make_correlated_pairs,
     make_cubic_groups,
     make_demo,
     make_noisy_copies,
+    make_pairwise,
     make_rings,
     make_two_modes,
     make_wavy_noise,
@@ -62,25 +41,7 @@ __all__ = [
     "KnownDensity",
     "KnownSupport",
     "RealTable",
-    "load_airfoil",
-    "load_bike_hour",
-    "load_boston",
-    "load_california",
-    "load_concrete",
-    "load_cpu_act",
-    "load_delta_ailerons",
-    "load_elevators",
-    "load_energy",
-    "load_house_16h",
-    "load_kin8nm",
-    "load_leukemia",
-    "load_pole",
-    "load_protein",
-    "load_pumadyn",
-    "load_segment",
-    "load_stock",
     "load_table",
-    "load_wpbc",
     "make_additive",
     "make_bell",
     "make_bow_tie",

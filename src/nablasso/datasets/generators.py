@@ -1,30 +1,42 @@
-"""Smooth functions of a few columns: inputs, function with gradient and support, source of each.
+"""Data sets whose right answer is known: smooth functions of a few columns, with their sources.
 
-The noise level is a constant of the population: two draws differ in their rows only.
+A data set is a function with its gradient (:class:`Formula`), inputs, and a level of noise that is
+a constant of the population: two draws differ in their rows only.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
 from math import sqrt
+from textwrap import fill
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
-from nablasso.datasets.known_support import (
-    Formula,
-    KnownSupport,
-    RandomSource,
-    Seed,
-    generator,
-    noise_level,
-    random_source,
-    require_features,
-)
 from nablasso.errors import InvalidParameterError
-from nablasso.types import Array
+from nablasso.types import Array, Mask
 
+RandomSource: TypeAlias = np.random.RandomState | np.random.Generator
+Seed: TypeAlias = int | RandomSource | None
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
+Rule: TypeAlias = Callable[[Array], tuple[Array, Array]]  # values, and slopes where they are not 0
+Generator = TypeVar("Generator", bound=Callable[..., Any])
+
+TYPES = {"Seed": "int, RandomState, Generator or None", "ArrayLike | None": "array-like or None"}
+MEANINGS = {
+    "n_samples": "Rows of ``X``.",
+    "n_features": "Columns of ``X``; the relevant ones come first.",
+    "snr": "sd(f) / sd(noise), with sd(f) the population value.",
+    "noise": "Standard deviation of the noise.",
+    "n_relevant": "r, the number of relevant variables; they come first.",
+    "random_state": "Source of the rows and of the noise.",
+}
 ROSASCO = "L. Rosasco et al. Nonparametric sparsity and regularization. JMLR 14, 2013. "
 YE_XIE = (
     "G.-B. Ye and X. Xie. Learning sparse gradients for variable selection and dimension "
@@ -33,19 +45,168 @@ YE_XIE = (
 DESIGN = "Give training and test sets the same integer."
 
 
-def _even_moment(half_width: float, power: int) -> float:
-    """E x^power = w^power / (power + 1) for x uniform on [-w, w] and an even power."""
-    return half_width**power / (power + 1)
+@dataclass(frozen=True, eq=False)
+class KnownSupport:
+    """Rows of ``y = noise_free + noise`` together with the right answer.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Inputs.
+    y : ndarray of shape (n_samples,)
+        Outputs, with noise.
+    support : ndarray of bool, shape (n_features,)
+        True for the variables the noiseless output depends on.
+    feature_names : tuple of str
+        ``("x1", ..., "xd")`` unless the data set has names of its own.
+    groups : tuple of tuples of int, or None
+        A partition of the column indices where the experiment defines one.
+    noise_free : ndarray of shape (n_samples,)
+        The noiseless output.
+    noise_sd : float or ndarray of shape (n_samples,)
+        Standard deviation of the noise, one for all rows or one per row; NaN where it has none.
+    gradient : ndarray of shape (n_samples, n_features), or None
+        Partial derivatives of the noiseless output at the rows; None where it is not a smooth
+        function of ``X``.
+    """
+
+    X: Array
+    y: Array
+    support: Mask
+    feature_names: tuple[str, ...]
+    groups: Groups | None
+    noise_free: Array
+    noise_sd: float | Array = float("nan")
+    gradient: Array | None = None
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A smooth function of some columns: ``rule(X)`` gives its values and its slopes in them."""
+
+    relevant: Sequence[int]
+    rule: Rule  # X to (n_samples,), (n_samples, n_relevant)
+
+    def __call__(self, X: Array) -> Array:  # (n_samples, n_features) -> (n_samples,)
+        """Values at the rows."""
+        return np.asarray(self.rule(X)[0])
+
+    def gradient(self, X: Array) -> Array:  # (n_samples, n_features) -> the same shape
+        """Partial derivatives at the rows: the slopes in the relevant columns, zero elsewhere."""
+        gradient = np.zeros_like(X)
+        gradient[:, list(self.relevant)] = self.rule(X)[1]
+        return gradient
+
+    def observed(
+        self, X: Array, noise_sd: float | Array, rng: RandomSource, **names: Any
+    ) -> KnownSupport:
+        """Its values at the rows with noise, and the right answer; as :func:`add_noise`."""
+        gradient = self.gradient(X)
+        return add_noise(X, self(X), self.relevant, noise_sd, rng, gradient=gradient, **names)
+
+    def on_cube(
+        self, shape: tuple[int, int], ends: tuple[float, float], noise_sd: float, state: Seed
+    ) -> KnownSupport:
+        """Its values with noise at rows that are uniform between two ends in every column."""
+        require_features(shape[1], max(self.relevant) + 1)
+        rng = random_source(state)
+        return self.observed(np.asarray(rng.uniform(*ends, size=shape)), noise_sd, rng)
+
+
+def formula(*relevant: int) -> Callable[[Rule], Formula]:
+    """Make a rule for values and slopes a :class:`Formula` of these columns."""
+    return lambda rule: Formula(relevant, rule)
+
+
+def add_noise(
+    X: Array,  # (n_samples, n_features)
+    noise_free: Array,  # (n_samples,)
+    relevant: Sequence[int],
+    noise_sd: float | Array,  # for all rows, or (n_samples,)
+    rng: RandomSource,
+    *,
+    gradient: Array | None = None,  # (n_samples, n_features)
+    feature_names: tuple[str, ...] | None = None,
+    groups: Groups | None = None,
+) -> KnownSupport:
+    """Set y = noise_free + N(0, noise_sd^2) and pack it with the support ``relevant``."""
+    if np.any(np.asarray(noise_sd) < 0):
+        raise ValueError(f"The noise is a standard deviation, at least 0; got {noise_sd}.")
+    n_samples, n_features = X.shape
+    support = np.zeros(n_features, dtype=np.bool_)
+    support[list(relevant)] = True
+    if feature_names is None:
+        feature_names = tuple(f"x{a + 1}" for a in range(n_features))
+    y = noise_free + noise_sd * rng.standard_normal(size=n_samples)
+    return KnownSupport(X, y, support, feature_names, groups, noise_free, noise_sd, gradient)
+
+
+def noise_level(signal_sd: float, snr: float) -> float:
+    """Noise standard deviation ``signal_sd / snr``, where ``snr`` is sd(f) / sd(noise).
+
+    ``signal_sd`` is the population value of sd(f), never one computed from the drawn rows, so
+    that training, validation and test sets carry the same noise. ``snr=inf`` means no noise.
+    """
+    if not snr > 0:
+        raise ValueError(f"`snr` is sd(signal) / sd(noise), above 0; got {snr}.")
+    return signal_sd / snr
+
+
+def require_features(n_features: int, at_least: int) -> None:
+    """Refuse a table too narrow to hold the relevant variables."""
+    if n_features < at_least:
+        raise ValueError(
+            f"This data set needs at least {at_least} columns; got n_features={n_features}. "
+            f"Use n_features={at_least} or more."
+        )
+
+
+def random_source(random_state: Seed) -> RandomSource:
+    """A source of draws: numpy's ``Generator`` as it is, others by scikit-learn's rules.
+
+    Both kinds have the methods that generators use (``uniform``, ``normal``, ``permutation``).
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    source: np.random.RandomState = check_random_state(random_state)
+    return source
+
+
+def generator(source: str = "", **meanings: str) -> Callable[[Generator], Generator]:
+    """Complete the docstring of a generator: its parameters, what it returns, where it is from.
+
+    ``meanings`` are those of its own parameters; :data:`MEANINGS` has the common ones.
+    """
+
+    def documented(make: Generator) -> Generator:
+        signature = inspect.signature(make)
+        lines = [inspect.getdoc(make) or "", "", "Parameters", "----------"]
+        for name, parameter in signature.parameters.items():
+            kind = TYPES.get(parameter.annotation, parameter.annotation)
+            lines.append(f"{name} : {kind}, default={parameter.default!r}")
+            meaning = {**MEANINGS, **meanings}[name]
+            lines.append(fill(meaning, 96, initial_indent=" " * 4, subsequent_indent=" " * 4))
+        lines += ["", "Returns", "-------", signature.return_annotation]
+        if source:
+            lines += ["", "References", "----------", fill(source, 96)]
+        make.__doc__ = "\n".join(lines) + "\n"
+        return make
+
+    return documented
 
 
 # ------------------------------------------------------------------ smooth, uniform inputs
 
 
-def _additive(X: Array) -> tuple[Array, Array]:
+def _even_moment(half_width: float, power: int) -> float:
+    """E x^power = w^power / (power + 1) for x uniform on [-w, w] and an even power."""
+    return half_width**power / (power + 1)
+
+
+@formula(*range(4))
+def additive_function(X: Array) -> tuple[Array, Array]:
+    """x1^2 + x2^2 + x3^2 + x4^2."""
     return np.sum(np.square(X[:, :4]), axis=1), 2 * X[:, :4]
-
-
-additive_function = Formula(range(4), _additive)
 
 
 @generator(ROSASCO + "Table 1.")
@@ -57,13 +218,12 @@ def make_additive(
     return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-def _three_way(X: Array) -> tuple[Array, Array]:
+@formula(*range(3))
+def three_way_function(X: Array) -> tuple[Array, Array]:
+    """(x1 x2 x3)^2."""
     x1, x2, x3 = X[:, :3].T
     others = np.column_stack([x2 * x3, x1 * x3, x1 * x2])
     return np.square(x1 * x2 * x3), 2 * X[:, :3] * others**2
-
-
-three_way_function = Formula(range(3), _three_way)
 
 
 @generator(ROSASCO + "Table 1.")
@@ -75,13 +235,12 @@ def make_three_way(
     return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-def _radial(X: Array) -> tuple[Array, Array]:
+@formula(*range(2))
+def radial_function(X: Array) -> tuple[Array, Array]:
+    """r exp(-r) / pi with r = x1^2 + x2^2."""
     r = np.square(X[:, 0]) + np.square(X[:, 1])
     slopes = 2 * X[:, :2] * ((1 - r) * np.exp(-r) / np.pi)[:, None]
     return r * np.exp(-r) / np.pi, slopes
-
-
-radial_function = Formula(range(2), _radial)
 
 
 @cache
@@ -144,14 +303,13 @@ def make_parabola(
     return parabola_function.observed(X, noise, rng)
 
 
-def _friedman1(X: Array) -> tuple[Array, Array]:
+@formula(*range(5))
+def friedman1_function(X: Array) -> tuple[Array, Array]:
+    """10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5."""
     x1, x2, x3, x4, x5 = X[:, :5].T
     values = 10 * np.sin(np.pi * x1 * x2) + 20 * np.square(x3 - 0.5) + 10 * x4 + 5 * x5
     wave, one = 10 * np.pi * np.cos(np.pi * x1 * x2), np.ones(len(X))
     return values, np.column_stack([wave * x2, wave * x1, 40 * (x3 - 0.5), 10 * one, 5 * one])
-
-
-friedman1_function = Formula(range(5), _friedman1)
 
 
 @generator("J. Friedman. Multivariate adaptive regression splines. Annals of Statistics 19, 1991.")
@@ -162,13 +320,12 @@ def make_friedman1(
     return friedman1_function.on_cube((n_samples, n_features), (0.0, 1.0), noise, random_state)
 
 
-def _turlach(X: Array) -> tuple[Array, Array]:
+@formula(*range(5))
+def turlach_function(X: Array) -> tuple[Array, Array]:
+    """(2 x1 - 1)^2 + x2 + x3 + x4 + x5."""
     slopes = np.ones((len(X), 5))
     slopes[:, 0] = 4 * (2 * X[:, 0] - 1)
     return np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1), slopes
-
-
-turlach_function = Formula(range(5), _turlach)
 
 
 @generator(
@@ -193,13 +350,7 @@ def make_turlach(
 
 
 def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> Array:
-    """Check the coefficients of the r (r - 1) / 2 pairs of r variables; ones by default.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two variables, or not one coefficient per pair.
-    """
+    """Check the coefficients of the r (r - 1) / 2 pairs of r variables; ones by default."""
     if n_relevant < 2:
         raise ValueError(f"Pairs need n_relevant of at least 2; got {n_relevant}.")
     n_pairs = n_relevant * (n_relevant - 1) // 2
@@ -259,54 +410,6 @@ def make_two_way(
     shape, ends = (n_samples, n_features), (-half_width, half_width)
     function, noise_sd = pairwise_function(n_relevant, c), noise_level(signal_sd, snr)
     return function.on_cube(shape, ends, noise_sd, random_state)
-
-
-def wishart_correlation(n_features: int, random_state: Seed = None) -> Array:
-    """C = S / sqrt(diag S diag S'), with S Wishart of dimension p and 2 p degrees of freedom."""
-    rng = random_source(random_state)
-    G = rng.standard_normal(size=(2 * n_features, n_features))
-    S = G.T @ G
-    scale = np.sqrt(np.diag(S))
-    return np.asarray(S / np.outer(scale, scale))
-
-
-def pairwise_signal_sd(
-    correlation: Array,  # (n_features, n_features)
-    n_relevant: int = 4,
-) -> float:
-    """sd(x'Ax) = sqrt(2 tr(A C A C)) for x ~ N(0, C), where x'Ax is the sum of the pairs."""
-    A = (np.ones((n_relevant, n_relevant)) - np.eye(n_relevant)) / 2
-    AC = A @ correlation[:n_relevant, :n_relevant]
-    return sqrt(2 * float(np.trace(AC @ AC)))
-
-
-@generator(
-    "F. Bach. High-dimensional non-linear variable selection through hierarchical kernel learning. "
-    "2009. Section 6.2 and Figure 8. The paper does not state its signal-to-noise ratio.",
-    snr="sd(f) / sd(noise), with sd(f) the population value under C.",
-    design_state="Source of C. " + DESIGN + " They then share the distribution of the inputs and "
-    "the noise level.",
-)
-def make_pairwise(
-    n_samples: int = 100,
-    n_features: int = 16,
-    *,
-    n_relevant: int = 4,
-    snr: float = 3.0,
-    design_state: Seed = 0,
-    random_state: Seed = None,
-) -> KnownSupport:
-    """Draw y = sum over i < j <= r of x_i x_j + noise, with x ~ N(0, C).
-
-    The correlation matrix C is a Wishart matrix (2 p degrees of freedom) scaled to unit diagonal.
-    """
-    require_features(n_features, n_relevant)
-    correlation = wishart_correlation(n_features, design_state)
-    rng = random_source(random_state)
-    Z = rng.standard_normal(size=(n_samples, n_features))
-    X = Z @ np.linalg.cholesky(correlation).T
-    noise_sd = noise_level(pairwise_signal_sd(correlation, n_relevant), snr)
-    return pairwise_function(n_relevant).observed(X, noise_sd, rng)
 
 
 Monomial = tuple[int, ...]  # its variables, one or two of them, perhaps the same twice

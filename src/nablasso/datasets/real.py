@@ -14,10 +14,10 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.error import URLError
 
 import numpy as np
@@ -163,65 +163,6 @@ def table_file(name: str) -> Path | None:
     folder = os.environ.get(FOLDER)
     file = None if not folder else Path(folder) / f"{name}.csv.gz"
     return file if file is not None and file.is_file() else None
-
-
-# ------------------------------------------------------------------ one function per table
-
-PUMADYN = ("8fh", "8fm", "8nh", "32fh", "32fm", "32nh")
-
-
-def _loader(name: str) -> Callable[[], RealTable]:
-    def load() -> RealTable:
-        return load_table(name)
-
-    facts = CATALOGUE[name]
-    load.__name__ = load.__qualname__ = f"load_{name.lower()}"
-    load.__doc__ = f"Table of {facts.n_samples} rows and {facts.n_features} inputs: {facts.what}."
-    return load
-
-
-load_airfoil = _loader("airfoil")
-load_bike_hour = _loader("bike_hour")
-load_boston = _loader("boston")
-load_california = _loader("california")
-load_concrete = _loader("concrete")
-load_cpu_act = _loader("cpu_act")
-load_delta_ailerons = _loader("delta_ailerons")
-load_elevators = _loader("elevators")
-load_house_16h = _loader("house_16H")
-load_kin8nm = _loader("kin8nm")
-load_leukemia = _loader("leukemia")
-load_pole = _loader("pole")
-load_protein = _loader("protein")
-load_segment = _loader("segment")
-load_stock = _loader("stock")
-
-
-def load_energy(target: Literal["heating", "cooling"] = "heating") -> RealTable:
-    """Energy load of simulated buildings: 8 inputs, 768 rows."""
-    return load_table(_variant("energy", "target", target, ("heating", "cooling")))
-
-
-def load_pumadyn(variant: str = "32nh") -> RealTable:
-    """Dynamics of a robot arm, 8192 rows.
-
-    ``variant`` is the number of inputs (8 or 32), then ``f`` (fairly linear) or ``n``, then the
-    noise, ``m`` (moderate) or ``h`` (high).
-    """
-    return load_table(_variant("pumadyn", "variant", variant, PUMADYN))
-
-
-def load_wpbc(target: Literal["time", "outcome"] = "time") -> RealTable:
-    """Wisconsin prognostic breast cancer: 32 inputs, 198 patients, four missing values."""
-    return load_table(_variant("wpbc", "target", target, ("time", "outcome")))
-
-
-def _variant(stem: str, parameter: str, value: str, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise InvalidParameterError(
-            f"{parameter} must be one of {', '.join(allowed)}; got {value!r}."
-        )
-    return f"{stem}_{value}"
 
 
 # ------------------------------------------------------------------ a file

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
-from nablasso.datasets.known_support import (
-    Formula,
+from nablasso.datasets.generators import (
+    DESIGN,
+    YE_XIE,
     Groups,
-    KnownDensity,
     KnownSupport,
     RandomSource,
     Seed,
     add_noise,
+    formula,
     generator,
+    noise_level,
+    pairwise_function,
     random_source,
     require_features,
 )
@@ -23,10 +27,6 @@ from nablasso.types import Array
 GREGOROVA = (
     "M. Gregorova, A. Kalousis, S. Marchand-Maillet. Structured nonlinear variable selection. UAI "
     "2018. "
-)
-YE_XIE = (
-    "G.-B. Ye and X. Xie. Learning sparse gradients for variable selection and dimension "
-    "reduction. Machine Learning, 2012. "
 )
 MARTEAU_FEREY = (
     "U. Marteau-Ferey, F. Bach, A. Rudi. Non-parametric models for non-negative functions. NeurIPS "
@@ -37,10 +37,59 @@ N_COPIES = 3
 TRIPLES = "Columns of ``X``, a multiple of 3, at least 9."
 
 
-# ------------------------------------------------------------------ groups and copies
+# ------------------------------------------------------------------ correlations, groups, copies
 
 
-def _cubic_groups(X: Array) -> tuple[Array, Array]:
+def wishart_correlation(n_features: int, random_state: Seed = None) -> Array:
+    """C = S / sqrt(diag S diag S'), with S Wishart of dimension p and 2 p degrees of freedom."""
+    rng = random_source(random_state)
+    G = rng.standard_normal(size=(2 * n_features, n_features))
+    S = G.T @ G
+    scale = np.sqrt(np.diag(S))
+    return np.asarray(S / np.outer(scale, scale))
+
+
+def pairwise_signal_sd(
+    correlation: Array,  # (n_features, n_features)
+    n_relevant: int = 4,
+) -> float:
+    """sd(x'Ax) = sqrt(2 tr(A C A C)) for x ~ N(0, C), where x'Ax is the sum of the pairs."""
+    A = (np.ones((n_relevant, n_relevant)) - np.eye(n_relevant)) / 2
+    AC = A @ correlation[:n_relevant, :n_relevant]
+    return sqrt(2 * float(np.trace(AC @ AC)))
+
+
+@generator(
+    "F. Bach. High-dimensional non-linear variable selection through hierarchical kernel learning. "
+    "2009. Section 6.2 and Figure 8. The paper does not state its signal-to-noise ratio.",
+    snr="sd(f) / sd(noise), with sd(f) the population value under C.",
+    design_state="Source of C. " + DESIGN + " They then share the distribution of the inputs and "
+    "the noise level.",
+)
+def make_pairwise(
+    n_samples: int = 100,
+    n_features: int = 16,
+    *,
+    n_relevant: int = 4,
+    snr: float = 3.0,
+    design_state: Seed = 0,
+    random_state: Seed = None,
+) -> KnownSupport:
+    """Draw y = sum over i < j <= r of x_i x_j + noise, with x ~ N(0, C).
+
+    The correlation matrix C is a Wishart matrix (2 p degrees of freedom) scaled to unit diagonal.
+    """
+    require_features(n_features, n_relevant)
+    correlation = wishart_correlation(n_features, design_state)
+    rng = random_source(random_state)
+    Z = rng.standard_normal(size=(n_samples, n_features))
+    X = Z @ np.linalg.cholesky(correlation).T
+    noise_sd = noise_level(pairwise_signal_sd(correlation, n_relevant), snr)
+    return pairwise_function(n_relevant).observed(X, noise_sd, rng)
+
+
+@formula(*RELEVANT)
+def cubic_groups_function(X: Array) -> tuple[Array, Array]:
     """By Newton's identity: the ten monomials of a group add up to (p1^3 + 3 p1 p2 + 2 p3) / 6.
 
     ``p_m`` is the power sum of the x_a^m; the slopes are (p1^2 + p2) / 2 + p1 x_a + x_a^2.
@@ -51,9 +100,6 @@ def _cubic_groups(X: Array) -> tuple[Array, Array]:
         values = values + (p1**3 + 3 * p1 * p2 + 2 * p3) / 6
         slopes.append(((p1**2 + p2) / 2)[:, None] + p1[:, None] * group + group**2)
     return values, np.hstack(slopes)
-
-
-cubic_groups_function = Formula(RELEVANT, _cubic_groups)
 
 
 @generator(GREGOROVA + "Experiment E1.", n_features=TRIPLES)
@@ -80,12 +126,11 @@ def _triples(n_features: int) -> Groups:
     return tuple((a, a + 1, a + 2) for a in range(0, n_features, 3))
 
 
-def _correlated_pairs(X: Array) -> tuple[Array, Array]:
+@formula(*RELEVANT)
+def correlated_pairs_function(X: Array) -> tuple[Array, Array]:
+    """(x1 + x2 + x3)^3 + (x7 + x8 + x9)^3."""
     sums = np.column_stack([np.sum(X[:, a : a + 3], axis=1) for a in (0, 6)])
     return sums[:, 0] ** 3 + sums[:, 1] ** 3, np.repeat(3 * sums**2, 3, axis=1)
-
-
-correlated_pairs_function = Formula(RELEVANT, _correlated_pairs)
 
 
 def pairs_of_columns(n_features: int = 18) -> tuple[tuple[int, int], ...]:
@@ -193,14 +238,13 @@ def make_rings(
 # ------------------------------------------------------------------ noise that depends on x
 
 
-def _wavy(X: Array) -> tuple[Array, Array]:
+@formula(0)
+def wavy_function(X: Array) -> tuple[Array, Array]:
+    """2 (exp(-30 (x - 1/4)^2) + sin(pi x^2))."""
     x = X[:, 0]
     bump = np.exp(-30 * (x - 0.25) ** 2)
     slopes = 2 * (-60 * (x - 0.25) * bump + 2 * np.pi * x * np.cos(np.pi * x**2))
     return 2 * (bump + np.sin(np.pi * x**2)), slopes[:, None]
-
-
-wavy_function = Formula((0,), _wavy)
 
 
 def wavy_deviation(x: Array) -> Array:
@@ -249,6 +293,14 @@ MODE, DEVIATION = 1.0, 0.3  # of the density in one variable
 HALF_WIDTH = 5.0  # of the interval of the bell
 
 
+@dataclass(frozen=True, eq=False)
+class KnownDensity:
+    """Draws ``X`` (n_samples, n_features) of a density, and its logarithm at them (n_samples,)."""
+
+    X: Array
+    log_density: Array
+
+
 def two_modes_log_density(
     X: Array,  # (n_samples, n_features)
     *,
@@ -290,12 +342,11 @@ def make_two_modes(
     return KnownDensity(X, two_modes_log_density(X, mode=mode, deviation=deviation))
 
 
-def _bell(X: Array) -> tuple[Array, Array]:
+@formula(0)
+def bell_function(X: Array) -> tuple[Array, Array]:
+    """exp(-x^2 / 2)."""
     y = np.exp(-(X[:, 0] ** 2) / 2)
     return y, -X * y[:, None]
-
-
-bell_function = Formula((0,), _bell)
 
 
 @generator(MARTEAU_FEREY + "Figure 2.", random_state="Source of the rows.")
@@ -321,14 +372,13 @@ DEMO_COLUMNS = (
 DEMO_RELEVANT = (1, 3, 5, 7)  # temperature, light, water, nutrient
 
 
-def _demo(X: Array) -> tuple[Array, Array]:
+@formula(*DEMO_RELEVANT)
+def demo_function(X: Array) -> tuple[Array, Array]:
+    """20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient."""
     temperature, light, water, nutrient = X[:, DEMO_RELEVANT].T
     values = 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
     slopes = (-0.24 * (temperature - 22), 0.1 * (water - 2.5), 0.1 * light, np.full(len(X), 2.0))
     return values, np.column_stack(slopes)
-
-
-demo_function = Formula(DEMO_RELEVANT, _demo)
 
 
 @generator(

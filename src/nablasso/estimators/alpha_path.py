@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.validation import check_count
 from nablasso.types import Array, Index, Mask
 
 
@@ -120,6 +122,9 @@ def path(
             "A path belongs to an estimator with one alpha, such as DerivativeLasso(), "
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
         )
+    check_count(n_alphas, "n_alphas", ", or None")
+    if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
+        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
     asked = {"n_alphas": n_alphas, "eps": eps, "alphas": alphas, "X_unlabeled": X_unlabeled}
     given = {name: value for name, value in asked.items() if value is not None}
     walked: Path = estimator._path(X, y, sample_weight, **given)

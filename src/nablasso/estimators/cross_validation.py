@@ -10,7 +10,6 @@ any candidate are not counted.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
@@ -32,9 +31,10 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
+from nablasso.estimators.validation import check_count
 from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
@@ -169,20 +169,39 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
     train, test = fold
     test = test[data.weights[test] > 0]
     held_out = data.at(test)
-    outcomes: list[dict[str, float]] = []
+
+    def score_of(fitted: Any) -> float:
+        scorer = get_scorer(model.scoring) if model.scoring else model._default_score
+        # weights that are all the same are not passed on: a user's scorer may not take them
+        weighted = {} if np.ptp(data.weights) == 0 else {"sample_weight": held_out.weights}
+        try:
+            return float(scorer(fitted, held_out.X, model._target.labels(held_out.y), **weighted))
+        except TypeError as error:
+            if weighted and "sample_weight" in str(error):
+                raise InvalidParameterError(
+                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
+                    "not. Choose another scorer, or leave the weights out."
+                ) from error
+            raise
+
     with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        start = perf_counter()
-        for candidate in model._candidates(data.at(train), held_out, grid):
-            fitted = perf_counter()
-            score = candidate.score
-            if candidate.model is not None:
-                scorer = held_out_scorer(model, data.weights, test)
-                score = scorer(candidate.model, held_out.X, model._target.labels(held_out.y))
-            scored = perf_counter()
-            seconds = fitted - start if candidate.seconds is None else candidate.seconds
-            known = score, candidate.size, seconds, scored - fitted
-            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-            start = scored
+        return outcomes_of(model._candidates(data.at(train), held_out, grid), score_of)
+
+
+def outcomes_of(
+    candidates: Iterable[Candidate], score_of: Callable[[Any], float] = float
+) -> list[dict[str, float]]:
+    """What is known of every candidate; ``score_of`` judges models."""
+    outcomes: list[dict[str, float]] = []
+    start = perf_counter()
+    for candidate in candidates:
+        fitted = perf_counter()
+        score = candidate.score if candidate.model is None else score_of(candidate.model)
+        scored = perf_counter()
+        seconds = fitted - start if candidate.seconds is None else candidate.seconds
+        known = score, candidate.size, seconds, scored - fitted
+        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+        start = scored
     return outcomes
 
 
@@ -210,11 +229,10 @@ def on_folds(
     except KeyboardInterrupt:
         if not done:
             raise
-        warnings.warn(
+        warn(
             f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters are "
             "chosen by these alone.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return done
 
@@ -271,28 +289,6 @@ def choose(
     )
 
 
-def held_out_scorer(selector: Any, weights: Array, rows: Index) -> Callable[[Any, Any, Any], float]:
-    """``(model, X, y)`` of the held-out ``rows`` to a number: ``scoring``, or the own score.
-
-    Weights that are all the same are not passed on: a user's scorer may not take them.
-    """
-    scorer = get_scorer(selector.scoring) if selector.scoring else selector._default_score
-    weighted = {} if np.ptp(weights) == 0 else {"sample_weight": weights[rows]}
-
-    def score(model: Any, X: Any, y: Any) -> float:
-        try:
-            return float(scorer(model, X, y, **weighted))
-        except TypeError as error:
-            if weighted and "sample_weight" in str(error):
-                raise InvalidParameterError(
-                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
-                    "not. Choose another scorer, or leave the weights out."
-                ) from error
-            raise
-
-    return score
-
-
 def positive_list(values: Any, name: str) -> Array:
     """A non-empty list of positive numbers."""
     try:
@@ -302,6 +298,17 @@ def positive_list(values: Any, name: str) -> Array:
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
     return array
+
+
+def decreasing(alphas: Any, top: float, smallest: float) -> Array:
+    """Positive alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
+
+    A number gives equal ratios.
+    """
+    if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
+        return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
+    check_count(alphas, "alphas")
+    return np.asarray(top * np.logspace(0, np.log10(smallest), int(alphas)))
 
 
 def draw_folds(

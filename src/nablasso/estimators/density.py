@@ -2,30 +2,28 @@ r"""Density estimation with a function that is non-negative and integrates to on
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import MIN_ROWS, Table, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import Table, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
-    GivenPenalty,
     NonnegativeEstimator,
     TunedPenalty,
     WidthAndWeights,
-    check_count,
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
-    check_finite_columns,
+    check_count,
     check_new_data,
+    check_rows,
     column_indices,
     feature_names,
 )
@@ -39,16 +37,34 @@ BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the d
 
 
 @estimator
-class DensityEstimator(DensityMixin, NonnegativeEstimator):
-    """Shared by the density with given and with tuned parameters.
+class PSDDensity(DensityMixin, NonnegativeEstimator):
+    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
+
+    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
+    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
+    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
+    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
+    one, and integrals over boxes, marginals and conditionals are closed forms.
 
     Attributes
     ----------
     density_ : PSDModel
         The density in the units of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import PSDDensity
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> density = PSDDensity().fit(X)
+    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
+    (1.0, 0.5)
     """
 
+    takes_tables = False  # a density is one of numbers
+
     _: KW_ONLY
+    width: float = WIDTH
     base_measure: Any = parameter(
         None,
         'None, "gaussian" or (mean, variance)',
@@ -85,11 +101,6 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         Coordinates are drawn in turn from their conditional distributions given those before, each
         by inverting its distribution function, which is known in closed form up to rounding.
 
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int or RandomState, optional
-
         Returns
         -------
         array, shape (n_samples, n_features)
@@ -101,31 +112,20 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return np.asarray(self.density_.sample(int(n_samples), rng))
 
     def integrate(self, box: Any = None) -> float:
-        """Probability of a box, in closed form.
+        """Probability of a box, in closed form; by default of the whole space.
 
         Parameters
         ----------
         box : array-like, shape (n_features, 2), optional
-            Lower and upper end for each variable, infinite ones too; by default the whole space.
-
-        Returns
-        -------
-        float
+            Lower and upper end for each variable, infinite ones too.
         """
         check_is_fitted(self)
         return float(self.density_.integral(box))
 
     def marginal(self, columns: Any) -> PSDModel:
-        """Density of some variables: a model with ``values``, ``gradients``, ``integral``.
+        """Density of some variables, by names or indices: a function of them in increasing order.
 
-        Parameters
-        ----------
-        columns : list of names or indices
-
-        Returns
-        -------
-        PSDModel
-            A function of these columns, in increasing order.
+        It has ``values``, ``gradients`` and ``integral``.
         """
         model = self._psd("marginal")
         kept = np.unique(column_indices(self, columns, "columns"))
@@ -134,18 +134,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return model.marginal(kept)
 
     def conditional(self, columns: Any, values: Any) -> PSDModel:
-        """Density of the other variables given that ``columns`` have these ``values``.
-
-        Parameters
-        ----------
-        columns : list of names or indices
-        values : array-like, one per column
-
-        Returns
-        -------
-        PSDModel
-            A function of the other columns, with integral one.
-        """
+        """Density of the other variables given that ``columns`` have these ``values``, one each."""
         model = self._psd("conditional")
         given = column_indices(self, columns, "columns")
         values = np.asarray(values, dtype=float).ravel()
@@ -171,10 +160,7 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         return self.density_
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-        check_finite_columns(self, X)
-        if len(X) < MIN_ROWS:
-            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+        X = check_rows(self, X)
         return Data(X, np.zeros(len(X)), check_weights(sample_weight, len(X)))
 
     def _prepare(self, data: Data) -> Table:
@@ -192,22 +178,17 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
         n, d = table.X.shape
         scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
         base = self._base_of(table)
-        return Task(
-            X=table.X,
-            weights=table.weights,
+        return self._made(
+            table,
+            penalty,
+            (True,),
             loss=density_loss(n),
-            mixing=np.ones((1, 1)),
-            offset=np.zeros(1),
-            nonnegative=(True,),
-            **self._penalties((True,), penalty),
             scales=scales,
             null=np.ones(1),
             height=natural_height(table.X, scales[0], base),
             normalise=True,
             base=base,
             functionals=as_functionals(self.constraints, table, scales[0], base),
-            rank=self.rank,
-            random_state=self._seed(),
         )
 
     def _width_of(self, table: Table, width: float) -> float:
@@ -254,46 +235,21 @@ class DensityEstimator(DensityMixin, NonnegativeEstimator):
     def _held_out(self, data: Data) -> float:
         return float(np.average(self.density_.logs(data.X), weights=data.weights))
 
-    def _look_at(self, table: Table) -> None:
-        super()._look_at(table)
+    def _look_at(self, data: Data) -> Table:
+        table = super()._look_at(data)
         d = table.X.shape[1]
         if d > MANY_FEATURES:
-            size = effective_size(table, self._width_of(table, getattr(self, "width", WIDTH)))
-            warnings.warn(
+            size = effective_size(table, self._width_of(table, self.width or WIDTH))
+            warn(
                 f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
                 "lie within one length scale of a row, so the estimate is mostly its penalty. "
-                "Use fewer columns, or a larger width.",
-                UserWarning,
-                stacklevel=3,
+                "Use fewer columns, or a larger width."
             )
+        return table
 
 
 @estimator
-class PSDDensity(GivenPenalty, DensityEstimator):
-    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
-
-    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
-    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
-    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
-    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
-    one, and integrals over boxes, marginals and conditionals are closed forms.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nablasso import PSDDensity
-    >>> X = np.random.default_rng(0).normal(size=(200, 1))
-    >>> density = PSDDensity().fit(X)
-    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
-    (1.0, 0.5)
-    """
-
-    _: KW_ONLY
-    width: float = WIDTH
-
-
-@estimator
-class PSDDensityCV(TunedPenalty, DensityEstimator):
+class PSDDensityCV(TunedPenalty, PSDDensity):
     """:class:`PSDDensity` with width and weight of largest held-out log-likelihood."""
 
     default_widths = (0.35, 0.6, 1.0)

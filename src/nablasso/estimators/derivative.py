@@ -4,12 +4,19 @@ Scores are those of what ``predict`` returns: debiased inside each training fold
 folds and the canonical order are fixed before any fold is fitted. A candidate is what ``predict``
 would use at one width, ridge and alpha: the refits on its supports, or the penalised functions; one
 per problem that the estimator solves. Candidates of one support share their refit.
+
+**From sums over rows**, for more rows than memory or rows on other machines, in three steps:
+``freeze`` on a sample fixes scaling, metric and features;
+:class:`~nablasso.streaming.SufficientStatistics` of that space are collected from all rows,
+anywhere and in any order; ``fit_statistics`` solves. The folds of the statistics choose what
+``fit`` chooses by leave-one-out or cross-validation, so that no row is read twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +24,6 @@ import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import from_statistics
 from nablasso.estimators.alpha_path import Path, descending
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -28,26 +34,26 @@ from nablasso.estimators.cross_validation import (
     check_rule,
     choose,
     grid_points,
+    outcomes_of,
     positive_list,
 )
 from nablasso.estimators.derivative_base import DerivativeEstimator, Weights
 from nablasso.estimators.fitting import Fit, spread
+from nablasso.estimators.outcome import CLEAR_GAIN, feature_kinds
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import (
     Data,
     PredictsClasses,
     PredictsNumbers,
     Target,
-    read_classes,
-    read_numbers,
 )
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.losses import Logistic, Loss, as_loss
-from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, support_of, walk_path
-from nablasso.problems import ABOVE, Problem
+from nablasso.losses import Logistic, Loss, Squared, as_loss
+from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_path
+from nablasso.problems import ABOVE
 from nablasso.progress import track
-from nablasso.solvers import Solver, as_solver
-from nablasso.spaces import Function, PenaltyPoints
+from nablasso.solvers import Solver, as_solver, support_of
+from nablasso.spaces import Function, PenaltyPoints, SpaceChoice, penalty_points
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Mask
 
@@ -92,7 +98,28 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         FrozenSpace
             What :class:`~nablasso.streaming.SufficientStatistics` are collected for.
         """
-        return from_statistics.freeze(self, self._read(X, y, sample_weight), n_rows)
+        self._require_squares()
+        data = self._read(X, y, sample_weight)
+        table = self._table(data).first(n_rows)
+        family = ProblemFamily(
+            table,
+            self._formulation(),
+            metric=self._metric(table, table.y[:, None]),
+            choice=SpaceChoice("fourier", "asked for"),
+            n_components=self.n_components,
+            random_state=self.random_state,
+        )
+        assert family.features is not None
+        names = getattr(self, "feature_names_in_", None)
+        return FrozenSpace.from_table(
+            table,
+            family.features,
+            feature_names=None if names is None else tuple(map(str, names)),
+            kernel=family.formulation.kernel,
+            length_scale=family.width,
+            scales=family.scales,
+            kinds=tuple(map(str, feature_kinds(data.X[table.rows >= 0]))),
+        )
 
     def fit_statistics(self, statistics: SufficientStatistics) -> Self:
         """Select variables and fit the function from sums over rows.
@@ -103,21 +130,49 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
             Of a space that :meth:`freeze` made. What is not given is chosen by their folds, by mean
             squared errors; the width is that of the space.
         """
-        family = from_statistics.family_of(self, statistics)
+        family, d = self._statistics_family(statistics), statistics.space.n_columns
         self._target = Target(self._loss(), centred=self.fit_intercept)
         alpha, ridge, _ = self._statistics_weights(family)
         (fit,) = self._solved([family], alpha, ridge)
-        from_statistics.unpack(self, family, fit)
+        self._unpack_problems([fit], d)
+        self.approximation_error_ = float("nan")
+        self.space_, self.space_reason_ = "fourier", "the space of the statistics"
+        self.feature_kinds_ = np.array(statistics.space.kinds or ("unknown",) * d)
+        usable = family.can_refit(fit.support)
+        self.loo_r2_, self._loo_gain = family.fold_gain(fit.support) if usable else (np.nan, np.inf)
+        self._keep([fit.function(self.debias and usable)], family.table)
+        few = self._loo_gain < CLEAR_GAIN
+        self.selection_status_ = (
+            "none found" if not fit.support.any() else "too few rows" if few else "clear"
+        )
+        self.twins_ = []  # correlations of columns are not kept
+        self._n_rows = family.moments.n_samples
         return self
+
+    def _statistics_family(self, statistics: SufficientStatistics) -> StatisticsFamily:
+        """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
+        self._require_squares()
+        statistics.warn_of_drift()
+        space = statistics.space
+        self.n_features_in_ = space.n_columns
+        if space.feature_names is not None:
+            self.feature_names_in_ = np.array(space.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        formulation = self._formulation()
+        if space.kernel is not None:
+            formulation = replace(formulation, kernel=space.kernel)
+        return StatisticsFamily(statistics, formulation)
+
+    def _require_squares(self) -> None:
+        if not isinstance(self._loss(), Squared):
+            raise InvalidParameterError(
+                f"Statistics serve the squared loss alone; got loss={self.loss!r}. Other losses "
+                "need all rows at every step: use fit."
+            )
 
     def _loss(self) -> Loss:
         return as_loss(self.loss)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(
-            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
-        )
-        return data
 
 
 @estimator
@@ -133,13 +188,6 @@ class DerivativeClasses(PredictsClasses, DerivativeEstimator):
 
     def _loss(self) -> Loss:
         return Logistic()
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(
-            self, X, y, sample_weight, self._loss(), self.class_weight
-        )
-        self.classes_: Any = self._target.classes
-        return data
 
 
 @estimator
@@ -161,13 +209,7 @@ class GivenWeights(DerivativeEstimator):
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_unlabeled: Any = None) -> Self:
-        """Select variables and fit the function.
-
-        Parameters
-        ----------
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target at which derivatives are penalised too.
-        """
+        """Select variables and fit the function."""
         return self._fit(X, y, sample_weight, X_unlabeled)
 
     def _weights(
@@ -193,7 +235,7 @@ class GivenWeights(DerivativeEstimator):
         if X_unlabeled is not None:
             data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
         table = self._table(data)
-        family, *others = self._families(table, 1.0, self._points(table, data))
+        family, *others = self._families(table, 1.0, penalty_points(table, data.unlabelled))
         if others:
             raise InvalidParameterError(
                 f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
@@ -263,8 +305,6 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         ----------
         sample_weight : array-like, shape (n_samples,), optional
             Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target at which derivatives are penalised too.
         """
         check_rule(self.selection_rule)
         return self._fit(X, y, sample_weight, X_unlabeled, groups)
@@ -288,8 +328,18 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 "Statistics have one width and one score, the mean squared error; got "
                 f"widths={self.widths!r}, scoring={self.scoring!r}. Leave both at None."
             )
-        cells = self._cells([family], 1.0)
-        judged = from_statistics.judge_folds(family, cells, self._fold_solver(), debias=self.debias)
+        cells, statistics = self._cells([family], 1.0), family.statistics
+
+        def candidates(k: int) -> Iterator[Candidate]:
+            families = [(family.without(k), Refits())]
+            test = statistics.fold(k)
+            for cell in cells:
+                for (step,) in self._steps(cell, families):
+                    assert step.function.u is not None
+                    error = test.mean_squared_error(step.function.u, step.function.intercept)
+                    yield _candidate([step], score=-error)
+
+        judged = [outcomes_of(candidates(k)) for k in range(statistics.n_folds)]
         return self._best(cells, by_key(judged))
 
     def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
@@ -335,29 +385,26 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
         return grid
 
-    def _fold_solver(self) -> Solver[Any]:
-        return as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
-
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
-        table, solver = self._table(train), self._fold_solver()
-        points = self._points(table, train)
+        table = self._table(train)
+        points = penalty_points(table, train.unlabelled)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
         families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:
             width = cell.fixed["width"]
             if width not in families:
                 families[width] = [(made, {}) for made in self._families(table, width, points)]
-            per_problem = [
-                _steps(self.debias, family, refits, solver, cell, rows)
-                for family, refits in families[width]
-            ]
-            for parts in zip(*per_problem, strict=True):
-                yield Candidate(
-                    as_fitted(self, [part.function for part in parts], table),
-                    size=float(np.any([part.support for part in parts], axis=0).sum()),
-                    seconds=sum(part.seconds for part in parts),
-                    more={"steepness": max(part.steepness for part in parts)},
-                )
+            for parts in self._steps(cell, families[width], *rows):
+                model = as_fitted(self, [part.function for part in parts], table)
+                yield _candidate(parts, model)
+
+    def _steps(
+        self, cell: Cell, families: Sequence[tuple[ProblemFamily, Refits]], *held_out: Array
+    ) -> Iterator[tuple[Step, ...]]:
+        """What each family's problem gives at each alpha of a cell."""
+        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
+        walks = [_path_steps(self.debias, *family, solver, cell, held_out) for family in families]
+        return zip(*walks, strict=True)
 
 
 def _smallest_ridge(family: ProblemFamily) -> float:
@@ -374,19 +421,46 @@ class Step(NamedTuple):
     seconds: float
 
 
-def _steps(
+def _candidate(parts: Sequence[Step], model: Any = None, score: float = np.nan) -> Candidate:
+    return Candidate(
+        model,
+        size=float(np.any([part.support for part in parts], axis=0).sum()),
+        seconds=sum(part.seconds for part in parts),
+        more={"steepness": max(part.steepness for part in parts)},
+        score=score,
+    )
+
+
+def _path_steps(
     debias: bool,
     family: ProblemFamily,
     refits: Refits,
     solver: Solver[Any],
     cell: Cell,
-    held_out: tuple[Array, Array],
+    held_out: tuple[Array, ...],
 ) -> list[Step]:
-    """The function that ``predict`` would use at each alpha of a cell."""
+    """The function that ``predict`` would use at each alpha of a cell, the largest first.
+
+    The walk goes from the smallest alpha up, until nothing new can come: larger alphas select
+    nothing, or nothing that means anything.
+    """
     free = family.problem(cell.fixed["ridge"])
-    always = _penalty_weights(free) == 0
+    always = np.asarray(free.penalty.partition.spread(free.penalty.weights)) == 0
     alphas = cell.alphas[1:] if cell.null_first else cell.alphas
-    found = list(_walk(debias, family, refits, free, solver, alphas, held_out))
+    found: list[Step] = []
+    start = perf_counter()
+    for problem, solution in walk_path(free, alphas[::-1], solver):
+        support = support_of(problem, solution)
+        key, refit = support.tobytes(), debias and family.can_refit(support)
+        if refit and key not in refits:
+            refits[key] = family.refit(support).function
+        function = refits[key] if refit else family.function(solution)
+        steepness = family.steepness(solution, *held_out)
+        now = perf_counter()
+        found.append(Step(function, support, steepness, now - start))
+        start = now
+        if not (support & ~always).any() or steepness > HOPELESS:
+            break
     if found:
         last = found[-1]._replace(seconds=0.0)
         if (last.support & ~always).any():
@@ -395,37 +469,6 @@ def _steps(
     if cell.null_first:
         found.append(Step(family.refit(always).function, always, 1.0, 0.0))
     return found[::-1]
-
-
-def _walk(
-    debias: bool,
-    family: ProblemFamily,
-    refits: Refits,
-    free: Problem,
-    solver: Solver[Any],
-    alphas: Array,
-    held_out: tuple[Array, Array],
-) -> Iterator[Step]:
-    """Steps from the smallest alpha up, until nothing new can come."""
-    always = _penalty_weights(free) == 0
-    start = perf_counter()
-    for problem, solution in walk_path(free, alphas[::-1], solver):
-        support = support_of(problem, solution)
-        key = support.tobytes()
-        if debias and key not in refits:
-            refits[key] = family.refit(support).function
-        function = refits[key] if debias else family.function(solution)
-        steepness = family.steepness(solution, *held_out)
-        now = perf_counter()
-        yield Step(function, support, steepness, now - start)
-        start = now
-        if not (support & ~always).any() or steepness > HOPELESS:
-            return  # larger alphas select nothing, or nothing that means anything
-
-
-def _penalty_weights(problem: Problem) -> Array:
-    """Weight of each variable's group; zero where it is always kept."""
-    return np.asarray(problem.penalty.partition.spread(problem.penalty.weights))
 
 
 @estimator

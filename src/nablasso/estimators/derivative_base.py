@@ -14,7 +14,6 @@ Classes have the logistic loss, several of them one against the rest
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Real
@@ -22,8 +21,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
@@ -31,18 +28,22 @@ from nablasso.errors import (
     DegenerateFitWarning,
     InvalidParameterError,
     NoSelectionWarning,
+    warn,
+    warn_of_gap,
 )
-from nablasso.estimators.answer import feature_kinds, selection_status, summary_text
+from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target
-from nablasso.estimators.taught import groups_of
 from nablasso.estimators.validation import (
     check_length_scale,
     check_new_data,
     check_non_negative,
     column_indices,
     group_labels,
+    groups_of,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
@@ -78,7 +79,7 @@ class Weights(NamedTuple):
 
 
 @estimator
-class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
+class DerivativeEstimator(Answers, Selects, BaseEstimator, ABC):
     """Shared by the derivative regressors and classifiers, with given or chosen weights.
 
     Attributes
@@ -107,8 +108,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         The space, and why it was taken.
     approximation_error_ : float
         How far that space is from the exact one: root mean squared difference of predictions
-        in deviations of ``y``, both fitted to the same few rows. Zero in the exact space, nan
-        where no rows were seen.
+        in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
+        the exact space, nan where no rows were seen.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
         the best fit so far, ``"interrupted"``.
@@ -120,7 +121,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     feature_kinds_ : array of str, shape (n_features,)
         ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
     selection_status_ : str
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
     twins_ : list of (int, int)
         Selected variables and others correlated 0.95 or more with them.
     n_features_in_, feature_names_in_
@@ -171,12 +172,6 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         "group): the derivative norms of the fit before, relative to the largest. The last pass is "
         "the penalised fit, and the certificate is for it, in the metric ``scales_``.",
     )
-    n_jitter: int = parameter(
-        0,
-        "int",
-        "Copies of each row, moved part of the way to another row, at which derivatives are "
-        "penalised too. They keep f from being flat at the data and steep between them.",
-    )
     space: Any = parameter(
         "auto",
         '{"auto", "exact", "fourier", "nystrom"}',
@@ -208,18 +203,14 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     random_state: Any = parameter(
         None,
         "int or RandomState",
-        "Draws the jittered points (0 by default) and, where folds are drawn for a number ``cv``, "
-        "shuffles them; without it folds are fixed by the data.",
+        "Draws features (0 by default) and, where folds are drawn for a number ``cv``, shuffles "
+        "them; without it folds are fixed by the data.",
     )
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
     def _loss(self) -> Loss:
         """The loss, thresholds in units of a robust deviation of the target."""
-
-    @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Validated data; sets ``_target``."""
 
     @abstractmethod
     def _weights(
@@ -230,11 +221,6 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _statistics_weights(self, family: StatisticsFamily) -> Weights:
         """The weights of the problem, given or chosen by the folds of the statistics."""
-
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return summary_text(self)
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -247,7 +233,7 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         if X_unlabeled is not None:
             data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
         table = self._table(data)
-        points = self._points(table, data)
+        points = penalty_points(table, data.unlabelled)
         alpha, ridge, width = self._weights(data, table, points, groups)
         self._unpack(data.X, self._solved(self._families(table, width, points), alpha, ridge))
         return self
@@ -310,15 +296,6 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             return [shared]
         return [shared.with_target(target) for target in targets.T]
 
-    def _points(self, table: Table, data: Data) -> PenaltyPoints | None:
-        """Penalty points besides the data of the table."""
-        if not isinstance(self.n_jitter, int | np.integer) or self.n_jitter < 0:
-            raise InvalidParameterError(
-                f"n_jitter must be a whole number of at least 0; got {self.n_jitter!r}."
-            )
-        total, n_jitter = float(data.weights.sum()), int(self.n_jitter)
-        return penalty_points(table, total, data.unlabelled, n_jitter, self.random_state)
-
     def _metric(self, table: Table, targets: Array) -> Array | None:
         """Multiplier of each column, from ``n_passes - 1`` kernel ridge fits of ``targets``.
 
@@ -330,7 +307,8 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             )
         if self.n_passes == 1 or not table.X.shape[1]:
             return None
-        labels, kept = groups_of(self, table)
+        labels, groups = groups_of(self, table)
+        kept = np.isin(np.arange(int(labels.max()) + 1), groups)
         X = table.X if (table.deviations == 1).all() else table.X / table.deviations
         kernel, passes = clone(as_kernel(self.kernel)), int(self.n_passes) - 1
         return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]
@@ -361,14 +339,13 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             if fit.support.any() or not self.debias:
                 self._warn_if_degenerate(fit)
         self._unpack_problems(fits, X.shape[1])
-        solver = as_solver(self.solver, self.tol, self.max_iter, self.loss_)
-        self.approximation_error_ = max(
-            fit.family.approximation_error(fit.problem, fit.support, solver) for fit in fits
-        )
+        errors = [fit.family.approximation_error(fit.support) for fit in fits]
+        self.approximation_error_ = max(errors)
         choice = first.family.choice or self._choose_space(table, None)
         self.space_, self.space_reason_ = choice.name, choice.reason
         self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
         self.loo_r2_, self._loo_gain = left_out_gain(fits)
+        self._n_rows = len(X)
         self._keep([fit.function(self.debias) for fit in fits], table)
         self.selection_status_, self.twins_ = selection_status(self, table)
 
@@ -406,12 +383,11 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
         taught = len(np.unique(family.metric)) > 1
         if family.features is None or family.features.selects or taught:
             return
-        warnings.warn(
+        warn(
             f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "
             "penalty shrinks derivatives but leaves no variable out. To select use "
             'kernel="anova", space="nystrom", or n_passes > 1 (a learned metric).',
             NoSelectionWarning,
-            stacklevel=6,
         )
 
     def _warn_unless_converged(self, problem: Problem, solution: Solution) -> None:
@@ -425,23 +401,16 @@ class DerivativeEstimator(SelectorMixin, BaseEstimator, ABC):
             if interrupted
             else "Raise max_iter, loosen tol, raise ridge, or lower alpha."
         )
-        warnings.warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} iterations "
-            f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{target:.1e}). The gap still bounds the error. {cure}",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        warn_of_gap(type(self).__name__, solution, target, cure)
 
     def _warn_if_degenerate(self, fit: Fit) -> None:
         steepness = fit.family.steepness(fit.solution)
         if steepness > STEEP:
-            warnings.warn(
+            warn(
                 f"The fitted function is {steepness:.0f} times steeper between the data than at "
                 "them, so its derivatives at the data say little. Raise ridge, widen "
-                "length_scale, lower alpha, or set n_jitter.",
+                "length_scale, lower alpha, or give X_unlabeled.",
                 DegenerateFitWarning,
-                stacklevel=5,
             )
 
 

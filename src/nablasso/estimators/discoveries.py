@@ -2,8 +2,8 @@
 
 Each of five folds is left out of a search of its own, so that the columns its p-values are about
 were found on other rows. A column is redrawn given the others; its p-value is the share of redrawn
-columns that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is discovered
-unless the searches predict left-out rows clearly better than the mean.
+columns that predict the left-out rows as well (:mod:`nablasso.inference.randomization`). Nothing is
+discovered unless the searches predict left-out rows clearly better than the mean.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso.estimators.cross_validation import stratified_folds
-from nablasso.inference import (
+from nablasso.inference.randomization import (
     HeldOut,
     LinearConditional,
     PredictionLoss,
@@ -27,9 +27,10 @@ from nablasso.inference import (
 )
 from nablasso.progress import track
 from nablasso.regression.paired import paired
-from nablasso.search.decide import Decision, search, settle
+from nablasso.search.check import to_the_end
+from nablasso.search.decide import Decision, search
 from nablasso.search.few import FewRows
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 N_FOLDS = 5
 CLEAR_GAIN = 2.0  # standard errors over the mean
@@ -72,7 +73,15 @@ def discoveries(
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])
-    return settle(replace(decision, clear={}), groups), p_values
+    return settled(decision, groups), p_values
+
+
+def settled(best: Decision, groups: Index) -> Decision:
+    """The best family on given groups, tuned to the end."""
+    few = best.few
+    tried = tuple(few.tune(family, groups) for family in few.families)
+    model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
+    return replace(best, model=model, tried=tried, clear={})
 
 
 def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:

@@ -8,7 +8,6 @@ estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -20,10 +19,10 @@ from scipy.special import expit, softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.validation import group_labels
+from nablasso.estimators.validation import check_count, group_labels
 from nablasso.estimators.wrapped import (
     Rows,
     WrappedSelector,
@@ -34,26 +33,26 @@ from nablasso.estimators.wrapped import (
     selected_columns,
     used_columns,
 )
-from nablasso.inference import (
-    ASSUMPTIONS,
+from nablasso.inference.randomization import (
     HeldOut,
     PredictionLoss,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
-    complementary_pairs,
     enough_draws,
-    false_selection_bound,
     gaussian_knockoffs,
-    half_sample_selections,
     knockoff_threshold,
     log_loss,
     randomization_p_values,
     shrunk_correlation,
-    smallest_threshold,
     squared_loss,
 )
-from nablasso.progress import run_jobs, track
+from nablasso.inference.stability import (
+    ASSUMPTIONS,
+    complementary_pairs,
+    false_selection_bound,
+    smallest_threshold,
+)
 from nablasso.types import Array, Index, Mask
 
 HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
@@ -112,7 +111,7 @@ class StabilitySelection(WrappedSelector):
         "r-concave",
         '{"r-concave", "unimodal", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
-        ":mod:`nablasso.inference.bounds`.",
+        ":mod:`nablasso.inference.stability`.",
     )
     n_jobs: int | None = parameter(
         None, "int", "Halves fitted in parallel. The result does not depend on it."
@@ -131,17 +130,9 @@ class StabilitySelection(WrappedSelector):
         seed = root_seed(self.random_state)
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
         halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
-        selections = half_sample_selections(
-            partial(_select, self.estimator),
-            rows.X,
-            rows.targets,
-            rows.weights,
-            halves,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-        self._unpack(selections)
+        seeds = np.random.SeedSequence(seed).generate_state(len(halves))
+        selections = self._on_parts(_select, rows, halves, seeds, "half-samples")
+        self._unpack(np.array(selections, dtype=bool))
         return self
 
     def _unpack(self, selections: Mask) -> None:
@@ -161,12 +152,11 @@ class StabilitySelection(WrappedSelector):
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
         if np.isinf(self.threshold_):
             least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
-            warnings.warn(
+            warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
-                stacklevel=3,
             )
 
     def _bound(self, assumption: str, q: float, d: int) -> float:
@@ -175,10 +165,7 @@ class StabilitySelection(WrappedSelector):
         return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_pairs, Integral) or self.n_pairs < 1:
-            raise InvalidParameterError(
-                f"n_pairs must be a positive whole number; got {self.n_pairs!r}."
-            )
+        check_count(self.n_pairs, "n_pairs")
         if not isinstance(self.threshold, Real) or not 0.5 < self.threshold <= 1:
             raise InvalidParameterError(
                 "threshold must be above 0.5 and at most 1: at half or less there is no bound on "
@@ -250,20 +237,14 @@ class KnockoffSelector(WrappedSelector):
             raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
         rows = self._rows(X, y, sample_weight)
         seed = root_seed(self.random_state)
-        for work in track((self._fit_rows,), 1, "knockoffs", verbose=self.verbose):
-            work(rows, seed)
-        return self
-
-    def _fit_rows(self, rows: Rows, seed: int) -> None:
         rng = np.random.default_rng(seed)
         Z, knockoffs = knockoffs_of(rows, rng)
         d = Z.shape[1]
         swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
         swapped[rows.column_order] = rng.random(d) < 0.5
         left, right = np.where(swapped, knockoffs, Z), np.where(swapped, Z, knockoffs)
-        self.estimator_ = fit_clone(
-            self.estimator, np.hstack([left, right]), rows.targets, rows.weights, seed
-        )
+        both, every = rows._replace(X=np.hstack([left, right])), np.arange(len(Z))
+        (self.estimator_,) = self._on_parts(fit_clone, both, [every], [seed], "knockoffs")
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         self.knockoff_statistics_ = np.where(swapped, -difference, difference)
@@ -271,6 +252,7 @@ class KnockoffSelector(WrappedSelector):
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
             self._warn_of_none()
+        return self
 
     def _warn_of_none(self) -> None:
         ahead = int(np.sum(self.knockoff_statistics_ > 0))
@@ -280,11 +262,10 @@ class KnockoffSelector(WrappedSelector):
             if self.offset
             else "the false ones are estimated to be too many"
         )
-        warnings.warn(
+        warn(
             f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
             f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
             "RandomizationTest, which can select a single variable.",
-            stacklevel=4,
         )
 
 
@@ -413,14 +394,9 @@ class RandomizationTest(WrappedSelector):
 
     def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
-        arguments = [
-            (self.estimator, rows.X[train], rows.targets[train], rows.weights[train], seed + k)
-            for k, (train, _) in enumerate(folds)
-        ]
+        training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
-        fitted = run_jobs(
-            fit_clone, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        fitted = self._on_parts(fit_clone, rows, training, seeds, label)
         return [
             HeldOut(test, self._loss(model, rows, test), used_columns(model, rows.X.shape[1]))
             for model, (_, test) in zip(fitted, folds, strict=True)
@@ -442,12 +418,8 @@ class RandomizationTest(WrappedSelector):
                 f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
                 "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
             )
-        if self.n_draws is not None and not (
-            isinstance(self.n_draws, Integral) and self.n_draws >= 1
-        ):
-            raise InvalidParameterError(
-                f"n_draws must be a positive whole number or None; got {self.n_draws!r}."
-            )
+        if self.n_draws is not None:
+            check_count(self.n_draws, "n_draws", ", or None")
         if isinstance(self.cv, Integral) and self.cv < 2:
             raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
 

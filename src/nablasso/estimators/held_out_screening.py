@@ -6,24 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data, Target, read_classes, read_numbers
-from nablasso.estimators.taught import rows_of
-from nablasso.estimators.validation import feature_names
+from nablasso.estimators.validation import feature_names, groups_of
 from nablasso.losses import Logistic, Squared
-from nablasso.screening import by_chance, screen
+from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
+from nablasso.search.few import FewRows
 from nablasso.types import Mask
 
 SHOWN = 10  # names listed in the summary
 
 
 @estimator
-class HeldOutScreening(SelectorMixin, BaseEstimator):
+class HeldOutScreening(Selects, BaseEstimator):
     """Keep the columns of a wide table that tell something about ``y``, alone or in pairs.
 
     In rounds: columns whose curve, and pairs of columns whose product, predict left-out rows of
@@ -99,8 +99,9 @@ class HeldOutScreening(SelectorMixin, BaseEstimator):
         self._check_parameters()
         data, target = self._read(X, y, sample_weight)
         table, d = target.table(data, standardize=True), data.X.shape[1]
-        rows = rows_of(self, table, target.functions(table.y), len(table.X), time=None)
-        found = screen(rows, pairs=self.pairs, verbose=self.verbose)
+        rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
+        n_pairs = SHORTLISTED_PAIRS if self.pairs else 0
+        found = screen(rows, n_pairs=n_pairs, verbose=self.verbose)
         open_ = found.open(rows.labels, int(self.n_spare))
         self.scores_ = spread(found.scores, table, d)
         self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)

@@ -11,10 +11,8 @@ of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from copy import copy
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.cross_validation import (
     RULES,
@@ -32,22 +30,18 @@ from nablasso.estimators.cross_validation import (
     CrossValidated,
     as_fitted,
     choose,
+    decreasing,
     grid_points,
     positive_list,
 )
 from nablasso.estimators.hierarchical_base import KernelSelector
-from nablasso.estimators.hierarchical_reading import renamed, variables
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.target import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    read_classes,
-    read_numbers,
-)
+from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
 from nablasso.estimators.validation import feature_names
-from nablasso.hierarchy import Found, Pruner, has_likelihood, largest_alpha, walk
+from nablasso.hierarchy import Found, HullLearner, Pruner, largest_alpha
+from nablasso.hierarchy.refit import has_likelihood
 from nablasso.losses import (
+    REGRESSION_LOSSES,
     Logistic,
     Loss,
     SmoothedEpsilonInsensitive,
@@ -55,18 +49,17 @@ from nablasso.losses import (
     SquaredHinge,
     as_loss,
 )
-from nablasso.paths import alpha_grid
 from nablasso.progress import track
 from nablasso.types import Array
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
-DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
-CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {
-    "logistic": Logistic,
-    "squared_hinge": SquaredHinge,
-    "hinge": SmoothedHinge,
+NUMBER_LOSSES: dict[str, type[Loss]] = {
+    **REGRESSION_LOSSES,
+    "epsilon_insensitive": SmoothedEpsilonInsensitive,
 }
+CLASS_LOSSES = {"logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": SmoothedHinge}
+DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 
 
 @estimator
@@ -83,15 +76,7 @@ class KernelNumbers(PredictsNumbers, KernelSelector):
     )
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, str) and self.loss == "epsilon_insensitive":
-            return SmoothedEpsilonInsensitive()
-        return as_loss(self.loss)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(
-            self, X, y, sample_weight, self._loss(), centred=self.fit_intercept
-        )
-        return data
+        return as_loss(self.loss, NUMBER_LOSSES)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -126,21 +111,7 @@ class KernelClasses(PredictsClasses, KernelSelector):
         return np.asarray(self._class_importances)
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, Loss):
-            return as_loss(self.loss)
-        if not isinstance(self.loss, str) or self.loss not in CLASSIFICATION_LOSSES:
-            raise InvalidParameterError(
-                f"loss must be one of {', '.join(CLASSIFICATION_LOSSES)} or a nablasso.losses.Loss "
-                f"object; got {self.loss!r}."
-            )
-        return CLASSIFICATION_LOSSES[self.loss]()
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(
-            self, X, y, sample_weight, self._loss(), self.class_weight
-        )
-        self.classes_: Any = self._target.classes
-        return data
+        return as_loss(self.loss, CLASS_LOSSES)
 
 
 @estimator
@@ -159,19 +130,7 @@ class KernelsAtAlpha(KernelSelector):
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select kernels and fit the function.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
-
-        Returns
-        -------
-        self
-        """
+        """Select kernels and fit the function."""
         data = self._read(X, y, sample_weight)
         self._warn_of_beta(self.beta)
         return self._fit_table(data, self._table(data), self.alpha, self.beta)
@@ -198,30 +157,26 @@ class KernelsAtAlpha(KernelSelector):
                 "classes. Give the labels of one class against the rest."
             )
         top = largest_alpha(search)
-        if alphas is None:
-            grid = _alpha_grid(top, n_alphas, eps)
-        else:
-            grid = np.sort(positive_list(alphas, "alphas"))[::-1]
-        steps = track(walk(search, grid, learner.kept), len(grid), "path", verbose=self.verbose)
+        grid = decreasing(n_alphas if alphas is None else alphas, top, eps)
+        steps = learner.walk(grid, beyond=True)
         finds: list[Found] = []
         try:
-            finds.extend(steps)
+            for (found,) in track(steps, len(grid), "path", verbose=self.verbose):
+                finds.append(found)
         except KeyboardInterrupt:
             if not finds:
                 raise
-            warnings.warn(
+            warn(
                 f"The path was interrupted after {len(finds)} of {len(grid)} alphas.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
-        names = variables(learner.hierarchy, table)
         return Path(
             grid[: len(finds)],
             np.array([self._support(table, learner, found) for found in finds]),
             None,
             feature_names(self),
             top,
-            hulls=[[renamed(node, names) for node in found.hull] for found in finds],
+            hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
             dual_gaps=np.array([found.gap for found in finds]),
             certified=np.array([found.certified for found in finds]),
             objectives=np.array([found.primal for found in finds]),
@@ -266,21 +221,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose the parameters, select kernels and fit the function.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter.
-
-        Returns
-        -------
-        self
-        """
+        """Choose the parameters, select kernels and fit the function."""
         if self.selection_rule not in (*RULES, "ebic"):
             raise InvalidParameterError(
                 f'selection_rule must be "1se", "min" or "ebic"; got {self.selection_rule!r}.'
@@ -310,40 +251,40 @@ class KernelsByFolds(CrossValidated, KernelSelector):
 
     def _grid(self, table: Table) -> list[Cell]:
         """One path of alphas for each ``beta``."""
-        number = isinstance(self.alphas, int | np.integer) and not isinstance(self.alphas, bool)
-        if number and self.alphas < 1:
-            raise InvalidParameterError(
-                f"alphas must be a positive whole number or a list; got {self.alphas!r}."
-            )
         betas: Iterable[float | None] = (None,)
         if self.interactions:
             betas = DEFAULT_BETAS if self.betas is None else positive_list(self.betas, "betas")
         cells = []
         for beta in betas:
             self._warn_of_beta(beta)
+            top = max(map(largest_alpha, self._learner(table, beta).searches))
             fixed = {} if beta is None else {"beta": float(beta)}
-            if number:
-                top = max(map(largest_alpha, self._learner(table, beta).searches))
-                alphas = alpha_grid(top, int(self.alphas), SMALLEST_FRACTION)
-            else:
-                alphas = np.sort(positive_list(self.alphas, "alphas"))[::-1]
-            cells.append(Cell(alphas, fixed))
+            cells.append(Cell(decreasing(self.alphas, top, SMALLEST_FRACTION), fixed))
         return cells
+
+    def _paths(self, table: Table, cells: Iterable[Cell]) -> Iterator[tuple[HullLearner, Any]]:
+        """For each candidate its learner and solutions; None beyond the end of a path."""
+        pruners: list[Pruner] | None = None
+        for cell in cells:
+            beta, count = cell.fixed.get("beta"), 0
+            learner = self._learner(table, beta, certify=False, pruners=pruners)
+            pruners = learner.pruners
+            for finds in learner.walk(cell.alphas):
+                count += 1
+                yield learner, finds
+            yield from ((learner, None) for _ in cell.alphas[count:])
 
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
         table = self._table(train)
-        pruners: list[Pruner] | None = None
-        for cell in grid:
-            learner = self._learner(table, cell.fixed.get("beta"), certify=False, pruners=pruners)
-            pruners, count = learner.pruners, 0
-            for finds in learner.walk(cell.alphas):
-                chosen, count = learner.pruned(finds), count + 1
-                supports = [self._support(table, learner, found) for found in chosen]
-                refits = self._predictors(learner, chosen, supports)
-                model = as_fitted(self, [made.function for made in refits], table)
-                yield Candidate(model, float(np.any(supports, axis=0).sum()))
-            for _ in cell.alphas[count:]:
-                yield Candidate(None, seconds=0.0)  # beyond the budget
+        for learner, finds in self._paths(table, grid):
+            if finds is None:
+                yield Candidate(None, seconds=0.0)
+                continue
+            chosen = learner.pruned(finds)
+            supports = [self._support(table, learner, found) for found in chosen]
+            refits = self._predictors(learner, chosen, supports)
+            model = as_fitted(self, [made.function for made in refits], table)
+            yield Candidate(model, float(np.any(supports, axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
         """The pruned hull of smallest criterion; among equals the largest beta, then alpha."""
@@ -370,33 +311,27 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         """
         values: list[float] = []
         name = type(self).__name__
-        pruners: list[Pruner] | None = None
         try:
-            for cell in track(cells, len(cells), f"{name} paths", verbose=self.verbose):
-                beta = cell.fixed.get("beta")
-                learner = self._learner(table, beta, certify=False, pruners=pruners)
-                pruners = learner.pruners
-                found = [learner.criterion(finds) for finds in learner.walk(cell.alphas)]
-                values += found + [np.nan] * (len(cell.alphas) - len(found))
+            paths = track(cells, len(cells), f"{name} paths", verbose=self.verbose)
+            for learner, finds in self._paths(table, paths):
+                values.append(np.nan if finds is None else learner.criterion(finds))
         except KeyboardInterrupt:
             if not values:
                 raise
-            warnings.warn(
+            warn(
                 f"{name} was interrupted after {len(values)} candidates; it chooses among these.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return values
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:
-            warnings.warn(
+            warn(
                 f"The budget (max_kernels, max_memory, max_work) ended paths of "
                 f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
                 "smallest alphas, were not solved and are not chosen from. Raise the budget to "
                 "have them.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 
@@ -438,15 +373,3 @@ class HierarchicalKernelRegressorCV(KernelsByFolds, KernelNumbers):
 @estimator
 class HierarchicalKernelClassifierCV(KernelsByFolds, KernelClasses):
     """:class:`HierarchicalKernelClassifier` with ``alpha`` and ``beta`` by cross-validation."""
-
-
-def _alpha_grid(top: float, n_alphas: Any, eps: Any) -> Array:
-    """A grid from ``alpha_max`` down."""
-    whole = isinstance(n_alphas, Integral) and not isinstance(n_alphas, bool)
-    if not whole or n_alphas < 1:
-        raise InvalidParameterError(
-            f"n_alphas must be a whole number of at least 1; got {n_alphas!r}."
-        )
-    if not isinstance(eps, Real) or not 0 < float(eps) < 1:
-        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
-    return alpha_grid(top, int(n_alphas), float(eps))

@@ -13,50 +13,39 @@ the norm ``mu sum_v ||f_v|| + (1 - mu) (sum_v ||f_v||^2)^{1/2}``.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import feature_kinds, selection_status
-from nablasso.estimators.hierarchical_reading import (
-    importances_of,
-    in_order,
-    interactions_of,
-    is_product,
-    renamed,
-    summary_of,
-    table_node,
-    variables,
-)
+from nablasso.errors import InvalidParameterError, warn
+from nablasso.estimators.display import Answers
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
+    check_count,
     check_new_data,
     check_non_negative,
+    check_positive,
     column_indices,
     feature_names,
     group_labels,
 )
 from nablasso.hierarchy import (
     Budget,
-    DagHierarchy,
-    Decomposition,
     Flat,
     Found,
     Grid,
     Hierarchy,
     HullLearner,
-    HullSolver,
     KernelDag,
     LossSample,
     Node,
@@ -65,7 +54,6 @@ from nablasso.hierarchy import (
     Search,
     as_decomposition,
     largest_alpha,
-    sinks_of,
 )
 from nablasso.losses import Loss
 from nablasso.paths import DEFAULT_FRACTION
@@ -89,7 +77,7 @@ CURES = {
 
 
 @estimator
-class KernelSelector(SelectorMixin, BaseEstimator, ABC):
+class KernelSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by all estimators over a hierarchy of kernels.
 
     Attributes
@@ -115,9 +103,6 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
     dual_gap_, relative_gap_ : float
         Bound on the suboptimality over all kernels, absolute and relative to the objective at
         ``f = 0``.
-    gap_parts_ : (float, float)
-        Its two parts: of the kernel machine, and of the weights of the kernels. Their sum can
-        exceed ``dual_gap_``, which also uses the best multiple of the dual variable.
     certified_ : bool
         Whether the gap is within ``tol``: then no kernel of the whole hierarchy was missed.
     certificate_, search_status_ : str
@@ -129,7 +114,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
     objective_, n_iter_, loss_, refit_kind_, loo_r2_, feature_kinds_, twins_
         As in the other selectors.
     selection_status_ : str
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -202,15 +187,8 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         "bool",
         "Predict by a kernel machine with the same loss on what was selected: with the sum of the "
         "selected kernels, or with a Gaussian kernel on the selected columns, whichever has the "
-        "smaller leave-one-out loss (``refit_kind_``). The Gaussian kernel is not offered where "
-        "the decomposition treats rows outside the range of the data apart "
-        '(``Spline(outside="clip")`` and ``"error"``). Without it predict by the penalised '
+        "smaller leave-one-out loss (``refit_kind_``). Without it predict by the penalised "
         "function; where the hull was pruned, by the one on what is left, at the same ``alpha``.",
-    )
-    solver: str = parameter(
-        "newton",
-        '{"newton", "alternating", "projected_gradient"}',
-        "Of the problem on the selected nodes.",
     )
     standardize: bool = parameter(
         True, "bool", "Centre the columns and divide them by their standard deviation."
@@ -233,49 +211,39 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         "float",
         "Duality gap over all kernels to reach, relative to the objective at ``f = 0``.",
     )
-    max_iter: int | None = parameter(None, "int", "Steps of the solver; by default its own limit.")
+    max_iter: int | None = parameter(None, "int", "Steps of the solver; 100 by default.")
     random_state: Any = parameter(
         None, "int or RandomState", "Shuffles folds; nothing else is random."
     )
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Checked arrays; sets ``_target``."""
-
-    @abstractmethod
     def _loss(self) -> Loss:
         """The loss, thresholds in units of a robust deviation of the target."""
-
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        return summary_of(self)
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
         node : tuple of (column, level) pairs
             As in ``active_set_``. Nodes that were not selected give zeros.
 
         Returns
         -------
-        array, shape (n_samples,); (n_samples, n_classes) for more than two classes
-            The components of all nodes and the intercept add up to the penalised function.
+        array, shape (n_samples,), or (n_samples, n_classes) with more than two classes
         """
         check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
-        if self._names is not None and not is_product(node):
-            shown = ", ".join(map(str, self.hull_[:3]))
-            raise InvalidParameterError(
-                "node must be a tuple of (column, level) pairs of whole numbers, as in "
-                f"active_set_ ({shown}); got {node!r}."
-            )
-        inner = table_node(node, self._names)
-        parts = [function.part(inner, Z) for function in self._penalised]
+        Z, name = self._scaler.transform(check_new_data(self, X)), node
+        if self.dag is None:
+            try:
+                name = tuple(sorted((int(column), int(level)) for column, level in node))
+            except (TypeError, ValueError) as error:
+                raise InvalidParameterError(
+                    "node must be a tuple of (column, level) pairs of whole numbers, as in "
+                    f"active_set_; got {node!r}."
+                ) from error
+        parts = [function.part(self._inner.get(name), Z) for function in self._penalised]
         return parts[0] if len(parts) == 1 else np.column_stack(parts)
 
     def _get_support_mask(self) -> Mask:
@@ -290,42 +258,29 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         return bool(self.prune)
 
     def _hierarchy(self, table: Table, beta: float | None) -> Hierarchy:
-        """The kernels on the table's rows; no ``beta`` without interactions."""
-        check_rank(self.rank)
-        if self.interactions:
-            return self._products(table, beta)
-        if not isinstance(self.l1_ratio, Real) or not 0 < float(self.l1_ratio) <= 1:
-            raise InvalidParameterError(f"l1_ratio must lie in (0, 1]; got {self.l1_ratio!r}.")
-        if self.dag is not None or self.whiten:
+        """The kernels on the table's rows: products, or sums without ``beta``, or a user's own."""
+        check_count(self.rank, "rank", ", or None")
+        check_positive(self.l1_ratio, "l1_ratio", 1)
+        check_positive(self.root_weight, "root_weight", 1)
+        if not self.interactions and (self.dag is not None or self.whiten):
             raise InvalidParameterError(
                 "interactions=False has one kernel per variable and no graph to whiten or to "
                 f"give; got dag={self.dag!r}, whiten={self.whiten!r}. Leave these out."
             )
-        decomposition = self._decomposition()
-        grid = Grid(table.X, table.weights, decomposition, self._labels(table), rank=self.rank)
-        return Flat(grid, l1_ratio=float(self.l1_ratio))
-
-    def _products(self, table: Table, beta: float | None) -> Hierarchy:
-        """All products of kernels of single variables, or a DAG of the user's own."""
-        if not isinstance(beta, Real) or not 0 < float(beta) < np.inf:
-            raise InvalidParameterError(f"beta must be a positive number; got {beta!r}.")
-        if not isinstance(self.root_weight, Real) or not 0 < float(self.root_weight) <= 1:
-            raise InvalidParameterError(
-                f"root_weight must lie in (0, 1]; got {self.root_weight!r}."
-            )
-        if self.l1_ratio != 1:
+        if self.interactions and self.l1_ratio != 1:
             raise InvalidParameterError(
                 f"l1_ratio belongs to interactions=False; got {self.l1_ratio!r}. Leave it at 1."
             )
-        shared: dict[str, Any] = {
-            "beta": float(beta),
-            "root_weight": float(self.root_weight),
-            "rank": self.rank,
-            "whiten": bool(self.whiten),
-        }
+        options: dict[str, Any] = {"rank": self.rank, "whiten": bool(self.whiten)}
+        if self.interactions:
+            check_positive(beta, "beta")
+            options |= {"beta": beta, "root_weight": self.root_weight}
         if self.dag is None:
-            decomposition = self._decomposition()
-            return Grid(table.X, table.weights, decomposition, self._labels(table), **shared)
+            default = "hermite" if self.interactions else "spline"
+            chosen = default if self.decomposition is None else self.decomposition
+            parts = as_decomposition(chosen, self.degree)
+            grid = Grid(table.X, table.weights, parts, self._labels(table), **options)
+            return grid if self.interactions else Flat(grid, l1_ratio=float(self.l1_ratio))
         if not isinstance(self.dag, KernelDag):
             raise InvalidParameterError(
                 "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
@@ -333,7 +288,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
             )
         X = np.zeros((len(table.X), self.n_features_in_))
         X[:, table.columns] = table.X
-        return DagHierarchy(self.dag, X, table.weights, **shared)
+        return self.dag.on(X, table.weights, **options)
 
     def _learner(
         self,
@@ -344,10 +299,12 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         pruners: list[Pruner] | None = None,
     ) -> HullLearner:
         """All functions on the table's rows; ``pruners`` of another beta may be used again."""
-        if not 0 < float(self.tol) < np.inf:
-            raise InvalidParameterError(f"tol must be positive; got {self.tol!r}.")
-        hierarchy, solver = self._hierarchy(table, beta), HullSolver(self.solver, self.max_iter)
-        budget, tol, p = self._budget(), float(self.tol), table.weights
+        for name in ("tol", "max_memory", "max_work"):
+            check_positive(getattr(self, name), name)
+        check_count(self.max_kernels, "max_kernels", ", or None", 2)
+        hierarchy, p = self._hierarchy(table, beta), table.weights
+        kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
+        budget = Budget(kernels, float(self.max_memory), float(self.max_work))
         samples = [
             LossSample(target, p, self._loss().fitted(target, p), self.fit_intercept)
             for target in self._target.functions(table.y).T
@@ -356,33 +313,15 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
         if pruners is None and self._prunes():
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
-        free = self.dag is not None or not self._decomposition().is_limited()
+        options = (float(self.tol), budget, certify, self.max_iter)
         return HullLearner(
             hierarchy,
             kept,
             origin,
-            [Search(hierarchy, sample, solver, tol, budget, certify) for sample in samples],
+            [Search(hierarchy, sample, *options) for sample in samples],
             pruners,
-            [Refitter(hierarchy, sample, origin, kept, gaussian=free) for sample in samples],
+            [Refitter(hierarchy, sample, origin, kept) for sample in samples],
         )
-
-    def _budget(self) -> Budget:
-        most = self.max_kernels
-        if most is not None and (not isinstance(most, int | np.integer) or most < 2):
-            raise InvalidParameterError(
-                f"max_kernels must be None or a whole number of at least 2; got {most!r}."
-            )
-        for name in ("max_memory", "max_work"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not float(value) > 0:
-                raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
-        kernels = np.inf if most is None else int(most)
-        return Budget(kernels, float(self.max_memory), float(self.max_work))
-
-    def _decomposition(self) -> Decomposition:
-        default = "hermite" if self.interactions else "spline"
-        chosen = default if self.decomposition is None else self.decomposition
-        return as_decomposition(chosen, self.degree)
 
     def _labels(self, table: Table) -> Index:
         """Group of each table column, numbered as they appear."""
@@ -392,13 +331,9 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _kept_nodes(self, hierarchy: Hierarchy, table: Table) -> list[Node]:
         """Nodes of the columns in ``always_keep``, in the search from the start."""
-        kept = column_indices(self, self.always_keep, "always_keep")
-        if not len(kept) or hierarchy.members is None:
-            return []
-        wanted = np.isin(table.columns, kept)
-        return [
-            ((g, 1),) for g, columns in enumerate(hierarchy.members) if wanted[list(columns)].any()
-        ]
+        kept = np.isin(table.columns, column_indices(self, self.always_keep, "always_keep"))
+        members = hierarchy.members or []
+        return [((g, 1),) for g, columns in enumerate(members) if kept[list(columns)].any()]
 
     def _support(self, table: Table, learner: HullLearner, found: Found) -> Mask:
         """Selected columns of the input, and those always kept with their group."""
@@ -448,7 +383,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         for found in finds:
             self._warn_unless_solved(found, alpha)
         self._unpack(data, table, learner, learner.pruned(finds))
-        self._unpack_certificate(learner, finds)
+        self._unpack_certificate(table, learner, finds)
         return self
 
     def _descend(self, search: Search, alphas: Array, kept: list[Node], *, solved: bool) -> Found:
@@ -472,7 +407,7 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _unpack(self, data: Data, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the selected nodes."""
-        hierarchy, origin = learner.hierarchy, learner.columns
+        hierarchy = learner.hierarchy
         supports = [self._support(table, learner, found) for found in finds]
         self._penalised = [made.function for made in learner.penalised(finds)]
         refits = self._predictors(learner, finds, supports)
@@ -480,40 +415,40 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         self.loss_ = learner.searches[0].sample.loss
         self.refit_kind_ = refits[0].kind
         self.support_ = np.any(supports, axis=0)
-        parts = [importances_of(hierarchy, found, origin, len(self.support_)) for found in finds]
-        self.feature_importances_ = np.max(parts, axis=0)
-        self._class_importances = np.array(parts)
-        names = self._names = variables(hierarchy, table)
-        inside = {node for found in finds for node in found.hull}
-        zeta: dict[Hashable, float] = {}
-        strength: dict[Hashable, float] = {}
+        self._class_importances = np.array(
+            [_importances(learner, found, len(self.support_)) for found in finds]
+        )
+        self.feature_importances_ = np.max(self._class_importances, axis=0)
+        zeta: dict[Node, float] = {}
+        strength: dict[Node, float] = {}
         for found in finds:
-            sizes = np.sqrt(found.problem.per_node(found.point.coef**2)).tolist()
-            for node, size in zip(found.hull, sizes, strict=True):
-                name = renamed(node, names)
-                zeta[name] = max(zeta.get(name, 0.0), found.zeta[node])
-                strength[name] = max(strength.get(name, 0.0), size)
-        self._depths = in_order(hierarchy, inside, names)
-        self.active_set_ = {name: zeta[name] for name in self._depths}
-        self.hull_ = list(self.active_set_)
+            sizes = np.sqrt(found.problem.per_node(found.point.coef**2))
+            for node, own, size in zip(found.hull, found.point.weights.zeta, sizes, strict=True):
+                zeta[node] = max(zeta.get(node, 0.0), float(own))
+                strength[node] = max(strength.get(node, 0.0), float(size))
+        names = self._named(hierarchy, table, zeta)
+        self._inner = {name: node for node, name in names.items()}
+        self._depths = {name: hierarchy.depth(node) for node, name in names.items()}
         self._parents = {
-            renamed(v, names): [renamed(above, names) for above in hierarchy.parents(v)]
-            for v in inside
+            name: [names[v] for v in hierarchy.parents(w)] for w, name in names.items()
         }
-        self.sinks_ = sorted((renamed(v, names) for v in sinks_of(hierarchy, inside)), key=str)
-        self.interactions_ = interactions_of(feature_names(self), hierarchy, table, strength)
-        self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in inside)
+        self.active_set_ = {name: zeta[node] for node, name in names.items()}
+        self.hull_ = list(self.active_set_)
+        above = {name for parents in self._parents.values() for name in parents}
+        self.sinks_ = sorted(set(self.hull_) - above, key=str)
+        self.interactions_ = self._interactions(hierarchy, table, strength)
+        self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
         self.loo_r2_, self._loo_gain = _left_out_gain(learner.searches, refits)
+        self._n_rows = len(data.X)
         self.selection_status_, self.twins_ = selection_status(self, table)
 
-    def _unpack_certificate(self, learner: HullLearner, finds: list[Found]) -> None:
+    def _unpack_certificate(self, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the problem over all kernels, whatever was pruned after it."""
         nodes = {node for found in finds for node in found.hull}
-        self.penalised_hull_ = list(in_order(learner.hierarchy, nodes, self._names))
+        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
         self.alpha_ = finds[0].alpha
         self.dual_gap_ = sum(found.gap for found in finds)
-        self.gap_parts_ = tuple(float(sum(found.parts[k] for found in finds)) for k in (0, 1))
         self.relative_gap_ = max(found.gap / found.problem.sample.reference for found in finds)
         self.certified_ = all(found.certified for found in finds)
         self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
@@ -521,46 +456,83 @@ class KernelSelector(SelectorMixin, BaseEstimator, ABC):
         self.objective_ = sum(found.primal for found in finds)
         self.n_iter_ = max(1, *(found.n_iter for found in finds))
 
+    def _named(
+        self, hierarchy: Hierarchy, table: Table, nodes: Iterable[Any]
+    ) -> dict[Any, Hashable]:
+        """Nodes with their names in the user's columns, shallow ones first.
+
+        Of a group of columns the first one stands; nodes of a DAG have the names they came with.
+        """
+        members = hierarchy.members
+        names = {node: node for node in nodes}
+        if members is not None:
+            first = [int(table.columns[list(columns)].min()) for columns in members]
+            names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
+        return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
+
+    def _interactions(
+        self, hierarchy: Hierarchy, table: Table, strength: Mapping[Any, float]
+    ) -> list[str]:
+        """Sets of variables that the function has products of, strongest first."""
+        if hierarchy.members is None:
+            return []
+        names, found = feature_names(self), dict[tuple[int, ...], float]()
+        inputs = [np.sort(table.columns[list(columns)]) for columns in hierarchy.members]
+        for node, size in strength.items():
+            product = tuple(sorted((g for g, _ in node), key=lambda g: inputs[g][0]))
+            if len(product) > 1 and size > 0:
+                found[product] = float(np.hypot(found.get(product, 0.0), size))
+        listed = [", ".join(names[a] for a in own) for own in inputs]
+        shown = [
+            text if len(own) == 1 else f"({text})" for text, own in zip(listed, inputs, strict=True)
+        ]
+        order = sorted(
+            found, key=lambda product: (-found[product], [inputs[g][0] for g in product])
+        )
+        return [f"{' * '.join(shown[g] for g in each)} (order {len(each)})" for each in order]
+
     def _warn_unless_solved(self, found: Found, alpha: float) -> None:
         name = type(self).__name__
         if found.alpha > alpha:
-            warnings.warn(
+            warn(
                 f"The budget (max_kernels, max_memory, max_work) ended the path of {name} above "
                 f"alpha={alpha:.3g}, which was chosen: the fit is that at alpha={found.alpha:.3g}, "
                 "the smallest that was solved. Raise the budget.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         if found.certified:
             return
         raise_ = "Raise alpha or beta" if self.interactions else "Raise alpha"
         spent = f"{len(found.nodes)} kernels were reached, and kernels are missing. {raise_}, or"
         gap = found.gap / found.problem.sample.reference
-        warnings.warn(
+        warn(
             f"{name} stopped with duality gap {found.gap:.1e} over all kernels ({gap:.1e} of the "
             f"objective at zero) at alpha={found.alpha:.3g}. "
             f"{CURES[found.reason].format(spent=spent, raise_=raise_)}",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
     def _warn_of_beta(self, beta: Any) -> None:
         if self.interactions and isinstance(beta, Real) and 0 < float(beta) <= 1:
-            warnings.warn(
+            warn(
                 f"beta={beta:g} gives deep kernels no more weight in the norm than shallow ones: "
                 "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
-                "a certificate is unlikely. Values from 1.5 to 4 are usual.",
-                UserWarning,
-                stacklevel=4,
+                "a certificate is unlikely. Values from 1.5 to 4 are usual."
             )
 
 
-def check_rank(rank: Any) -> None:
-    """Refuse anything but a whole number of at least 1, or None."""
-    if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
-        raise InvalidParameterError(
-            f"rank must be None or a whole number of at least 1; got {rank!r}."
-        )
+def _importances(learner: HullLearner, found: Found, d: int) -> Array:
+    """Deviation of the part of f that involves each column, in deviations of the target."""
+    problem, sample = found.problem, found.problem.sample
+    parts = np.zeros((len(sample.y), d))
+    for k, node in enumerate(found.hull):
+        mine = problem.owner == k
+        columns = learner.columns[list(learner.hierarchy.columns(node))]
+        parts[:, columns] += (problem.Phi[:, mine] @ found.point.coef[mine])[:, None]
+    p, scale = sample.weights, 1.0
+    if sample.loss.translates:
+        scale = float(np.sqrt(p @ (sample.y - p @ sample.y) ** 2)) or 1.0
+    return np.asarray(np.sqrt(p @ (parts - p @ parts) ** 2) / scale)
 
 
 def _left_out_gain(searches: list[Search], refits: list[Any]) -> tuple[float, float]:

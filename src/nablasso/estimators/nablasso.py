@@ -2,46 +2,72 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from operator import truediv
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from nablasso.data.table import Table, check_weights, prepare
-from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError
-from nablasso.estimators.answer import describe, feature_kinds, read_all_rows, read_outcome
+from nablasso.answer import judged_words, left_out_words
+from nablasso.data.table import Table, check_weights, is_in_blocks, prepare
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
-from nablasso.estimators.fitting import Fit, all_certified, certify_selection, spread
+from nablasso.estimators.display import Answers
+from nablasso.estimators.explained import (
+    contribution_table,
+    explanation_of,
+    importance_table,
+    interactions_of,
+    shape_table,
+    share_of_columns,
+    triples_of,
+)
+from nablasso.estimators.outcome import (
+    accuracy_of_classes,
+    accuracy_of_numbers,
+    feature_kinds,
+    read_all_rows,
+    read_outcome,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
-from nablasso.estimators.target import PredictsClasses, Target, check_classes, read_classes
-from nablasso.estimators.taught import rows_of
+from nablasso.estimators.tables import Selects
+from nablasso.estimators.target import (
+    PredictsClasses,
+    Target,
+    check_classes,
+    class_shares,
+    read_classes,
+)
 from nablasso.estimators.validation import (
+    by_column,
     check_new_data,
     check_training_data,
     column_indices,
     group_labels,
+    groups_of,
+    target_name,
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.paths import Formulation
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading import interval_half_width
-from nablasso.screening import WIDE, is_wide, narrowed
-from nablasso.search.blocks import PREPARED_ROWS, Searched, searched_rows
-from nablasso.search.decide import Decision, decide, keep_all
+from nablasso.reading.explanation import Explanation
+from nablasso.regression.laplace import left_out_odds
+from nablasso.screening import narrowed
+from nablasso.search.decide import Decision, decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import FewRows
-from nablasso.search.grown import Grown, coded_table, grow
+from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
     Predictor,
@@ -50,27 +76,22 @@ from nablasso.search.predictor import (
     predictor_of_all,
 )
 from nablasso.search.rules import Rules
-from nablasso.solvers import Status
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.judgement import Kind
+from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
-from nablasso.streaming.tables import apart, is_in_blocks, open_table
+from nablasso.streaming.tables import apart, open_table
 from nablasso.types import Array, Index, Mask
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
-LEAST_FRESH, FRESH = 50, 2000  # rows that judge what was found on others
-
-
-class Given(NamedTuple):
-    """What was given to fit; ``rows`` where there are more of them than a factor holds."""
-
-    source: Source
-    rows: AllRows | None
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
+FRESH = 2000  # rows at most that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
+class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
@@ -78,6 +99,18 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     support_ : array of bool, shape (n_features,)
         The selected variables.
     feature_importances_ : array, shape (n_features,)
+        The share of the variance of the prediction (for classes: of the log-odds) that a column
+        carries: its Shapley effect where columns depend on one another
+        (:mod:`nablasso.reading.shares`). Shares add up to one; columns of one group have equal
+        parts of its share.
+    importances_ : DataFrame, or dict of arrays without pandas
+        One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
+        ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
+        with intervals; ``slope``, root mean squared, in the units of the table, and
+        ``direction``; ``degrees``, effective degrees of freedom; ``shuffled``, by how much of the
+        variance of y left-out errors grow when the column is shuffled (not for classes);
+        ``p_value`` with ``fdr``. Computed when first asked for.
+    slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
         of the column.
@@ -97,8 +130,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     p_values_ : array, shape (n_features,), or None
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
-        ``"clear"``, ``"twins"`` (others could stand in), ``"too few rows"``, ``"doubtful"``
-        (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+    answer_ : Answer
+        All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
         Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
         one's own or a wide table leave the decision to the first 600.
@@ -114,18 +149,30 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     screened_ : array of bool, shape (n_features,)
         The variables that the search began from: all of them, unless the table is wide (more
         than 4 000 000 numbers in the rows searched).
-    twins_, alternatives_ : lists of (int, int)
-        Selected variables and others correlated 0.95 or more with them; selected variables and
-        others that predict as well in their place.
+    twins_ : list of (int, int)
+        Selected variables and others correlated 0.95 or more with them.
+    alternatives_ : list of (int, int, float, float)
+        Selected variables and others that predict as well in their place, with the scores of
+        left-out rows with the one and with the other (R2; of classes, accuracy).
+    replaceable_ : list of (int, list of int, float)
+        Selected variables that others together tell, and which share of them.
     interactions_ : list of (int, int, float)
-        Pairs of selected variables by decreasing root mean squared cross derivative.
+        Pairs of selected variables by decreasing share of the variance of the prediction in which
+        they act together; of a group its first column. Of more than 15 variables the pairs of the
+        15 with the largest shares.
+    triples_ : list of (int, int, int, float)
+        Triples all of whose pairs act together, likewise.
     tried_ : list of dict
         The models that were tuned, by price: family, columns, price in nats.
     kernel_, scales_, alpha_, ridge_
         The kernel, the multiplier of every standardised column inside it (zero: dropped), and
         the weights of (P).
+    certificate_ : str
+        The problem that ``dual_gap_``, ``relative_gap_``, ``objective_``, ``alpha_`` and
+        ``ridge_`` speak of: (P) on the selected columns; with many rows the group lasso on the
+        sums of all of them, or (P) on a sample where that would take too long.
     dual_gap_, relative_gap_, objective_, n_iter_
-        The certificate of (P).
+        Its certificate.
     loo_r2_ : float
         Leave-one-out R2 on the selected variables, in what is explained.
     feature_kinds_ : array of str, shape (n_features,)
@@ -208,13 +255,72 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
         """Loss of the certificate."""
 
     @abstractmethod
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         """Remember what predicts."""
 
-    def summary(self) -> str:
-        """The result in words."""
+    @property
+    def feature_importances_(self) -> Array:
+        """Shares of the variance of the prediction, adding up to one."""
         check_is_fitted(self)
-        return describe(self)
+        return share_of_columns(self)
+
+    @property
+    def importances_(self) -> Any:
+        """How much each selected column matters, with intervals."""
+        check_is_fitted(self)
+        return importance_table(self)
+
+    @property
+    def interactions_(self) -> list[tuple[int, int, float]]:
+        """Pairs that act together."""
+        check_is_fitted(self)
+        return interactions_of(self)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return triples_of(self)
+
+    def shapes(self, level: float = 0.9) -> Any:
+        """How the prediction (for classes: the log-odds) depends on each selected column.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the bands: ``low`` and ``high`` hold the function at one point with this
+            probability, ``low_simultaneous`` and ``high_simultaneous`` at all points at once.
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``column``, ``x``, ``value`` (mean zero over the rows) and the bands; for classes
+            ``class`` too.
+        """
+        check_is_fitted(self)
+        return shape_table(self, level)
+
+    def contributions(self, X: Any) -> Any:
+        """What each selected column adds to each prediction (for classes: to the log-odds).
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
+            of them by class where there are more than two.
+        """
+        check_is_fitted(self)
+        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))
+
+    @abstractmethod
+    def _explained(self, table: Table, n: int) -> Explanation:
+        """What predicts, to be read at rows of the table, of which ``n`` were searched."""
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -222,16 +328,21 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        self._check_parameters()
         used = np.flatnonzero(weights > 0)
+        if len(used) < self._rules.few_rows + self._rules.fresh:
+            self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
+            return
         source = Arrays(X, y, weights)
-        rows = Searched(X, y, weights, np.arange(len(X)))
         if len(used) < len(X):
             source = Arrays(X[used], y[used], weights[used])
         if len(used) > PREPARED_ROWS:
-            rows = searched_rows(source, PREPARED_ROWS)
-            rows = rows._replace(place=used[rows.place])
-            groups = None if groups is None else np.asarray(groups)[rows.place]
-        self._fit_automatically(rows, source, groups)
+            sample = prepared_rows(source)
+            place = used[sample.place]
+            groups = None if groups is None else np.asarray(groups)[place]
+            self._fit_rows(sample.X, sample.y, sample.weight, place, source, groups)
+        else:
+            self._fit_rows(X, y, weights, np.arange(len(X)), source, groups)
 
     def _fit_blocks(self, source: Source, groups: Any) -> None:
         """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
@@ -240,65 +351,68 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
         self._check_parameters()
-        rows = searched_rows(source, PREPARED_ROWS)
+        sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
-        self._fit_automatically(rows, source, None)
+        self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
 
-    def _fit_automatically(self, given: Searched, source: Source, groups: Any) -> None:
-        """Everything between validated rows and fitted attributes."""
-        self._check_parameters()
-        X, y, weights, _ = given
+    def _fit_rows(
+        self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
+    ) -> None:
+        """Everything between validated rows, at their places in the table, and attributes."""
+        self._n_rows = int(np.sum(weights > 0))
+        self._labels = group_labels(self, self.feature_groups)
         table = self._table(X, y, weights)
-        rules = Rules() if self.rules is None else self.rules
-        whole = len(table.X) < rules.few_rows + LEAST_FRESH
-        n = len(table.X) if whole else rules.few_rows
+        few, fresh = self._rules.few_rows, self._rules.fresh
+        n = len(table.X) if len(table.X) < few + fresh else few
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(given, table, groups, rules, n)
+            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
             inner, narrow = self._screened(rows, table)
-            free = inner.n_groups > len(inner.kept)
-            decision = decide(inner, verbose=self.verbose) if free else keep_all(inner)
+            decision = decide(inner, verbose=self.verbose)
             self.p_values_ = None
             if self.fdr is not None:
                 self.p_values_ = np.ones(X.shape[1])
-                if free:
-                    decision, p_values = discoveries(
-                        decision, self.fdr, self.random_state, self.verbose
-                    )
+                if inner.n_groups > len(inner.kept):
+                    chance = self.fdr, self.random_state, self.verbose
+                    decision, p_values = discoveries(decision, *chance)
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_ = n
+            self.n_rows_searched_ = self._n_sampled = n
             searched = narrow.first(n)
             self._unpack(X, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
-            self._keep_functions(decision, narrow, Given(source, self._all_rows(table, n)))
+            self._keep_functions(decision, narrow, source, self._all_rows(table, n))
+            self._explanation = self._explained(table, n)
+            _ = self._explanation.shares  # computed here, and kept
         self._warn(decision)
 
-    def _rows(self, given: Searched, table: Table, groups: Any, rules: Rules, n: int) -> FewRows:
+    @property
+    def _rules(self) -> Rules:
+        return Rules() if self.rules is None else self.rules
+
+    def _rows(self, table: Table, n: int, place: Index, folds: list[Index] | None) -> FewRows:
         """The rows to search, in canonical order."""
-        place = np.full(len(table.X), np.inf)
+        first = np.full(len(table.X), np.inf)
         came = np.flatnonzero(table.rows >= 0)
-        np.minimum.at(place, table.rows[came], given.place[came].astype(float))
-        rows = rows_of(
-            self,
+        np.minimum.at(first, table.rows[came], place[came].astype(float))
+        return FewRows.of(
             table,
             self._targets(table),
+            groups_of(self, table),
             n,
-            rules,
-            time=place[:n] if self.time else None,
+            time=first[:n] if self.time else None,
+            rules=self._rules,
             families=self._families(),
-            folds=self._folds(given.X, given.y, groups, table, n),
+            folds=folds,
             most=None if self.max_features is None else int(self.max_features),
             classes=not self._loss().translates,
+            score=None if self.scoring is None else partial(fold_score, self, table),
         )
-        if self.scoring is None:
-            return rows
-        return replace(rows, score=partial(fold_score, self, table))
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
         """All rows, where more than those searched; half of the others, at most 2000, judge."""
@@ -329,12 +443,10 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-        rules = Rules() if self.rules is None else self.rules
-        self.n_rows_searched_ = int(coded_table(source).counts["count"])
-        return grow(
+        found = grow(
             source,
             kind,
-            replace(rules, surprise=rules.surprise + looks),
+            replace(self._rules, surprise=self._rules.surprise + looks),
             positive=positive,
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
@@ -342,17 +454,33 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
             time=None if self.time else False,
             certificate=True,
         )
+        self.n_rows_searched_ = found.n_rows
+        return found
+
+    def _certify_all_rows(self, grown: Sequence[Grown]) -> None:
+        """The gap of the problem on the sums of all rows takes the place of the sample's."""
+        proofs = [one.certificate for one in grown if one.certificate is not None]
+        if len(proofs) < len(grown):
+            self.certificate_ = f"{METRIC}, on a sample of {self._n_sampled} rows"
+            return
+        self.alpha_, self.ridge_ = proofs[0].alpha, 0.0
+        self.objective_ = float(sum(proof.objective for proof in proofs))
+        gaps = [max(proof.gap, 0.0) for proof in proofs]
+        self.dual_gap_ = float(sum(gaps))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
-        if not is_wide(rows):
+        if rows.X.size <= rows.rules.wide:
             return rows, table
         if self.fdr is not None:
             n, d = rows.X.shape
             raise DataTooLargeError(
                 f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
-                f"fdr is for tables of at most {WIDE} numbers, got {n} x {d}. Select columns with "
-                "HeldOutScreening on half of the rows, and use fdr with these on the other half."
+                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the "
+                "other half."
             )
         inner, columns = narrowed(rows, verbose=self.verbose)
         return inner, table.on_columns(columns)
@@ -383,14 +511,13 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
     def _warn(self, decision: Decision) -> None:
         if decision.interrupted:
             self.selection_status_ = "interrupted"
-            warnings.warn(
+            warn(
                 f"Interrupted: the answer of {type(self).__name__} is the best one found until "
                 "then. Fit again for the whole answer.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         for caution in self.cautions_:
-            warnings.warn(caution, UserWarning, stacklevel=5)
+            warn(caution)
 
     def _check_parameters(self) -> None:
         if self.fdr is not None and not 0 < float(self.fdr) < 1:
@@ -410,59 +537,49 @@ class AutomaticSelector(SelectorMixin, BaseEstimator, ABC):
 
     def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
         """Fitted attributes of the penalised function in the metric of the model."""
-        d, few, model = X.shape[1], decision.few, decision.model
-        function = few.function(model)
-        columns, space = function.columns, function.space
+        d, function = X.shape[1], decision.few.function(decision.model)
+        chosen = table.columns[function.columns]
+        self.support_ = np.isin(np.arange(d), chosen)
+        space = function.space
         assert space is None or isinstance(space, RepresenterSpace)
-        chosen = replace(table.on_columns(columns), X=few.X[:, columns], weights=few.precisions)
-        support = np.zeros(d, dtype=bool)
-        support[chosen.columns] = True
-        self.support_ = support
         self.kernel_ = None if space is None else space.kernel
         self.scales_ = np.zeros(d)
-        fits: list[Fit] = []
+        proofs: list[Proof] = []
         if space is not None:
-            self.scales_[chosen.columns] = space.scales
-            fits = self._certificate(chosen, decision, space)
-        if any(f.solution.status is Status.INTERRUPTED for f in fits):
-            raise KeyboardInterrupt
-        self.alpha_ = fits[0].problem.alpha if fits else 0.0
-        self.ridge_ = fits[0].problem.ridge if fits else 0.0
-        self.dual_gap_ = sum(max(f.solution.gap, 0.0) for f in fits)
-        self.objective_ = sum(f.solution.primal for f in fits)
-        self.relative_gap_ = max(
-            (max(f.solution.gap, 0.0) / f.problem.reference for f in fits), default=0.0
-        )
-        self.n_iter_ = max((f.solution.n_iter for f in fits), default=1) or 1
+            self.scales_[chosen] = space.scales
+            proofs = self._certificate(decision, space)
+        gaps = [max(proof.solution.gap, 0.0) for proof in proofs]
+        self.alpha_ = proofs[0].problem.alpha if proofs else 0.0
+        self.ridge_ = proofs[0].problem.ridge if proofs else 0.0
+        self.dual_gap_ = float(sum(gaps))
+        self.objective_ = float(sum(proof.solution.primal for proof in proofs))
+        references = [proof.problem.reference for proof in proofs]
+        self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+        self._metric = self.alpha_, self.ridge_
+        self.certificate_ = METRIC
+        self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
         self.importance_bounds_ = np.zeros((d, 2))
         self.support_certified_ = np.ones(d, dtype=bool)
-        self.feature_importances_ = np.zeros(d)
-        if fits:
-            for end in (0, 1):
-                bound = np.max([f.bounds[end] for f in fits], axis=0)
-                self.importance_bounds_[:, end] = spread(bound, chosen, d)
-            certified = all_certified(fits) & np.any([f.support for f in fits], axis=0)
-            self.support_certified_ = spread(certified, chosen, d, fill=True)
-            self.support_certified_[~support] = True
-            norms = np.max([f.importances for f in fits], axis=0)
-            self.feature_importances_ = spread(norms, chosen, d)
+        self.slopes_ = np.zeros(d)
+        if proofs:
+            bounds = np.max([proof.bounds for proof in proofs], axis=0)
+            self.importance_bounds_[chosen] = bounds.T
+            proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
+            self.support_certified_[chosen] = np.any(proven, axis=0)
+            norms = np.max([proof.importances for proof in proofs], axis=0)
+            self.slopes_[chosen] = norms
 
-    def _certificate(self, table: Table, decision: Decision, space: RepresenterSpace) -> list[Fit]:
+    def _certificate(self, decision: Decision, space: RepresenterSpace) -> list[Proof]:
         """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
-        few = decision.few
+        few, loss = decision.few, self._loss()
         columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
         groups, labels = np.unique(few.labels[columns], return_inverse=True)
-        partition = Partition(labels.astype(np.intp))
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        formulation = Formulation(
-            space.kernel,
-            length_scale=1.0,
-            penalty=lambda _: GroupLasso(partition, weights),
-            fit_intercept=True,
-            loss=self._loss(),
-        )
-        targets = few.Y if self._loss().translates else few.targets
-        return certify_selection(table, formulation, space.scales, list(targets.T))
+        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        total = float(few.precisions.sum())
+        noise = float(np.exp(decision.model.noise)) / total
+        setting = Setting(space, few.precisions / total, penalty, loss, noise)
+        return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
 
 
 @estimator
@@ -484,29 +601,43 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     ['x0', 'x1', 'x2', 'x3']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             A name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
-        X, y, sample_weight = apart(X, y, sample_weight)
+        if isinstance(y, str) or isinstance(sample_weight, str):
+            X, y, sample_weight = apart(X, y, sample_weight)
         X, y = check_training_data(self, X, y)
         self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
         return self
@@ -549,7 +680,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         """
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
-        return np.asarray(self._predictor.gradients(Z) / self._scaler.scale)
+        return by_column(self, self._predictor.gradients(Z) / self._scaler.scale)
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=True)
@@ -560,17 +691,32 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
         sample = predictor_of(decision, table.columns)
         self._predictor: Predictor = sample
         self._y_mean = table.y_mean
-        if given.rows is None:
+        if source is None or rows is None:
+            self._judge(left_out_words(len(sample.observed)))
             return
-        grown = self._grown(given.source, "auto")
-        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, given.rows)
+        grown = self._grown(source, "auto")
+        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
         self._y_mean = 0.0
         if grown is not None:
-            read_all_rows(self, [grown], joined, [self._predictor], given.rows)
+            read_all_rows(self, [grown], joined, [self._predictor], rows)
+            self._certify_all_rows([grown])
+        self._judge(judged_words(rows.n_fresh, len(rows.y)))
+
+    def _judge(self, how: str) -> None:
+        """How accurate left-out rows are predicted."""
+        one, mean = self._predictor, self._y_mean
+        self._accuracy = accuracy_of_numbers(
+            one.observed + mean, one.left_out + mean, one.weights, how
+        )
+
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, [self._predictor], [None], n)
 
 
 @estimator
@@ -591,25 +737,38 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     ['x0', 'x1']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
         """Select variables and fit the predictor.
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features), or a table in blocks
-            Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection, or
-            what :func:`nablasso.streaming.open_table` returns.
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
+            pattern or a folder of them, a Dask collection, or what
+            :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             Labels; a name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
             Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), optional
+        groups : array-like, shape (n_samples,), or str, optional
             Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
 
         Returns
         -------
         self
         """
+        self._target_name = target_name(y)
         if is_in_blocks(X):
             source = open_table(X, y, sample_weight)
             classes, totals = source.labels()
@@ -617,14 +776,16 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             check_classes(self.classes_)
             self._target = Target(self._loss(), self.classes_, self.class_weight)
             factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
+            self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
-        X, y, sample_weight = apart(X, y, sample_weight)
+        if isinstance(y, str) or isinstance(sample_weight, str):
+            X, y, sample_weight = apart(X, y, sample_weight)
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )
         self.classes_ = self._target.classes
-        factors = self._target.class_factors(data.y, data.weights)
+        factors = self._class_factors = self._target.class_factors(data.y, data.weights)
         self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
         return self
 
@@ -637,20 +798,33 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _keep_functions(self, decision: Decision, table: Table, given: Given) -> None:
-        self._functions: list[Function | Predictor] = [
-            replace(function, columns=table.columns[function.columns])
-            for function in decision.few.odds_function(decision.model)
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
+        fitted = decision.few.odds(decision.model)
+        functions = [
+            replace(function, columns=table.columns[function.columns]) for function, _ in fitted
         ]
-        if given.rows is None:
+        self._spreads = [spread for _, spread in fitted]
+        self._functions: list[Function | Predictor] = [*functions]
+        few = decision.few
+        odds = [
+            left_out_odds(function.space.gram, function.u, function.intercept, y, few.weights)
+            if isinstance(function.space, RepresenterSpace) and function.u is not None
+            else np.full(len(y), function.intercept)
+            for function, y in zip(functions, few.targets.T, strict=True)
+        ]
+        codes = table.y[: len(few.X)].astype(np.intp)
+        self._judge(np.column_stack(odds), codes, few.weights, left_out_words(len(few.X)))
+        if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
             return  # the limit is one for all classes
         grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._target.functions(given.rows.y).T
+        targets = self._target.functions(rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
-            found = self._grown(given.source, "label", looks, float(k if len(targets) > 1 else 1))
+            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return
@@ -659,9 +833,24 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
                 decision.few.rules,
                 found,
                 function,
-                given.rows,
+                rows,
                 target,
                 full=self.max_features is not None,
             )
             joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions, given.rows)
+        read_all_rows(self, grown, joined, self._functions, rows)
+        self._certify_all_rows(grown)
+        fresh = rows.fresh
+        odds = [function.values(rows.standardised(fresh)) for function in self._functions]
+        codes, how = rows.y[fresh].astype(np.intp), judged_words(len(fresh), len(rows.y))
+        self._judge(np.column_stack(odds), codes, rows.weights[fresh], how)
+
+    def _judge(self, odds: Array, codes: Index, weights: Array, how: str) -> None:
+        """How accurate left-out rows are predicted; weights by class count as one row each."""
+        weights = weights / self._class_factors[codes]
+        shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+        self._left_out = (codes, shares, weights / weights.sum())
+        self._accuracy = accuracy_of_classes(*self._left_out, how)
+
+    def _explained(self, table: Table, n: int) -> Explanation:
+        return explanation_of(self, table, self._functions, self._spreads, n)

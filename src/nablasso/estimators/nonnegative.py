@@ -1,44 +1,44 @@
 """What the estimators of functions that must stay non-negative share.
 
 Validate, make a :class:`~nablasso.nonnegative.Task`, fit it, unpack. A class says what its task is
-and what it predicts; :class:`GivenPenalty` and :class:`TunedPenalty` say where width and weights
-come from. Tuning compares held-out log-likelihoods, or negative losses: in each fold and for each
-width features are made once; the weights are a path from heavy to light, each fit starting from the
-one before.
+and what it predicts, at given width and weights; as ``...CV`` it is tuned (:class:`TunedPenalty`).
+Tuning compares held-out log-likelihoods, or negative losses: in each fold and for each width
+features are made once; the weights are a path from heavy to light, each fit starting from the one
+before.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
 from nablasso.estimators.cross_validation import (
     Candidate,
+    CrossValidated,
     Fold,
     by_key,
     choose,
     draw_folds,
     judge_fold,
     on_folds,
+    positive_list,
 )
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_length_scale
+from nablasso.estimators.validation import check_count, check_length_scale
 from nablasso.kernels.base import positive, width_by_rule
 from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
 from nablasso.solvers import Status
@@ -79,22 +79,22 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     """
 
     _: KW_ONLY
+    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.")
+    weight: float = parameter(
+        0.01, "float", "Weight of the penalty of functions that are not negative."
+    )
     model: Any = parameter(
         "psd",
         '"psd" or object',
-        """
-        How functions stay non-negative: by a positive semidefinite matrix, or by an object whose
-        ``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.FittedTask`,
-        such as those that the experiments compare it to.
-        """,
+        "How functions stay non-negative: by a positive semidefinite matrix, or by an object whose "
+        "``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.FittedTask`, "
+        "such as those that the experiments compare it to.",
     )
     length_scale: Any = parameter(
         "median",
         'float or {"median", "half_median", "neighbour20", "median20"}',
-        """
-        Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the
-        data.
-        """,
+        "Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the "
+        "data.",
     )
     l1_ratio: float = parameter(
         0.1,
@@ -104,19 +104,15 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     rank: int | None = parameter(
         200,
         "int or None",
-        """
-        Largest number of anchor points of a non-negative function, chosen by randomly pivoted
-        Cholesky; functions of any sign have up to twice as many. None for as many as the kernel
-        matrix has rank.
-        """,
+        "Largest number of anchor points of a non-negative function, chosen by randomly pivoted "
+        "Cholesky; functions of any sign have up to twice as many. None for as many as the kernel "
+        "matrix has rank.",
     )
     solver: str = parameter(
         "auto",
         '{"auto", "fista"}',
-        """
-        ``"auto"``: Newton's method on the dual, an interior point method for quantiles.
-        ``"fista"``: the paper's own algorithm, for reference.
-        """,
+        '``"auto"``: Newton\'s method on the dual, an interior point method for quantiles. '
+        '``"fista"``: the paper\'s own algorithm, for reference.',
     )
     standardize: bool = parameter(
         True, "bool", "Centre the columns and divide them by their standard deviation."
@@ -125,17 +121,13 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     max_iter: int | None = parameter(
         None,
         "int",
-        """
-        Steps of the solver for each weight on the way; by default 1000, 20000 of ``"fista"``.
-        """,
+        'Steps of the solver for each weight on the way; by default 1000, 20000 of ``"fista"``.',
     )
     random_state: Any = parameter(
         None,
         "int or RandomState",
-        """
-        Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them;
-        without it both are fixed by the data.
-        """,
+        "Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them; "
+        "without it both are fixed by the data.",
     )
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
@@ -156,6 +148,21 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _held_out(self, data: Data) -> float:
         """Score of rows not seen in fit: mean log-likelihood, or a negative mean loss."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the functions.
+
+        Parameters
+        ----------
+        y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
+        """
+        self._check_parameters()
+        table = self._look_at(self._validate(X, y, sample_weight))
+        linear = getattr(self, "linear_weight", None)
+        linear = self.linear_share * self.weight if linear is None else linear
+        return self._fit_at(
+            table, WidthAndWeights(float(self.width), float(self.weight), float(linear))
+        )
 
     def summary(self) -> str:
         """The result in words."""
@@ -194,6 +201,9 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         for name in ("rank", "max_iter"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, ", or None")
+        for name in ("width", "weight", "linear_weight"):
+            if getattr(self, name, None) is not None:
+                positive(getattr(self, name), name)
 
     def _prepare(self, data: Data) -> Table:
         X, y, weights, _ = data
@@ -203,9 +213,10 @@ class NonnegativeEstimator(BaseEstimator, ABC):
             return replace(table, y=np.full(len(table.y), kept))
         return table
 
-    def _look_at(self, table: Table) -> None:
-        """What is done once, before the first fit."""
+    def _look_at(self, data: Data) -> Table:
+        """The table, and what is done once, before the first fit."""
         self.selection_status_ = "all columns"
+        return self._prepare(data)
 
     def _fit_at(self, table: Table, penalty: WidthAndWeights) -> Self:
         """Fit on a table and unpack."""
@@ -217,7 +228,8 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         largest = float(task.scales.max())
         self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
         if fitted.status is not Status.CONVERGED:
-            self._warn_of(fitted)
+            cure = "Raise max_iter, loosen tol, or raise weight."
+            warn_of_gap(type(self).__name__, fitted, self.tol, cure)
         return self
 
     def _path(
@@ -229,85 +241,46 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _penalties(self, nonnegative: tuple[bool, ...], penalty: WidthAndWeights) -> dict[str, Any]:
-        """``l1`` and ``l2`` of each block."""
-        signs, weight = np.array(nonnegative), penalty.weight
-        l2 = np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight)
-        return {"l1": np.where(signs, weight * self.l1_ratio, 0.0), "l2": l2}
-
     def _seed(self) -> int:
         """One number that fixes every random choice of a fit."""
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _warn_of(self, fitted: FittedTask) -> None:
-        bound = (
-            f" with duality gap {fitted.gap:.1e} (tolerance {self.tol:.1e}). The gap still bounds "
-            "the error."
-            if np.isfinite(fitted.gap)
-            else ". Nothing bounds the error of this model."
+    def _made(
+        self, table: Table, penalty: WidthAndWeights, nonnegative: tuple[bool, ...], **parts: Any
+    ) -> Task:
+        """A task; unless said otherwise outputs are the functions, of the table's columns."""
+        signs, weight, m = np.array(nonnegative), penalty.weight, len(nonnegative)
+        return Task(
+            weights=table.weights,
+            nonnegative=nonnegative,
+            l1=np.where(signs, weight * self.l1_ratio, 0.0),
+            l2=np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight),
+            rank=self.rank,
+            random_state=self._seed(),
+            **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
         )
-        warnings.warn(
-            f"{type(self).__name__} stopped after {fitted.n_iter} iterations "
-            f"({fitted.status.value}){bound} Raise max_iter, loosen tol, or raise weight.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
 
-@estimator
-class GivenPenalty(NonnegativeEstimator):
-    """Fit at one width and one weight."""
-
-    _: KW_ONLY
-    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.")
-    weight: float = parameter(
-        0.01, "float", "Weight of the penalty of functions that are not negative."
+def weight_of_any_sign() -> Any:
+    """The parameter ``linear_weight``."""
+    return parameter(
+        None,
+        "float",
+        "Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth "
+        "of it for means and middle quantiles: the larger function needs the lighter weight.",
     )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the functions.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        table = self._prepare(self._validate(X, y, sample_weight))
-        self._look_at(table)
-        linear = getattr(self, "linear_weight", None)
-        linear = self.linear_share * self.weight if linear is None else linear
-        return self._fit_at(
-            table, WidthAndWeights(float(self.width), float(self.weight), float(linear))
-        )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("width", "weight", "linear_weight"):
-            if getattr(self, name, None) is not None:
-                positive(getattr(self, name), name)
-
 
 @estimator
-class TunedPenalty(NonnegativeEstimator):
+class TunedPenalty(CrossValidated, NonnegativeEstimator):
     """Choose width and weights by cross-validation, then fit on all rows.
 
     Attributes
     ----------
-    cv_results_ : dict
-        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
     best_params_ : dict
         ``width``, ``weight`` and, where there is one, ``linear_weight`` of the refit.
-    best_score_, best_index_
-        Score of the refit's parameters and their place in ``cv_results_``.
     """
 
     _: KW_ONLY
@@ -315,18 +288,13 @@ class TunedPenalty(NonnegativeEstimator):
     weights: Any = parameter(
         None,
         "array-like",
-        """
-        Weights to try; pairs (weight, linear_weight) where functions of any sign have their own.
-        """,
+        "Weights to try; pairs (weight, linear_weight) where functions of any sign have their own.",
     )
-    cv: Any = parameter(
-        5,
-        "int, splitter or iterable",
-        "Folds. A number draws them in a canonical order of the rows.",
-    )
-    n_jobs: int | None = parameter(
-        None, "int", "Folds fitted in parallel; each uses one thread of linear algebra."
-    )
+    width: Any = fixed(None)
+    weight: Any = fixed(None)
+    linear_weight: Any = fixed(None)
+    scoring: Any = fixed(None)
+    selection_rule: Any = fixed("min")
 
     default_widths: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0)
     default_weights: ClassVar[tuple[float, ...]] = (1e-1, 1e-2, 1e-3, 1e-4)
@@ -338,40 +306,27 @@ class TunedPenalty(NonnegativeEstimator):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
         y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         grid = self._grid()
         data = self._validate(X, y, sample_weight)
-        table = self._prepare(data)
-        self._look_at(table)
+        table = self._look_at(data)
         folds = self._folds(data, table, groups)
         self._choose(grid, by_key(on_folds(self, judge_fold, folds, self, data, grid)))
         return self._fit_at(table, grid[self.best_index_])
 
     def _grid(self) -> list[WidthAndWeights]:
         """The grid, weights within widths, heaviest first."""
-        widths = _positive_pairs(
-            self.default_widths if self.widths is None else self.widths, "widths"
-        )
+        given = self.default_widths if self.widths is None else self.widths
+        widths = sorted(positive_list(given, "widths").tolist(), reverse=True)
         given = self.default_weights if self.weights is None else self.weights
-        share = self.linear_share
-        pairs = _positive_pairs(given, "weights", pairs=self.has_linear, share=share)
-        ordered = sorted({(float(w), float(v)) for w, v in pairs}, reverse=True)
-        return [
-            WidthAndWeights(float(width), *pair)
-            for width in sorted(widths[:, 0], reverse=True)
-            for pair in ordered
-        ]
+        if self.has_linear:
+            pairs = _positive_pairs(given, self.linear_share)
+        else:
+            pairs = [(float(w), float(w)) for w in positive_list(given, "weights")]
+        ordered = sorted(set(pairs), reverse=True)
+        return [WidthAndWeights(width, *pair) for width in widths for pair in ordered]
 
     def _candidates(
         self, train: Data, held_out: Data, grid: list[WidthAndWeights]
@@ -431,41 +386,26 @@ class TunedPenalty(NonnegativeEstimator):
                 "can be compared. Use another model, or a base_measure."
             )
         if said:
-            warnings.warn(said, UserWarning, stacklevel=3)
+            warn(said)
         keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
         params = [{key: getattr(c, key) for key in keys} for c in candidates]
-        choice = choose(params, {"score": scores, "fit_time": seconds})
-        self.cv_results_, self.best_index_ = choice
-        self.best_params_, self.best_score_ = choice.params, choice.score
+        self._keep_choice(choose(params, {"score": scores, "fit_time": seconds}))
 
 
-def _positive_pairs(values: Any, name: str, *, pairs: bool = True, share: float = 1.0) -> Array:
-    """Positive numbers as (k, 2): pairs as they are, single ones and their share."""
+def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
+    """Pairs of positive weights as they are, single ones and their share."""
     try:
-        rows = [
-            np.array([1.0, share]) * float(value)
-            if np.ndim(value) == 0
-            else np.broadcast_to(np.asarray(value, dtype=float), 2)
-            for value in values
-        ]
-        array = np.array(rows)
+        pairs = [(v, share * v) if np.ndim(v) == 0 else tuple(map(float, v)) for v in values]
+        array = np.array(pairs, dtype=float)
     except (TypeError, ValueError):
-        array = np.empty((0, 2))
-    single = pairs or all(np.ndim(value) == 0 for value in values)
-    if not array.size or not (np.isfinite(array) & (array > 0)).all() or not single:
-        allowed = "positive numbers or pairs of such" if pairs else "positive numbers"
-        raise InvalidParameterError(f"{name} must be a list of {allowed}; got {values!r}.")
-    return array
+        array = np.empty(0)
+    if array.shape[1:] != (2,) or not (np.isfinite(array) & (array > 0)).all():
+        raise InvalidParameterError(
+            f"weights must be a list of positive numbers or pairs of such; got {values!r}."
+        )
+    return [(float(w), float(v)) for w, v in array]
 
 
 def width_of(X: Array, weights: Array, rule: Any) -> float:
     """Length scale that a rule or a number stands for on these points."""
     return width_by_rule(X, weights, rule) if isinstance(rule, str) else float(rule)
-
-
-def check_count(value: Any, name: str, also: str = "") -> None:
-    """Refuse anything but a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise InvalidParameterError(
-            f"{name} must be a whole number of at least 1{also}; got {value!r}."
-        )

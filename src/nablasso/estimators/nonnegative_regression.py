@@ -1,8 +1,26 @@
 r"""What the regressors with functions that stay in their range share: inputs, metric, prediction.
 
 ``metric`` says which columns the functions see, and in which scales: all alike; those that the
-search of the one call finds; or every column and its rank, in the scales of largest evidence
-(:mod:`nablasso.nonnegative.scales`).
+search of the one call finds; or every column and its rank, in the scales of largest evidence: how
+fast the targets change along each.
+
+**Ranks.** A skewed column is uneven ground for one length scale. Its rank, the share of the rows
+below a value, is even, and a kernel that sees both follows whichever the target does.
+
+**Evidence.** With ``y ~ N(0, s K(theta) + v Diag(1 / (n p)))`` for centred targets in units of
+their deviation, ``K`` the Gaussian kernel with a scale ``e^theta_g`` for every group of columns and
+for the ranks of each, and weights p that add up to one, the scales minimise
+
+.. math:: \tfrac12 y^\top A^{-1} y + \tfrac12 \log \det A
+          + \tfrac{1}{2 \rho^2} \sum_g (\theta_g - \theta^0)^2
+          + \tfrac{1}{2 \rho_s^2} \log^2 s
+
+(the first two terms once for each of several targets) from the isotropic start ``theta0``, half the
+inverse median distance. The last terms are priors: with few rows most columns should stay where
+they were, and nothing is dropped. Kernel and derivatives are those of
+:class:`~nablasso.regression.evidence.Covariance`; its evidence, which selects, has no prior and a
+signal at its best value. L-BFGS; an evaluation costs O(n^3 + n^2 m) for m columns and at most
+``EVIDENCE_ROWS`` rows, fewer when there are many groups.
 """
 
 from __future__ import annotations
@@ -11,42 +29,48 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answer import CLEAR_GAIN
-from nablasso.estimators.nonnegative import (
-    GivenPenalty,
-    NonnegativeEstimator,
-    WidthAndWeights,
-    width_of,
-)
+from nablasso.estimators.nonnegative import NonnegativeEstimator, WidthAndWeights, width_of
+from nablasso.estimators.outcome import CLEAR_GAIN
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.taught import rows_of
 from nablasso.estimators.validation import (
     check_new_data,
     check_training_data,
     feature_names,
     group_labels,
+    groups_of,
 )
+from nablasso.kernels import Gaussian
+from nablasso.kernels.base import width_by_rule
 from nablasso.nonnegative import FittedTask, RowLoss, Task
-from nablasso.nonnegative.scales import Inputs, evidence_scales
+from nablasso.regression.evidence import FAILED, Covariance
 from nablasso.regression.paired import saving
 from nablasso.search.decide import search
-from nablasso.search.families import FAMILIES
-from nablasso.types import Array
+from nablasso.search.families import GAUSSIAN
+from nablasso.search.few import FewRows
+from nablasso.types import Array, Index
 
 SEARCH_ROWS = 500  # rows that say which columns matter
-GAUSSIAN = FAMILIES[6]
+EVIDENCE_ROWS = 500
+WORK = 2e7  # squared rows times groups, at most
+STEPS = 60
+SPREAD, SIGNAL_SPREAD = 2.0, 3.0  # prior deviations of the logs of scales and signal
+NOISE = 0.1  # to start from, in variances of the target
+BOUNDS = ((-8.0, 5.0), (-6.0, 8.0), (float(np.log(1e-6)), 2.0))  # logs: scales, signal, noise
 SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
 @estimator
 class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
-    """What the regressors share.
+    """What the regressors share: a class says what its loss is, and how outputs are made.
 
     Attributes
     ----------
@@ -62,19 +86,16 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
     fit_intercept: bool = parameter(
         True,
         "bool",
-        """
-        Let every function have a constant part, penalised like the rest: the kernel is ``k + 1``.
-        """,
+        "Let every function have a constant part, penalised like the rest: the kernel is "
+        "``k + 1``.",
     )
     metric: str | None = parameter(
         None,
         'None, "adaptive" or "evidence"',
-        """
-        ``"adaptive"`` first finds out which columns matter and how much
-        (:mod:`nablasso.search.decide`), and the kernel sees them in that metric. ``"evidence"``
-        drops no column: it gives each, and its rank, the scale of largest evidence of a Gaussian
-        process.
-        """,
+        '``"adaptive"`` first finds out which columns matter and how much '
+        "(:mod:`nablasso.search.decide`), and the kernel sees them in that metric. "
+        '``"evidence"`` drops no column: it gives each, and its rank, the scale of largest '
+        "evidence of a Gaussian process.",
     )
     feature_groups: Any = parameter(
         None,
@@ -85,27 +106,29 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         None, "columns", 'With ``metric="adaptive"``: columns that stay in.'
     )
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target: what the class says that its outputs are.
+    _flat = True  # whether predictions have the shape (n_samples,)
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
+    @abstractmethod
+    def _row_loss(self, Y: Array) -> RowLoss:
+        """The loss of targets (n, q), in whichever units."""
+
+    @abstractmethod
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
+        """How outputs are made: ``nonnegative``, ``null`` and other parts of a Task.
+
+        Unless said otherwise outputs are the functions, in the units of the targets.
+        """
+
+    def predict(self, X: Any) -> Any:
+        """Predict the target: what the class says that its outputs are.
 
         Returns
         -------
         array, shape (n_samples,), or (n_samples, n_outputs) of several outputs
         """
         check_is_fitted(self)
-        return self._predicted(self._values(check_new_data(self, X)))
-
-    @abstractmethod
-    def _predicted(self, F: Array) -> Array:
-        """Predictions from values of the functions."""
-
-    @abstractmethod
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        """Score of targets given values of the functions."""
+        Z = self._outputs(self._values(check_new_data(self, X)))
+        return Z[:, 0] if self._flat else Z
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -118,31 +141,17 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         X, y = check_training_data(self, X, y)
         return Data(X, y, check_weights(sample_weight, len(X)))
 
-    def _regression(
-        self,
-        table: Table,
-        penalty: WidthAndWeights,
-        nonnegative: tuple[bool, ...],
-        *,
-        loss: RowLoss,
-        null: Array,
-        **outputs: Any,
-    ) -> Task:
-        """The task of a loss; outputs are the functions, unless said otherwise."""
-        m = len(nonnegative)
-        X = self._inputs_of(table).seen(table.X)
-        return Task(
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+        Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
+        made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
+        return self._made(
+            table,
+            penalty,
             X=X,
-            weights=table.weights,
-            loss=loss,
-            nonnegative=nonnegative,
-            scales=self._scales_of(X, table, penalty.width, m),
-            null=null,
+            loss=self._row_loss((Y - made["centre"]) / made["unit"]),
+            scales=self._scales_of(X, table, penalty.width, len(made["nonnegative"])),
             constant=float(self.fit_intercept),
-            rank=self.rank,
-            random_state=self._seed(),
-            **self._penalties(nonnegative, penalty),
-            **{"mixing": np.eye(m), "offset": np.zeros(m), **outputs},
+            **made,
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
@@ -155,19 +164,32 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
             self.scales_[table.columns] = np.sqrt(np.sum(largest**2, axis=0))
 
     def _held_out(self, data: Data) -> float:
-        return self._score(self._values(data.X), data.y, data.weights)
+        loss = self._row_loss(np.reshape(data.y, (len(data.y), -1)))
+        losses = loss.value(self._outputs(self._values(data.X)))
+        return -float(np.average(losses, weights=data.weights))
+
+    def _judge(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """Negative mean loss of any rows."""
+        check_is_fitted(self)
+        X, y = check_new_data(self, X), column_or_1d(np.asarray(y, dtype=float))
+        check_consistent_length(X, y)
+        return self._held_out(Data(X, y, check_weights(sample_weight, len(y))))
 
     def _values(self, X: Array) -> Array:
         """Values of the functions at rows of the input, shape (k, m)."""
         seen = self._inputs(X)
         return np.column_stack([function.values(seen) for function in self.functions_])
 
+    def _outputs(self, F: Array) -> Array:
+        """Outputs in the units of the target from values of the functions, shape (k, p)."""
+        return np.asarray(self._centre + self._unit * (self._offset + F @ self._mixing.T))
+
     def _inputs_of(self, table: Table) -> Inputs:
         return Inputs(table, ranked=self.metric == "evidence")
 
-    def _look_at(self, table: Table) -> None:
+    def _look_at(self, data: Data) -> Table:
         """Relative scale of every column of the input for each function, zero when dropped."""
-        super()._look_at(table)
+        table = super()._look_at(data)
         d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
         if self.metric == "evidence":
             learned = self._by_evidence(table)
@@ -180,6 +202,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator, ABC):
         self._relative = np.zeros((*shape, d))
         self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
         self._keep_support(self._relative.any(axis=1))
+        return table
 
     def _keep_support(self, used: Any) -> None:
         """Columns that each function uses, shape (m, d)."""
@@ -239,7 +262,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
     By the search of the one call.
     """
     n = min(len(table.X), SEARCH_ROWS)
-    rows = rows_of(selector, table, targets[:, None], n, time=None)
+    rows = FewRows.of(table, targets[:, None], groups_of(selector, table), n)
     if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
         kept = np.isin(rows.labels, rows.kept).astype(float)
         return Learned(kept, rows.targets[:, 0] - rows.unit[0])
@@ -277,16 +300,124 @@ def named(fitted: BaseEstimator, mask: Any) -> str:
     return ", ".join(names) or "no column"
 
 
-@estimator
-class GivenLinearPenalty(GivenPenalty):
-    """Fit at one width, one weight and one weight of functions of any sign."""
+# ------------------------------------------------------------------ the metric of largest evidence
 
-    _: KW_ONLY
-    linear_weight: float | None = parameter(
-        None,
-        "float",
-        """
-        Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth of
-        it for means and middle quantiles: the larger function needs the lighter weight.
-        """,
+
+class Ranks:
+    """Ranks in units of their deviation, linear between the values of training rows."""
+
+    def __init__(self, X: Array, weights: Array) -> None:
+        self._knots = [_knots(column, weights) for column in X.T]
+
+    def __call__(self, X: Array) -> Array:
+        """Ranks of the rows of ``X``, shape (k, d); those of the ends outside the range."""
+        columns = zip(X.T, self._knots, strict=True)
+        return np.column_stack([np.interp(x, *knots) for x, knots in columns])
+
+    def slopes(self, X: Array) -> Array:
+        """Derivatives of the ranks, shape (k, d); zero outside the range."""
+        out = np.zeros_like(X)
+        for a, (values, ranks) in enumerate(self._knots):
+            at = np.searchsorted(values, X[:, a], side="right")
+            steep = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
+            out[:, a] = steep[at]
+        return out
+
+
+class Inputs:
+    """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
+
+    def __init__(self, table: Table, *, ranked: bool) -> None:
+        self._scaler, self.columns = table.scaler, table.columns
+        self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
+
+    def seen(self, Z: Array) -> Array:
+        """Columns that vary, standardised, as kernels see them; zeros where none varies."""
+        if not self.columns.size:
+            return np.zeros((len(Z), 1))
+        return Z if self._ranks is None else np.hstack([Z, self._ranks(Z)])
+
+    def __call__(self, X: Array) -> Array:
+        """Rows in the units of the input, as kernels see them."""
+        return self.seen(self._scaler.transform(X)[:, self.columns])
+
+    def gradients(self, function: Any, X: Array) -> Array:
+        """Gradients of a function of what kernels see, in the units of ``X``, shape (k, d)."""
+        out, r = np.zeros(X.shape), self.columns.size
+        if r:
+            inside = self(X)
+            slopes = function.gradients(inside)
+            if self._ranks is not None:
+                slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
+            out[:, self.columns] = slopes / self._scaler.scale[self.columns]
+        return out
+
+
+def _knots(column: Array, weights: Array) -> tuple[Array, Array]:
+    """Distinct values and their ranks, ties in the middle."""
+    values, inverse = np.unique(column, return_inverse=True)
+    mass = np.bincount(inverse.ravel(), weights=weights)
+    ranks = np.cumsum(mass) - 0.5 * mass
+    centred = ranks - mass @ ranks
+    return values, centred / (float(np.sqrt(mass @ centred**2)) or 1.0)
+
+
+def evidence_scales(X: Array, Y: Array, weights: Array, labels: Index) -> Array:
+    """Relative scale of every column of ``X``, whose groups are ``labels``; the largest is one.
+
+    The first rows are as good as random: tables are in canonical order.
+    """
+    labels = np.unique(labels, return_inverse=True)[1].ravel()
+    n = min(EVIDENCE_ROWS, int(np.sqrt(WORK / (labels.max() + 1))))
+    X, Y, weights = X[:n], Y[:n], weights[:n]
+    varies = np.ptp(Y, axis=0) > 0
+    if not varies.any():
+        return np.ones(X.shape[1])
+    evidence = ScaleEvidence(X, Y[:, varies], weights / weights.sum(), labels)
+    found: OptimizeResult = minimize(
+        evidence,
+        evidence.start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=evidence.bounds,
+        options={"maxiter": STEPS},
     )
+    return np.asarray(np.exp(found.x[:-2] - found.x[:-2].max())[labels])
+
+
+class ScaleEvidence:
+    """The objective and its gradient at logs of scales, signal and noise."""
+
+    def __init__(self, X: Array, Y: Array, weights: Array, labels: Index) -> None:
+        centred = Y - weights @ Y
+        self.Y = centred / np.sqrt(weights @ centred**2)
+        self.noise = 1 / (len(Y) * weights)
+        groups = int(labels.max()) + 1
+        self.covariance = Covariance(Gaussian(), X, labels, groups)
+        theta = -np.log(2 * width_by_rule(X, weights, "median"))
+        self.start = np.append(np.full(groups, theta), [0.0, np.log(NOISE)])
+        self.bounds = [BOUNDS[0]] * groups + list(BOUNDS[1:])
+        self.spread = np.append(np.full(groups, SPREAD), SIGNAL_SPREAD)
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """Value and gradient."""
+        v, signal, noise = np.exp(2 * x[:-2]), float(np.exp(x[-2])), float(np.exp(x[-1]))
+        K, carry = self.covariance.gram(v)
+        A = signal * K
+        A.flat[:: len(A) + 1] += noise * self.noise
+        try:
+            L = cholesky(A, lower=True, check_finite=False)
+        except LinAlgError:
+            return FAILED, np.zeros_like(x)
+        q = self.Y.shape[1]
+        inverse = cho_solve((L, True), np.eye(len(A)), check_finite=False)
+        U = inverse @ self.Y
+        value = 0.5 * float(np.sum(self.Y * U)) + q * float(np.log(np.diag(L)).sum())
+        G = 0.5 * (q * inverse - U @ U.T)
+        gradient = np.empty_like(x)
+        gradient[:-2] = 2 * v * signal * self.covariance.pull(G, v, carry)
+        gradient[-2] = signal * float(np.sum(G * K))
+        gradient[-1] = noise * float(np.diag(G) @ self.noise)
+        away = (x - self.start)[:-1] / self.spread
+        gradient[:-1] += away / self.spread
+        return value + 0.5 * float(away @ away), gradient

@@ -14,106 +14,42 @@ the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import mean_pinball_loss
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import MIN_ROWS, Table, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import Table, check_weights
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
-    GivenPenalty,
     TunedPenalty,
-    WidthAndWeights,
-    check_count,
+    weight_of_any_sign,
 )
 from nablasso.estimators.nonnegative_regression import (
-    GivenLinearPenalty,
     NonnegativeRegressor,
     learn_location_and_spread,
     named,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_finite_columns, check_new_data
+from nablasso.estimators.validation import check_count, check_new_data, check_training_data
 from nablasso.kernels.base import positive
-from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss, Task
+from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import cone_matrix, decompose
 from nablasso.types import Array
 
 LOSSES = ("squared", "poisson")
 SHOWN = 10  # rows that a message names
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
-QUANTILE_TOL = 1e-4  # default duality gap, in deviations of y
 
 
 # -------------------------------------------------------------------------------------- means
 
 
 @estimator
-class NonnegativeMean(NonnegativeRegressor):
-    """Shared by the regressor with given and with tuned parameters."""
-
-    _: KW_ONLY
-    loss: str = parameter(
-        "squared",
-        '{"squared", "poisson"}',
-        "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
-    )
-
-    def predict_gradient(self, X: Any) -> Array:
-        """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
-        check_is_fitted(self)
-        return self._unit * self._inputs.gradients(self.functions_[0], check_new_data(self, X))
-
-    def _predicted(self, F: Array) -> Array:
-        return self._unit * F[:, 0]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.loss not in LOSSES:
-            raise InvalidParameterError(
-                f"loss must be one of {', '.join(LOSSES)}; got {self.loss!r}."
-            )
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data = super()._validate(X, y, sample_weight)
-        y, bad = data.y, np.flatnonzero(data.y < 0)
-        if bad.size:
-            shown = ", ".join(map(str, bad[:SHOWN])) + (" ..." if bad.size > SHOWN else "")
-            raise InvalidDataError(
-                f"Targets of a non-negative function must be at least 0; {bad.size} of {len(y)} "
-                f"rows are negative, rows {shown} (smallest value {y.min():g}). Shift y, drop "
-                "these rows, or use a regressor of any sign."
-            )
-        return data
-
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        unit = float(table.weights @ table.y) or 1.0
-        y = table.y / unit
-        null = np.array([max(float(table.weights @ y), 1e-3)])
-        return self._regression(
-            table, penalty, (True,), loss=self._row_loss(y), null=null, unit=unit
-        )
-
-    def _row_loss(self, y: Array) -> RowLoss:
-        return PoissonLoss(y) if self.loss == "poisson" else SquaredLoss(y[:, None])
-
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        return -float(np.average(self._row_loss(y).value(self._unit * F), weights=weights))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
-
-@estimator
-class PSDRegressor(GivenPenalty, NonnegativeMean):
+class PSDRegressor(NonnegativeRegressor):
     """Regression whose prediction ``v(x)' B v(x)``, ``B`` positive semidefinite, is never negative.
 
     Minimises the mean loss of ``y``, in units of its mean, plus ``weight * (l1_ratio * Tr A +
@@ -135,9 +71,53 @@ class PSDRegressor(GivenPenalty, NonnegativeMean):
     True
     """
 
+    _: KW_ONLY
+    loss: str = parameter(
+        "squared",
+        '{"squared", "poisson"}',
+        "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
+    )
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
+        check_is_fitted(self)
+        return self._unit * self._inputs.gradients(self.functions_[0], check_new_data(self, X))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.loss not in LOSSES:
+            raise InvalidParameterError(
+                f"loss must be one of {', '.join(LOSSES)}; got {self.loss!r}."
+            )
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data = super()._validate(X, y, sample_weight)
+        y, bad = data.y, np.flatnonzero(data.y < 0)
+        if bad.size:
+            shown = ", ".join(map(str, bad[:SHOWN])) + (" ..." if bad.size > SHOWN else "")
+            raise InvalidDataError(
+                f"Targets of a non-negative function must be at least 0; {bad.size} of {len(y)} "
+                f"rows are negative, rows {shown} (smallest value {y.min():g}). Shift y, drop "
+                "these rows, or use a regressor of any sign."
+            )
+        return data
+
+    def _row_loss(self, Y: Array) -> RowLoss:
+        return PoissonLoss(Y[:, 0]) if self.loss == "poisson" else SquaredLoss(Y)
+
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
+        unit = float(table.weights @ Y[:, 0]) or 1.0
+        null = np.array([max(float(table.weights @ (Y[:, 0] / unit)), 1e-3)])
+        return {"nonnegative": (True,), "null": null, "unit": unit}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
 
 @estimator
-class PSDRegressorCV(TunedPenalty, NonnegativeMean):
+class PSDRegressorCV(TunedPenalty, PSDRegressor):
     """:class:`PSDRegressor` with width and weight of smallest held-out loss."""
 
     has_linear = False
@@ -147,24 +127,41 @@ class PSDRegressorCV(TunedPenalty, NonnegativeMean):
 
 
 @estimator
-class MeanAndNoise(NonnegativeRegressor):
-    """Shared by the regressor with given and with tuned parameters.
+class HeteroscedasticRegressor(NonnegativeRegressor):
+    r"""Gaussian regression with a noise level that depends on the inputs.
+
+    The precision ``h = 1 / sigma^2`` is ``precision_floor`` plus a PSD model, ``theta = mean * h``
+    a linear kernel model. In these parameters the negative log-likelihood of the standardised
+    target is jointly convex; ``dual_gap_`` bounds what is left.
 
     Attributes
     ----------
+    functions_ : list of two functions
+        Precision (less its floor) and precision times mean, of standardised inputs and targets.
     support_mean_, support_noise_ : arrays of bool, shape (n_features,)
         Columns that the mean and that the noise level depend on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import HeteroscedasticRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 1))
+    >>> y = np.sin(6 * X[:, 0]) + (0.1 + X[:, 0]) * rng.normal(size=200)
+    >>> model = HeteroscedasticRegressor(weight=1e-2).fit(X, y)
+    >>> mean, std = model.predict([[0.1], [0.9]], return_std=True)
+    >>> bool(std[1] > 1.5 * std[0])
+    True
     """
 
     _: KW_ONLY
     precision_floor: float = parameter(
         0.01,
         "float",
-        """
-        Smallest precision in units of ``1 / var(y)``: the noise level is at most ten deviations of
-        ``y``.
-        """,
+        "Smallest precision in units of ``1 / var(y)``: the noise level is at most ten deviations "
+        "of ``y``.",
     )
+    linear_weight: float | None = weight_of_any_sign()
 
     linear_share = LIGHTER
 
@@ -173,7 +170,6 @@ class MeanAndNoise(NonnegativeRegressor):
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
         return_std : bool, default=False
 
         Returns
@@ -184,9 +180,6 @@ class MeanAndNoise(NonnegativeRegressor):
         mean, deviation = self._moments(self._values(check_new_data(self, X)))
         return (mean, deviation) if return_std else mean
 
-    def _predicted(self, F: Array) -> Array:
-        return self._moments(F)[0]
-
     def sample(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the target at the rows of ``X``, shape (n_rows, n_samples)."""
         mean, deviation = self.predict(X, return_std=True)
@@ -196,36 +189,24 @@ class MeanAndNoise(NonnegativeRegressor):
 
     def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log density of targets ``y`` given the rows of ``X``."""
-        mean, deviation = self.predict(X, return_std=True)
-        y = column_or_1d(np.asarray(y, dtype=float))
-        check_consistent_length(mean, y)
-        return _log_likelihood(mean, deviation, y, check_weights(sample_weight, len(y)))
+        return self._judge(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         positive(self.precision_floor, "precision_floor")
 
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+    def _row_loss(self, Y: Array) -> RowLoss:
+        return GaussianLoss(Y[:, 0])
+
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
         mean = float(table.weights @ table.y)
         unit = float(np.sqrt(table.weights @ (table.y - mean) ** 2))
         if unit <= 1e-12 * abs(mean):
-            warnings.warn(
-                "y is constant, so only the penalty keeps the noise level above zero.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn("y is constant, so only the penalty keeps the noise level above zero.")
             mean, unit = float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
-        floor = float(self.precision_floor)
-        return self._regression(
-            table,
-            penalty,
-            (True, False),
-            loss=GaussianLoss((table.y - mean) / unit),
-            null=np.array([1.0 + floor, 0.0]),
-            offset=np.array([floor, 0.0]),
-            centre=mean,
-            unit=unit,
-        )
+        floor = np.array([float(self.precision_floor), 0.0])
+        outputs = {"offset": floor, "null": floor + np.array([1.0, 0.0])}
+        return {"nonnegative": (True, False), "centre": mean, "unit": unit, **outputs}
 
     def _learned(self, table: Table) -> tuple[Array, float]:
         """Scales for the precision, for precision times mean, and for the mean alone.
@@ -254,126 +235,23 @@ class MeanAndNoise(NonnegativeRegressor):
         mean = self._centre + self._unit * F[:, 1] / precision
         return mean, self._unit / np.sqrt(precision)
 
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        return _log_likelihood(*self._moments(F), y, weights)
+    def _outputs(self, F: Array) -> Array:
+        mean, deviation = self._moments(F)
+        return np.column_stack([np.ones(len(F)), mean]) / deviation[:, None] ** 2
 
 
 @estimator
-class HeteroscedasticRegressor(GivenLinearPenalty, MeanAndNoise):
-    r"""Gaussian regression with a noise level that depends on the inputs.
-
-    The precision ``h = 1 / sigma^2`` is ``precision_floor`` plus a PSD model, ``theta = mean * h``
-    a linear kernel model. In these parameters the negative log-likelihood of the standardised
-    target is jointly convex; ``dual_gap_`` bounds what is left.
-
-    Attributes
-    ----------
-    functions_ : list of two functions
-        Precision (less its floor) and precision times mean, of standardised inputs and targets.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nablasso import HeteroscedasticRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(200, 1))
-    >>> y = np.sin(6 * X[:, 0]) + (0.1 + X[:, 0]) * rng.normal(size=200)
-    >>> model = HeteroscedasticRegressor(weight=1e-2).fit(X, y)
-    >>> mean, std = model.predict([[0.1], [0.9]], return_std=True)
-    >>> bool(std[1] > 1.5 * std[0])
-    True
-    """
-
-
-@estimator
-class HeteroscedasticRegressorCV(TunedPenalty, MeanAndNoise):
+class HeteroscedasticRegressorCV(TunedPenalty, HeteroscedasticRegressor):
     """:class:`HeteroscedasticRegressor` with parameters of largest held-out log-likelihood."""
 
     fold_tol = FOLD_TOL
-
-
-def _log_likelihood(mean: Array, deviation: Array, y: Array, weights: Array) -> float:
-    logs = -0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
-    return float(np.average(logs, weights=weights))
 
 
 # ---------------------------------------------------------------------------------- quantiles
 
 
 @estimator
-class Quantiles(NonnegativeRegressor):
-    """Shared by the regressor with given and with tuned parameters.
-
-    Attributes
-    ----------
-    levels_ : array, shape (n_levels,)
-        The levels in increasing order: the columns of predictions.
-    """
-
-    levels: Any = parameter(
-        (0.1, 0.5, 0.9),
-        "float or sequence of floats",
-        "Between 0 and 1. A number gives predictions of shape (n_samples,).",
-    )
-
-    linear_share = LIGHTER
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Negative mean pinball loss over the levels."""
-        Z = np.reshape(self.predict(X), (len(X), -1))
-        losses = [
-            mean_pinball_loss(y, z, sample_weight=sample_weight, alpha=float(level))
-            for z, level in zip(Z.T, self.levels_, strict=True)
-        ]
-        return -float(np.mean(losses))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # a pinball loss, not R2
-        return tags
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self.levels_ = check_levels(self.levels)
-
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        p, middle = len(self.levels_), middle_of(self.levels_)
-        centre = float(weighted_quantiles(table.y, table.weights, np.array([0.5]))[0])
-        y = (table.y - centre) / table.y_scale
-        marginal = weighted_quantiles(y, table.weights, self.levels_)
-        return self._regression(
-            table,
-            penalty,
-            (False,) + (True,) * (p - 1),
-            loss=PinballLoss(y, self.levels_),
-            null=marginal,
-            mixing=from_the_middle(np.eye(p), middle),
-            offset=np.full(p, marginal[middle]),
-            centre=centre,
-            unit=table.y_scale,
-        )
-
-    def _predicted(self, F: Array) -> Array:
-        Z = self._quantiles(F)
-        return Z[:, 0] if np.ndim(self.levels) == 0 else Z
-
-    def _learned(self, table: Table) -> tuple[Array, float]:
-        """Columns that the middle or the spread of the target depends on."""
-        middle, spread = learn_location_and_spread(self, table)
-        return np.maximum(middle.scales, spread.scales)[None], max(middle.gain, spread.gain)
-
-    def _quantiles(self, F: Array) -> Array:
-        """Quantiles of the target from values of the functions; sums, so the order is exact."""
-        Z = from_the_middle(F.T, middle_of(self.levels_)).T
-        return np.asarray(self._centre + self._unit * (self._offset + Z))
-
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        losses = PinballLoss(y, self.levels_).value(self._quantiles(F))
-        return -float(np.average(losses, weights=weights))
-
-
-@estimator
-class MultiQuantileRegressor(GivenLinearPenalty, Quantiles):
+class MultiQuantileRegressor(NonnegativeRegressor):
     """Quantiles at any list of levels, ordered everywhere by construction.
 
     The quantile nearest to the median is a linear kernel model, each step from it up or down a PSD
@@ -382,6 +260,8 @@ class MultiQuantileRegressor(GivenLinearPenalty, Quantiles):
 
     Attributes
     ----------
+    levels_ : array, shape (n_levels,)
+        The levels in increasing order: the columns of predictions.
     functions_ : list of functions
         Middle quantile and the steps between neighbours, of standardised inputs and targets.
 
@@ -397,16 +277,65 @@ class MultiQuantileRegressor(GivenLinearPenalty, Quantiles):
     True
     """
 
+    levels: Any = parameter(
+        (0.1, 0.5, 0.9),
+        "float or sequence of floats",
+        "Between 0 and 1. A number gives predictions of shape (n_samples,).",
+    )
     _: KW_ONLY
-    tol: float = QUANTILE_TOL
+    linear_weight: float | None = weight_of_any_sign()
+    tol: float = 1e-4  # in deviations of y
+
+    linear_share = LIGHTER
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Negative mean pinball loss over the levels."""
+        return self._judge(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # a pinball loss, not R2
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self.levels_, self._flat = check_levels(self.levels), np.ndim(self.levels) == 0
+
+    def _row_loss(self, Y: Array) -> RowLoss:
+        return PinballLoss(Y[:, 0], self.levels_)
+
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
+        p, middle = len(self.levels_), middle_of(self.levels_)
+        centre = float(weighted_quantiles(table.y, table.weights, np.array([0.5]))[0])
+        marginal = weighted_quantiles(
+            (table.y - centre) / table.y_scale, table.weights, self.levels_
+        )
+        return {
+            "nonnegative": (False,) + (True,) * (p - 1),
+            "null": marginal,
+            "mixing": from_the_middle(np.eye(p), middle),
+            "offset": np.full(p, marginal[middle]),
+            "centre": centre,
+            "unit": table.y_scale,
+        }
+
+    def _learned(self, table: Table) -> tuple[Array, float]:
+        """Columns that the middle or the spread of the target depends on."""
+        middle, spread = learn_location_and_spread(self, table)
+        return np.maximum(middle.scales, spread.scales)[None], max(middle.gain, spread.gain)
+
+    def _outputs(self, F: Array) -> Array:
+        """Quantiles of the target from values of the functions; sums, so the order is exact."""
+        Z = from_the_middle(F.T, middle_of(self.levels_)).T
+        return np.asarray(self._centre + self._unit * (self._offset + Z))
 
 
 @estimator
-class MultiQuantileRegressorCV(TunedPenalty, Quantiles):
+class MultiQuantileRegressorCV(TunedPenalty, MultiQuantileRegressor):
     """:class:`MultiQuantileRegressor` with parameters of smallest held-out pinball loss."""
 
     _: KW_ONLY
-    tol: float = QUANTILE_TOL
+    tol: float = 1e-4
     metric: str | None = "evidence"
 
     default_widths = (0.5, 1.0, 2.0)
@@ -426,11 +355,9 @@ def check_levels(levels: Any) -> Array:
         )
     ordered = np.unique(array)
     if not np.array_equal(ordered, array):
-        warnings.warn(
+        warn(
             f"levels were sorted and repeated ones taken once; predictions have columns "
-            f"{ordered.tolist()}.",
-            UserWarning,
-            stacklevel=3,
+            f"{ordered.tolist()}."
         )
     return ordered
 
@@ -466,78 +393,7 @@ def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:
 
 
 @estimator
-class ConeValued(NonnegativeRegressor):
-    """Shared by the regressor with given and with tuned parameters."""
-
-    cone: Any = parameter(
-        "nonnegative",
-        '{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
-        """
-        Every output at least 0; outputs increasing with their number; increasing steps; or the
-        matrix ``C``.
-        """,
-    )
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X, y = validate_data(
-            self, X, y, y_numeric=True, multi_output=True, dtype=np.float64, ensure_all_finite=False
-        )
-        check_finite_columns(self, X)
-        Y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(Y).all():
-            row = int(np.flatnonzero(~np.isfinite(Y.reshape(len(Y), -1)).all(axis=1))[0])
-            raise InvalidDataError(f"Input y contains NaN or infinity, the first at row {row}.")
-        if len(X) < MIN_ROWS:
-            raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
-        self._flat = Y.ndim == 1
-        return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))
-
-    def _prepare(self, data: Data) -> Table:
-        """A table whose ``y`` numbers the distinct rows of targets, kept aside."""
-        self._targets, numbers = np.unique(data.y, axis=0, return_inverse=True)
-        return super()._prepare(data._replace(y=numbers.ravel().astype(float)))
-
-    def _targets_of(self, table: Table) -> Array:
-        return np.asarray(self._targets[table.y.astype(np.intp)], dtype=float)
-
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        Y = self._targets_of(table)
-        G, N = decompose(cone_matrix(self.cone, Y.shape[1]))
-        mean = table.weights @ Y
-        along = N @ (N.T @ mean)
-        unit = float(np.sqrt(np.mean(table.weights @ (Y - along) ** 2))) or 1.0
-        return self._regression(
-            table,
-            penalty,
-            (True,) * G.shape[1] + (False,) * N.shape[1],
-            loss=SquaredLoss(Y / unit),
-            null=mean / unit,
-            mixing=np.column_stack([G, N]),
-            offset=along / unit,
-            unit=unit,
-        )
-
-    def _predicted(self, F: Array) -> Array:
-        Z = self._outputs(F)
-        return np.asarray(Z[:, 0] if self._flat else Z)
-
-    def _outputs(self, F: Array) -> Array:
-        """Outputs from values of the functions, shape (k, p)."""
-        return np.asarray(self._unit * (self._offset + F @ self._mixing.T))
-
-    def _score(self, F: Array, y: Array, weights: Array) -> float:
-        errors = np.mean((y - self._outputs(F)) ** 2, axis=1)
-        return -float(np.average(errors, weights=weights))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True  # targets may be outside the cone
-        return tags
-
-
-@estimator
-class ConeRegressor(GivenLinearPenalty, ConeValued):
+class ConeRegressor(NonnegativeRegressor):
     """Least squares with outputs ``y`` that satisfy ``C' y >= 0`` at every input.
 
     Outputs are ``G g + N u``: the columns of ``G`` are the extreme rays of the cone, ``g`` PSD
@@ -561,7 +417,54 @@ class ConeRegressor(GivenLinearPenalty, ConeValued):
     True
     """
 
+    cone: Any = parameter(
+        "nonnegative",
+        '{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
+        "Every output at least 0; outputs increasing with their number; increasing steps; or the "
+        "matrix ``C``.",
+    )
+    _: KW_ONLY
+    linear_weight: float | None = weight_of_any_sign()
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        X, Y = check_training_data(self, X, y, multi_output=True)
+        self._flat = Y.ndim == 1
+        return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))
+
+    def _prepare(self, data: Data) -> Table:
+        """A table whose ``y`` numbers the distinct rows of targets, kept aside."""
+        self._targets, numbers = np.unique(data.y, axis=0, return_inverse=True)
+        return super()._prepare(data._replace(y=numbers.ravel().astype(float)))
+
+    def _targets_of(self, table: Table) -> Array:
+        return np.asarray(self._targets[table.y.astype(np.intp)], dtype=float)
+
+    def _row_loss(self, Y: Array) -> RowLoss:
+        return SquaredLoss(Y)
+
+    def _made_of(self, Y: Array, table: Table) -> dict[str, Any]:
+        G, N = decompose(cone_matrix(self.cone, Y.shape[1]))
+        mean = table.weights @ Y
+        along = N @ (N.T @ mean)
+        unit = float(np.sqrt(np.mean(table.weights @ (Y - along) ** 2))) or 1.0
+        return {
+            "nonnegative": (True,) * G.shape[1] + (False,) * N.shape[1],
+            "null": mean / unit,
+            "mixing": np.column_stack([G, N]),
+            "offset": along / unit,
+            "unit": unit,
+        }
+
+    def _held_out(self, data: Data) -> float:
+        return super()._held_out(data) / int(data.y.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = True  # targets may be outside the cone
+        return tags
+
 
 @estimator
-class ConeRegressorCV(TunedPenalty, ConeValued):
+class ConeRegressorCV(TunedPenalty, ConeRegressor):
     """:class:`ConeRegressor` with parameters of smallest held-out squared error."""

@@ -12,7 +12,8 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
 The section Parameters of the docstring is made from the fields and cannot differ from the
 signature. A subclass inherits both: its parents' parameters, and the attributes that their
 docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
-keeps its place and its documentation, and describe an inherited attribute anew. Arguments of
+keeps its place and its documentation, take it away (``width: Any = fixed(2.0)``), and describe an
+inherited attribute anew. Arguments of
 methods that mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where
 they mean more.
 """
@@ -25,6 +26,8 @@ from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
+from nablasso.estimators.tables import takes_tables
+
 Class = TypeVar("Class", bound=type)
 
 WIDTH = 95  # of the lines of a built section
@@ -36,9 +39,13 @@ ARGUMENTS = {
     "y": (ROWS, ""),
     "sample_weight": (f"{ROWS}, optional", "Weight ``k`` equals ``k`` copies of a row."),
     "groups": (f"{ROWS}, optional", "Groups of rows for the splitter."),
+    "X_unlabeled": (
+        "array-like, shape (n_unlabeled, n_features), optional",
+        "Rows without a target at which derivatives are penalised too.",
+    ),
 }
 
-__all__ = ["KW_ONLY", "REQUIRED", "estimator", "parameter"]
+__all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
 
 
 def parameter(default: Any, kind: str, text: str = "") -> Any:
@@ -49,9 +56,17 @@ def parameter(default: Any, kind: str, text: str = "") -> Any:
     return field(default=default, metadata={"kind": kind, "text": text})
 
 
+def fixed(value: Any) -> Any:
+    """A parameter of a parent that a subclass does not take: it always has this value."""
+    return field(default=value, init=False)
+
+
 @dataclass_transform(eq_default=False)
 def estimator(cls: Class) -> Class:
-    """Make a class an estimator: ``__init__`` from its parameters, their documentation too."""
+    """Make a class an estimator: ``__init__`` and its documentation from its parameters.
+
+    Its ``fit`` takes data frames with columns of any kind (:mod:`nablasso.estimators.tables`).
+    """
     _complete_overridden(cls)
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     made: Class = dataclass(eq=False, repr=False)(cls)  # type: ignore[assignment]
@@ -60,6 +75,8 @@ def estimator(cls: Class) -> Class:
     for name, method in vars(cls).items():
         if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
             method.__doc__ = _with_arguments(method)
+    if "fit" in vars(cls):
+        setattr(made, "fit", takes_tables(vars(cls)["fit"]))  # noqa: B010 - not of every class
     return made
 
 

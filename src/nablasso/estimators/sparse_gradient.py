@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -29,18 +28,12 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.sparse_gradient_base import (
     SMALLEST_FRACTION,
     SparseGradientEstimator,
-    fit_predictor,
+    ridge_on,
 )
-from nablasso.estimators.target import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    read_classes,
-    read_numbers,
-)
+from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
 from nablasso.estimators.validation import feature_names
 from nablasso.gradients import GradientFit, Learner, union_of
-from nablasso.losses import Logistic, Squared
+from nablasso.losses import Logistic, Loss, Squared
 from nablasso.progress import track
 from nablasso.types import Array
 
@@ -49,44 +42,26 @@ FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
 
 @estimator
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
-    """Shared by the regressors: the squared loss, and a predictor on the directions."""
+    """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
 
-    _: KW_ONLY
-    predictor: Any = parameter(
-        None,
-        "estimator",
-        "What ``predict`` uses, fitted to the directions of the standardised columns; by default "
-        "kernel ridge regression, its ridge by leave-one-out.",
-    )
-
-    def _link(self, X: Array) -> Array:
-        return np.asarray(self.predictor_.predict(self._project(X)), dtype=float)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.predictor is not None and not hasattr(self.predictor, "fit"):
-            raise InvalidParameterError(
-                f"predictor must be None or a scikit-learn estimator; got {self.predictor!r}."
-            )
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_numbers(self, X, y, sample_weight, Squared())
-        return data
+    def _loss(self) -> Loss:
+        return Squared()
 
     def _keep(self, final: list[GradientFit], table: Table) -> None:
         super()._keep(final, table)
         features = np.asarray(table.X @ self.components_[:, table.columns].T)
-        self.predictor_ = fit_predictor(self.predictor, features, table)
+        self._predictor = ridge_on(features, table).function
+
+    def _link(self, X: Array) -> Array:
+        return np.asarray(self._y_mean + self._predictor.values(self._project(X)))
 
 
 @estimator
 class GradientClasses(PredictsClasses, SparseGradientEstimator):
     """Shared by the classifiers: the logistic loss with f0, which predicts."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data, self._target = read_classes(self, X, y, sample_weight, Logistic(), self.class_weight)
-        self.classes_: Any = self._target.classes
-        return data
+    def _loss(self) -> Loss:
+        return Logistic()
 
 
 @estimator

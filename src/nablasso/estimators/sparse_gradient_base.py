@@ -12,32 +12,31 @@ Classes: the logistic loss of ``f0(x_i) + (x_j - x_i)' f(x_i)`` at the label of 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.answer import feature_kinds, selection_status
-from nablasso.estimators.cross_validation import positive_list
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
+from nablasso.estimators.cross_validation import decreasing
+from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import spread
+from nablasso.estimators.outcome import feature_kinds, selection_status
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.target import Data
 from nablasso.estimators.validation import (
+    check_count,
     check_length_scale,
     check_new_data,
     check_non_negative,
+    check_positive,
     column_indices,
-    feature_names,
     group_labels,
 )
 from nablasso.gradients import (
@@ -51,9 +50,9 @@ from nablasso.gradients import (
     find_directions,
     union_of,
 )
-from nablasso.kernels import WIDTH_RULES, Gaussian, as_kernel, length_scale
+from nablasso.kernels import Gaussian, as_kernel, length_scale
 from nablasso.losses import Squared
-from nablasso.paths import DEFAULT_FRACTION, alpha_grid
+from nablasso.paths import DEFAULT_FRACTION
 from nablasso.regression.machine import Refit, refit
 from nablasso.regression.paired import saving
 from nablasso.solvers import Status
@@ -61,18 +60,15 @@ from nablasso.spaces import penalty_points, require_memory
 from nablasso.types import Array, Mask
 
 SHOWN = 10  # rows named in a warning
-LISTED = 20  # variables named in a summary
 TWINS_UP_TO = 1000  # selected variables up to which twins are looked for
 SMALLEST_FRACTION = 1e-2  # of alpha_max
 WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
-WHOLE = 1e-9  # distance from a whole number that is rounding
-MOST_COPIES = 100  # of a row, for predictors that take no weights
 MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
 
 
 @estimator
 class SparseGradientEstimator(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
+    Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 ):
     """Shared by the sparse gradient regressors and classifiers.
 
@@ -86,8 +82,6 @@ class SparseGradientEstimator(
     gradients_ : array, shape (n_samples, n_features)
         At the rows seen in ``fit``, in the units of ``X`` and ``y``; (n_samples, n_classes,
         n_features) for more than two classes.
-    representer_coef_ : array, shape (n_features, n_samples)
-        ``C`` of ``f^a = sum_i C_ai k(x_i, .)`` in standardised units; more classes come first.
     gradient_covariance_ : sparse array, shape (n_features, n_features)
         Inner products of the partial derivatives (S-EGCM), in standardised units.
     components_ : array, shape (n_components, n_features)
@@ -111,7 +105,7 @@ class SparseGradientEstimator(
         Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
         as plus and minus one).
     selection_status_, twins_
-        ``"clear"``, ``"twins"``, ``"too few rows"`` or ``"none found"``; pairs of a selected
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``; pairs of a selected
         variable and another one correlated 0.95 or more with it.
     feature_kinds_, n_features_in_, feature_names_in_
         As in the other estimators.
@@ -209,10 +203,6 @@ class SparseGradientEstimator(
     verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """Checked arrays; sets ``_target``."""
-
-    @abstractmethod
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
         """The sparsity weight, given or chosen by cross-validation."""
 
@@ -229,18 +219,8 @@ class SparseGradientEstimator(
 
         Parameters
         ----------
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        groups : array-like, shape (n_samples,), optional
-            Groups of rows for the splitter of a cross-validation.
         X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
             Rows without a target, for the smoothness term.
-
-        Returns
-        -------
-        self
         """
         data = self._data(X, y, sample_weight, X_unlabeled)
         table = self._table(data)
@@ -250,10 +230,6 @@ class SparseGradientEstimator(
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-
         Returns
         -------
         array, shape (n_samples, n_components): standardised ``X`` times ``components_``; one
@@ -262,11 +238,9 @@ class SparseGradientEstimator(
         check_is_fitted(self)
         X = check_new_data(self, X)
         if not self.support_.any():
-            warnings.warn(
+            warn(
                 "Nothing was selected, so there is no direction to project on: transform gives "
-                "one column of zeros. Lower alpha.",
-                UserWarning,
-                stacklevel=2,
+                "one column of zeros. Lower alpha."
             )
         return self._project(X)
 
@@ -283,45 +257,6 @@ class SparseGradientEstimator(
         check_is_fitted(self)
         return np.flatnonzero(self.support_) if indices else self.support_.copy()
 
-    def summary(self) -> str:
-        """The result in words."""
-        check_is_fitted(self)
-        names = feature_names(self)
-        order = np.argsort(-self.feature_importances_, kind="stable")
-        chosen = [a for a in order if self.support_[a]]
-        d = len(names)
-        if not chosen:
-            lines = [f"None of the {d} variables was selected."]
-        else:
-            listed = ", ".join(
-                f"{names[a]} ({self.feature_importances_[a]:.2f})" for a in chosen[:LISTED]
-            )
-            more = " ..." if len(chosen) > LISTED else ""
-            lines = [f"{len(chosen)} of {d} variables matter: {listed}{more}."]
-            spectrum = self.spectrum_
-            q = len(self.components_)
-            share = spectrum[:q].sum() / spectrum.sum() if spectrum.sum() > 0 else 1.0
-            some = "1 direction explains" if q == 1 else f"{q} directions explain"
-            lines.append(f"{some} {share:.0%} of the gradients' covariance.")
-            lines.append(f"Leave-one-out R2 on the selected variables: {self.loo_r2_:.3f}.")
-        lines.append(
-            f"Duality gap {self.dual_gap_:.1e} ({self.relative_gap_:.1e} of the objective at "
-            f"zero), over {'the selected' if self.adaptive_weights else 'all'} variables."
-        )
-        top = f" (alpha_max {self.alpha_max_:.3g})" if np.isfinite(self.alpha_max_) else ""
-        lines.append(
-            f"alpha {self.alpha_:.3g}{'' if self.adaptive_weights else top}, kernel "
-            f"{self.kernel_!r}, length scale {self.length_scale_:.3g}, bandwidth "
-            f"{self.bandwidth_:.3g}."
-        )
-        if self.selection_status_ == "too few rows":
-            lines.append(
-                "Too few rows: the selected variables predict left-out rows not clearly better "
-                "than the mean."
-            )
-        lines += [f"{names[a]} could be replaced by {names[b]}." for a, b in self.twins_[:LISTED]]
-        return "\n".join(lines)
-
     @property
     def gradients_(self) -> Array:
         """Gradients at the rows seen in ``fit``, in the units of ``X`` and ``y``."""
@@ -337,28 +272,6 @@ class SparseGradientEstimator(
         return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     @property
-    def representer_coef_(self) -> Array:
-        """``C`` of ``f^a = sum_i C_ai k(x_i, .)``, rows in standardised units.
-
-        One column per row seen in ``fit`` (copies share theirs), then per distinct unlabelled row.
-        With two steps it is the second one's.
-        """
-        check_is_fitted(self)
-        parts = []
-        for function in self._functions:
-            inner = function.factor.coefficients(function.B)
-            n_extra = inner.shape[1] - self._n_table
-            out = np.zeros((self.n_features_in_, len(self._rows) + n_extra))
-            inside = np.flatnonzero(self._rows >= 0)
-            shared = inner[:, self._rows[inside]] * self._shares[inside]
-            out[np.ix_(function.active, inside)] = shared
-            out[np.ix_(function.active, len(self._rows) + np.arange(n_extra))] = inner[
-                :, self._n_table :
-            ]
-            parts.append(out)
-        return parts[0] if len(parts) == 1 else np.stack(parts)
-
-    @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
@@ -366,34 +279,19 @@ class SparseGradientEstimator(
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
     def _check_parameters(self) -> None:
-        if self.penalty not in FORMS:
-            raise InvalidParameterError(
-                f"penalty must be one of {', '.join(FORMS)}; got {self.penalty!r}."
-            )
-        if self.solver not in SOLVERS:
-            raise InvalidParameterError(
-                f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}."
-            )
-        check_length_scale(self.length_scale)
-        rule = self.bandwidth
-        number = isinstance(rule, Real) and 0 < float(rule) < np.inf
-        if not number and not (isinstance(rule, str) and rule in WIDTH_RULES):
-            raise InvalidParameterError(
-                f"bandwidth must be a positive number or one of {', '.join(WIDTH_RULES)}; got "
-                f"{rule!r}."
-            )
-        for name in ("n_neighbors", "n_components", "max_iter"):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= 1):
+        for name, known in (("penalty", FORMS), ("solver", SOLVERS)):
+            if getattr(self, name) not in known:
                 raise InvalidParameterError(
-                    f"{name} must be a whole number of at least 1; got {value!r}."
+                    f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}."
                 )
+        check_length_scale(self.length_scale)
+        check_length_scale(self.bandwidth, "bandwidth")
+        for name in ("n_neighbors", "n_components", "max_iter"):
+            check_count(getattr(self, name), name, ", or None")
         check_non_negative(self.smoothness, "smoothness")
-        for name in ("ridge", "tol"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise InvalidParameterError(f"{name} must be a positive number; got {value!r}.")
+        check_positive(self.tol, "tol")
+        if self.ridge is not None:
+            check_positive(self.ridge, "ridge")
 
     def _parameters(self) -> GradientParameters:
         """What the parameters ask for; the data's columns are known by now."""
@@ -416,7 +314,7 @@ class SparseGradientEstimator(
         )
 
     def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
-        data = self._read(X, y, sample_weight)
+        data: Data = self._read(X, y, sample_weight)
         if unlabelled is None:
             return data
         if not self.smoothness:
@@ -431,9 +329,7 @@ class SparseGradientEstimator(
         return table
 
     def _learner(self, data: Data, table: Table, tol: float) -> Learner:
-        points = None
-        if data.unlabelled is not None:
-            points = penalty_points(table, float(data.weights.sum()), data.unlabelled, 0, None)
+        points = penalty_points(table, data.unlabelled)
         n_points = len(table.X) if points is None else len(points.weights)
         require_memory(n_points, min(table.X.shape[1], n_points))
         shared = GradientData(self._parameters(), table, points)
@@ -448,14 +344,8 @@ class SparseGradientEstimator(
 
     def _grid(self, learner: Learner, alphas: Any, smallest: float = SMALLEST_FRACTION) -> Array:
         """Decreasing alphas: as given, or a number of them from the top of the problem."""
-        if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
-            return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
-        if alphas < 1:
-            raise InvalidParameterError(
-                f"alphas must be a positive number or a list; got {alphas!r}."
-            )
         top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
-        return alpha_grid(wider * top, int(alphas), smallest / wider)
+        return decreasing(alphas, wider * top, smallest / wider)
 
     def _fit_table(self, data: Data, table: Table, learner: Learner, alpha: float | None) -> Self:
         """Solve at one alpha and unpack the solutions into fitted attributes."""
@@ -507,18 +397,11 @@ class SparseGradientEstimator(
         self.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
         worst = max((fit.solution.status for fit in (*fits, *final)), key=list(Status).index)
         self.solver_status_ = worst.value
-        self.history_ = [
-            {"objective": done.objectives, "n_selected": done.n_selected}
-            for done in (solution.history for solution in solutions)
-            if done is not None
-        ]
+        self.history_ = [solved.history for solved in solutions if solved.history]
         inside = table.rows >= 0
         self.feature_kinds_ = feature_kinds(data.X[inside])
         # for the properties that speak of input rows
         self._rows, self._n_table = table.rows, len(table.X)
-        totals = np.bincount(table.rows[inside], data.weights[inside], minlength=self._n_table)
-        self._shares = np.zeros(len(data.X))
-        self._shares[inside] = data.weights[inside] / totals[table.rows[inside]]
         self._keep(final, table)
         self._dropped_gradients = [
             function.gradients(self._scaler.transform(data.X[~inside]))
@@ -526,6 +409,7 @@ class SparseGradientEstimator(
         ]
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
         self.loo_r2_, self._loo_gain = left_out_gain(columns, targets, table)
+        self._n_rows = len(data.X)
         self.selection_status_, self.twins_ = self._status(table)
 
     def _status(self, table: Table) -> tuple[str, list[tuple[int, int]]]:
@@ -538,7 +422,8 @@ class SparseGradientEstimator(
 
     def _keep(self, final: list[GradientFit], table: Table) -> None:
         """Directions and functions of the last fits."""
-        self._functions, self._scaler = [fit.function for fit in final], table.scaler
+        self._functions = [fit.function for fit in final]
+        self._scaler, self._y_mean = table.scaler, table.y_mean
         blocks = [(function.active, function.B) for function in self._functions]
         directions = find_directions(blocks, self.n_features_in_, self.n_components)
         self.components_, self.spectrum_ = directions.components, directions.spectrum
@@ -561,11 +446,9 @@ class SparseGradientEstimator(
                 f"The weights of {int(alone.sum())} of {len(rows)} rows are zero for all other "
                 f"rows: no gradient can be learned. Rows {named}. {cure}"
             )
-        warnings.warn(
+        warn(
             f"Rows {named} are so far from all others that their weights are zero: nothing is "
-            f"learned from the pairs they begin. {cure}",
-            UserWarning,
-            stacklevel=4,
+            f"learned from the pairs they begin. {cure}"
         )
 
     def _warn_unless_converged(self, fit: GradientFit) -> None:
@@ -574,47 +457,7 @@ class SparseGradientEstimator(
             return
         interrupted = solution.status is Status.INTERRUPTED
         cure = "Fit again." if interrupted else "Raise max_iter or alpha, or loosen tol."
-        warnings.warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} iterations "
-            f"({solution.status.value}) with duality gap {solution.gap:.1e} (tolerance "
-            f"{self.tol * fit.problem.reference:.1e}). The gap still bounds the error. {cure}",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
-
-def fit_predictor(predictor: Any, features: Array, table: Table) -> Any:
-    """Fit ``predictor`` (None: kernel ridge regression) to the table's target.
-
-    Features are those of the table's rows. The result has ``predict``.
-    """
-    if predictor is None:
-        return KernelRidge(features, table)
-    y = table.y + table.y_mean
-    if np.ptp(table.weights) == 0:
-        return clone(predictor).fit(features, y)
-    if has_fit_parameter(predictor, "sample_weight"):
-        return clone(predictor).fit(features, y, sample_weight=len(y) * table.weights)
-    copies = table.weights / table.weights.min()
-    whole = np.rint(copies).astype(int)
-    if np.abs(copies - whole).max() > WHOLE or whole.max() > MOST_COPIES:
-        raise InvalidParameterError(
-            f"predictor must take sample_weight, because rows have weights; {predictor!r} does "
-            "not. Choose another one."
-        )
-    return clone(predictor).fit(np.repeat(features, whole, axis=0), np.repeat(y, whole))
-
-
-class KernelRidge:
-    """Kernel ridge regression, Gaussian, ridge by closed-form leave-one-out."""
-
-    def __init__(self, features: Array, table: Table) -> None:
-        self.y_mean = table.y_mean
-        self.refit = _ridge(features, table)
-
-    def predict(self, features: Array) -> Array:
-        """Values in the units of y."""
-        return np.asarray(self.y_mean + self.refit.function.values(features))
+        warn_of_gap(type(self).__name__, solution, self.tol * fit.problem.reference, cure)
 
 
 def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
@@ -624,28 +467,19 @@ def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float,
     """
     null, ours = np.zeros(len(targets)), np.zeros(len(targets))
     for target in targets.T:
-        refit = _ridge(features, replace(table, y=target))
+        refit = ridge_on(features, replace(table, y=target))
         n = len(refit.loo_residuals)
-        weights = _normalised(table.weights[:n])
+        weights = table.weights[:n] / table.weights[:n].sum()
         null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
         ours[:n] += refit.loo_residuals**2
     return saving(null[:n], ours[:n], weights)
 
 
-def _ridge(features: Array, table: Table) -> Refit:
-    F, y = features[:MAX_ROWS], table.y[:MAX_ROWS]
-    weights = _normalised(table.weights[:MAX_ROWS])
-    varies = np.ptp(F, axis=0) > 0
-    columns = np.flatnonzero(varies)
-    F = np.ascontiguousarray(F[:, varies])
-    scales = np.full(len(columns), 1 / _width(F, weights))
+def ridge_on(features: Array, table: Table) -> Refit:
+    """Gaussian kernel ridge regression of y on features of the table's rows, ridge by left-outs."""
+    F, y, weights = features[:MAX_ROWS], table.y[:MAX_ROWS], table.weights[:MAX_ROWS]
+    columns, weights = np.flatnonzero(np.ptp(F, axis=0) > 0), weights / weights.sum()
+    F = np.ascontiguousarray(F[:, columns])
+    width = length_scale(Gaussian(), F, weights, "median") if F.shape[1] else 1.0
     data = (Squared(), Gaussian(), F, y, weights, columns)
-    return refit(*data, scales=scales, fit_intercept=True)
-
-
-def _width(X: Array, weights: Array) -> float:
-    return length_scale(Gaussian(), X, weights, "median") if X.shape[1] else 1.0
-
-
-def _normalised(weights: Array) -> Array:
-    return np.asarray(weights / weights.sum())
+    return refit(*data, scales=np.full(len(columns), 1 / width), fit_intercept=True)

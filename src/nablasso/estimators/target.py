@@ -18,10 +18,12 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nablasso.data.roles import many_classes
 from nablasso.data.table import MIN_ROWS, Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
+    by_column,
     check_finite_columns,
     check_new_data,
     check_training_data,
@@ -143,6 +145,8 @@ def read_classes(
 def check_classes(classes: NDArray[Any]) -> None:
     """Refuse labels that are none, or fewer than two."""
     check_classification_targets(classes)
+    if question := many_classes(classes):
+        raise InvalidDataError(question)
     if len(classes) < 2:
         raise InvalidDataError(
             f"A classifier needs at least two classes; got {len(classes)} class in the rows of "
@@ -152,7 +156,16 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 @estimator
 class PredictsNumbers(RegressorMixin):
-    """Predictions from the one of ``_functions`` of standardised inputs, and ``_target``."""
+    """Predictions from the one of ``_functions`` of standardised inputs, and ``_target``.
+
+    ``_loss()`` is that of the target; without ``fit_intercept`` numbers are not centred.
+    """
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Checked arrays; sets ``_target``."""
+        centred = getattr(self, "fit_intercept", True)
+        data, self._target = read_numbers(self, X, y, sample_weight, self._loss(), centred=centred)
+        return data
 
     def predict(self, X: Any) -> Array:
         """Predict the target.
@@ -176,11 +189,21 @@ class PredictsNumbers(RegressorMixin):
         gradients = self._functions[0].gradients(self._scaler.transform(X)) / self._scaler.scale
         if not isinstance(self._target.loss, Squared):
             gradients *= self._target.loss.mean_derivative(self._link(X))[:, None]
-        return np.asarray(gradients)
+        return by_column(self, gradients)
 
     def _link(self, X: Array) -> Array:
         """The fitted function: what the loss compares with the target."""
         return np.asarray(self._y_mean + self._functions[0].values(self._scaler.transform(X)))
+
+
+def class_shares(odds: Array) -> Array:
+    """Probabilities of the classes from log-odds (n,) of the second, or (n, k) of each."""
+    if odds.ndim == 1:
+        return np.column_stack([expit(-odds), expit(odds)])
+    # relative to the largest: all of them may be tiny
+    logs = -np.logaddexp(0.0, -odds)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 @estimator
@@ -201,6 +224,13 @@ class PredictsClasses(ClassifierMixin):
         "weight.",
     )
 
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Checked arrays; sets ``_target`` and ``classes_``."""
+        loss, weight = self._loss(), self.class_weight
+        data, self._target = read_classes(self, X, y, sample_weight, loss, weight)
+        self.classes_: Any = self._target.classes
+        return data
+
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second class, or of each class against the rest.
 
@@ -220,13 +250,7 @@ class PredictsClasses(ClassifierMixin):
         -------
         array, shape (n_samples, n_classes)
         """
-        odds = self.decision_function(X)
-        if odds.ndim == 1:
-            return np.column_stack([expit(-odds), expit(odds)])
-        # relative to the largest: all of them may be tiny
-        logs = -np.logaddexp(0.0, -odds)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return class_shares(self.decision_function(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label.
@@ -250,4 +274,4 @@ class PredictsClasses(ClassifierMixin):
         check_is_fitted(self)
         Z = self._scaler.transform(check_new_data(self, X))
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
-        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+        return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))

@@ -10,45 +10,112 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.table import MIN_ROWS
+from nablasso.data.cells import LARGEST, listed
+from nablasso.data.encoding import Encoding
+from nablasso.data.table import MIN_ROWS, Table, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
-from nablasso.penalties import labels_from_groups
 from nablasso.types import Array, Index
 
 SHOWN = 10  # names listed in a message before it says "..."
 
 
-def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+def check_training_data(
+    estimator: BaseEstimator, X: Any, y: Any, *, multi_output: bool = False
+) -> tuple[Array, Array]:
     """``X`` (n, d) and ``y`` (n,) as finite floats, or an error that says what to do."""
     shape = np.asarray(y).shape
-    if len(shape) == 2 and shape[1] > 1:
+    if len(shape) == 2 and shape[1] > 1 and not multi_output:
         raise InvalidDataError(
             f"y should be a 1d array of one target; got shape {shape}. Fit one model per "
             "column, for example with sklearn.multioutput.MultiOutputRegressor."
         )
     if y is not None:
         _check_finite_target(y)
-    X, y = validate_data(estimator, X, y, y_numeric=True, dtype=np.float64, ensure_all_finite=False)
-    check_finite_columns(estimator, X)
-    if len(X) < MIN_ROWS:
-        raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+    X, y = check_rows(estimator, X, y, y_numeric=True, multi_output=multi_output)
     return X, np.asarray(y, dtype=np.float64)
 
 
+def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+    """``X`` as scikit-learn checks it, and ``y`` if given; finite columns, and rows enough."""
+    checked = validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite=False, **options)
+    X = checked[0] if y else checked
+    check_finite_columns(estimator, X)
+    if len(X) < MIN_ROWS:
+        raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
+    return checked
+
+
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
-    """``X`` of the shape and names seen in ``fit``."""
+    """``X`` of the shape and names seen in ``fit``; of a table, its numbers.
+
+    Columns of a data frame may be in any order, and those that predictions do not depend on absent.
+    """
+    encoding = getattr(estimator, "_encoding", None)
+    if encoding is not None and (is_frame(X) or not encoding.is_plain):
+        return _encoded_rows(estimator, X, encoding)
     X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     check_finite_columns(estimator, X)
     return np.asarray(X)
 
 
+def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array:
+    """Rows of a table as numbers; an array must have all its columns, in their order."""
+    names = [column.name for column in encoding.columns]
+    if not is_frame(X):
+        import pandas as pd
+
+        cells = np.asarray(X, dtype=object)
+        if cells.ndim != 2 or cells.shape[1] != len(names):
+            raise InvalidDataError(
+                f"The model was fitted to a table of {len(names)} columns; got an array of shape "
+                f"{cells.shape}. Give a data frame with the columns {listed(names)}."
+            )
+        X = pd.DataFrame(cells, columns=names)
+    if not len(X):
+        raise InvalidDataError("Found array with 0 sample(s): give at least one row.")
+    return encoding.encode(X, _needed(estimator, encoding))
+
+
+def _needed(estimator: BaseEstimator, encoding: Encoding) -> set[str] | None:
+    """Columns of the table that predictions depend on; None for all of them."""
+    functions = [getattr(estimator, "_predictor", None), *getattr(estimator, "_functions", ())]
+    known = [f for f in functions if f is not None]
+    if not known or not all(hasattr(f, "columns") for f in known):
+        return None
+    origin = encoding.origin[[int(a) for f in known for a in f.columns]]
+    return {encoding.columns[a].name for a in origin}
+
+
+def by_column(estimator: BaseEstimator, gradients: Array) -> Array:
+    """Derivatives in the columns of the table, (..., n_features); categories have none: NaN."""
+    encoding = getattr(estimator, "_encoding", None)
+    if encoding is None or encoding.is_plain:
+        return gradients
+    out = np.full((*gradients.shape[:-1], len(encoding.columns)), np.nan)
+    for a, (column, own) in enumerate(zip(encoding.columns, encoding.players, strict=True)):
+        if column.kind in ("number", "ordered", "date"):
+            out[..., a] = gradients[..., own[0]]
+        elif not len(own):
+            out[..., a] = 0.0
+    return out
+
+
 def feature_names(estimator: BaseEstimator) -> list[str]:
-    """Column names seen in ``fit``, or x0, x1, ..."""
+    """Column names seen in ``fit``, or x0, x1, ...; of numbers made of a table, its columns."""
+    encoding = getattr(estimator, "_encoded_by", None)
+    if encoding is not None:
+        return [encoding.columns[a].name for a in encoding.origin]
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
     return [f"x{a}" for a in range(estimator.n_features_in_)]
+
+
+def target_name(y: Any) -> str:
+    """The name that a target came with."""
+    name = y if isinstance(y, str) else getattr(y, "name", None)
+    return "y" if name is None else str(name)
 
 
 def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
@@ -63,7 +130,7 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
         ]
     if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
         columns = [column_indices(estimator, group, "feature_groups") for group in feature_groups]
-        return labels_from_groups([list(c) for c in columns], d)
+        return _labels(columns, feature_names(estimator))
     labels = np.asarray(feature_groups)
     if labels.shape != (d,):
         raise InvalidParameterError(
@@ -71,6 +138,22 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
             f"{len(labels)} labels for {d} columns."
         )
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+
+
+def _labels(groups: list[Index], names: list[str]) -> Index:
+    """Group number of each column; a column in no group is one of its own."""
+    labels = np.full(len(names), -1, dtype=np.intp)
+    for label, members in enumerate(groups):
+        for column in np.unique(members):
+            if labels[column] >= 0:
+                raise InvalidParameterError(
+                    f"feature_groups: a column belongs to one group; {names[column]!r} is in "
+                    f"groups {labels[column]} and {label}. Leave it in one of them."
+                )
+            labels[column] = label
+    alone = labels < 0
+    labels[alone] = len(groups) + np.arange(alone.sum())
+    return labels
 
 
 def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> Index:
@@ -93,6 +176,14 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     return np.array(indices, dtype=np.intp)
 
 
+def groups_of(estimator: Any, table: Table) -> tuple[Index, Index]:
+    """The group of each column of the table, numbered from 0, and the groups to be kept."""
+    labels = group_labels(estimator, estimator.feature_groups)
+    kept = column_indices(estimator, estimator.always_keep, "always_keep")
+    inside, numbers = np.unique(labels[table.columns], return_inverse=True)
+    return numbers.astype(np.intp), np.flatnonzero(np.isin(inside, labels[kept]))
+
+
 def _as_index(column: Any) -> int | None:
     whole = isinstance(column, Integral) and not isinstance(column, bool)
     return int(column) if whole else None
@@ -104,28 +195,54 @@ def check_non_negative(value: float | None, name: str) -> None:
         raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
 
 
-def check_length_scale(value: Any) -> None:
+def check_positive(value: Any, name: str, most: float = np.inf) -> None:
+    """Refuse what is not a positive number of at most ``most``."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
+        kind = "a positive number" if most == np.inf else f"in (0, {most:g}]"
+        raise InvalidParameterError(f"{name} must be {kind}; got {value!r}.")
+
+
+def check_count(value: Any, name: str, also: str = "", least: int = 1) -> None:
+    """Refuse anything but a whole number of at least ``least``, or None where ``also`` says so."""
+    if value is None and also:
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least {least}{also}; got {value!r}."
+        )
+
+
+def check_length_scale(value: Any, name: str = "length_scale") -> None:
     """Refuse anything but a positive number or the name of a rule."""
     if isinstance(value, str) and value in WIDTH_RULES:
         return
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InvalidParameterError(
-            f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
-            f"got {value!r}."
+            f"{name} must be a positive number or one of {', '.join(WIDTH_RULES)}; got {value!r}."
         )
 
 
 def _check_finite_target(y: Any) -> None:
     try:
-        values = np.asarray(y, dtype=float).ravel()
+        values = np.asarray(y, dtype=float)
     except (TypeError, ValueError):
         return  # not numbers: validate_data says so
-    bad = np.flatnonzero(~np.isfinite(values))
+    if not values.ndim:
+        return
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if bad.size:
         kind = "NaN" if np.isnan(values).any() else "infinity"
         raise InvalidDataError(
             f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
             f"{bad[0]}. Drop or repair these rows."
+        )
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    size = float(sizes.max(initial=0.0))
+    if size > LARGEST or 0 < size < 1 / LARGEST:
+        raise InvalidDataError(
+            f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
+            f"are numbers only of sizes from {1 / LARGEST:.0e} to {LARGEST:.0e}. Repair that row, "
+            f"or give y in another unit, y / {size:.0e}."
         )
 
 
@@ -137,6 +254,7 @@ def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
         names = [all_names[a] for a in bad]
         shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
         raise InvalidDataError(
-            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, or impute "
-            "them first, for example with sklearn.impute.SimpleImputer."
+            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, give a data "
+            "frame, in which a missing value is a state of its own, or impute them first, for "
+            "example with sklearn.impute.SimpleImputer."
         )

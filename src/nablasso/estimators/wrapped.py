@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,8 +23,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
+from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import check_training_data
+from nablasso.progress import run_jobs
 from nablasso.types import Array, Index, Mask
+
+Result = TypeVar("Result")
 
 
 class Rows(NamedTuple):
@@ -47,7 +51,7 @@ class Rows(NamedTuple):
 
 
 @estimator
-class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
     """A selector that asks another estimator; the result is ``support_``.
 
     Attributes
@@ -102,6 +106,17 @@ class WrappedSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "estimator that does, or leave sample_weight out."
             )
         return _arrange(X, y, targets, weights, merge=weighted and canonical, order=canonical)
+
+    def _on_parts(
+        self, job: Callable[..., Result], rows: Rows, parts: Sequence[Index], seeds: Any, label: str
+    ) -> list[Result]:
+        """``job(estimator, X, y, weights, seed)`` on parts of the rows, with ``n_jobs``."""
+        arguments = [
+            (self.estimator, rows.X[part], rows.targets[part], rows.weights[part], int(seed))
+            for part, seed in zip(parts, seeds, strict=True)
+        ]
+        n_jobs = getattr(self, "n_jobs", None)
+        return run_jobs(job, arguments, label=label, n_jobs=n_jobs, verbose=self.verbose)
 
 
 def _arrange(

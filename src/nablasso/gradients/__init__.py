@@ -1,13 +1,6 @@
 """Sparse gradient learning: gradients of a function from pairs of rows, most of them zero."""
 
-from nablasso.gradients.functions import (
-    Constant,
-    Delta,
-    Directions,
-    GradientFunction,
-    KernelFactor,
-    find_directions,
-)
+from nablasso.gradients.functions import Constant, Delta, KernelFactor, find_directions
 from nablasso.gradients.learner import (
     SOLVERS,
     GradientData,
@@ -16,23 +9,9 @@ from nablasso.gradients.learner import (
     Learner,
     union_of,
 )
-from nablasso.gradients.pairs import DensePairs, RowPairs, SparsePairs, make_pairs
-from nablasso.gradients.problem import (
-    FORMS,
-    GradientCertificate,
-    GradientPoint,
-    GradientProblem,
-    RowPenalty,
-)
-from nablasso.gradients.solvers import (
-    DEFAULT_MAX_ITER,
-    ActiveSet,
-    ForwardBackward,
-    GradientSolution,
-    Iterates,
-    alpha_scale,
-    null_point,
-)
+from nablasso.gradients.pairs import make_pairs
+from nablasso.gradients.problem import FORMS, GradientPoint, GradientProblem, RowPenalty
+from nablasso.gradients.solvers import DEFAULT_MAX_ITER, ActiveSet, ForwardBackward, null_point
 
 __all__ = [
     "DEFAULT_MAX_ITER",
@@ -41,24 +20,15 @@ __all__ = [
     "ActiveSet",
     "Constant",
     "Delta",
-    "DensePairs",
-    "Directions",
     "ForwardBackward",
-    "GradientCertificate",
     "GradientData",
     "GradientFit",
-    "GradientFunction",
     "GradientParameters",
     "GradientPoint",
     "GradientProblem",
-    "GradientSolution",
-    "Iterates",
     "KernelFactor",
     "Learner",
-    "RowPairs",
     "RowPenalty",
-    "SparsePairs",
-    "alpha_scale",
     "find_directions",
     "make_pairs",
     "null_point",

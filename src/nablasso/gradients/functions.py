@@ -6,8 +6,7 @@ the rows of ``Phi`` (N, r). Pivoted Cholesky factorisation (:func:`nablasso.spac
 ``Phi`` and the rank r, which is p for the linear kernel however many rows there are. The paper's
 square root of K is ``Phi`` times a rotation, so norms, steps and solutions are the same.
 
-With pivots P and the triangle ``L = Phi[P]``: ``phi(x) = L^{-1} k(x_P, x)``, and
-``f = sum_l c_l k(x_l, .)`` with ``c_P = L^{-T} b`` and zero elsewhere.
+With pivots P and the triangle ``L = Phi[P]``: ``phi(x) = L^{-1} k(x_P, x)``.
 
 **Two kernels** for which sparse gradient learning is an older method.
 
@@ -34,7 +33,7 @@ from scipy.spatial.distance import cdist
 from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.kernels import DotProductKernel, Kernel, KernelOperator
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces.nystrom import low_rank
+from nablasso.spaces.maps import low_rank
 from nablasso.types import Array, Index
 
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K
@@ -83,35 +82,18 @@ class Delta(Kernel):
 
 
 class KernelFactor:
-    """Features of a kernel on points.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : array, shape (N, p)
-    length_scale : float
-        Points are divided by it before the kernel sees them.
-    """
+    """Features of a kernel on ``points`` (N, p) divided by ``length_scale``."""
 
     def __init__(self, kernel: Kernel, points: Array, length_scale: float) -> None:
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.n_points = len(points)
+        self.kernel, self.length_scale = kernel, length_scale
         scaled = points / length_scale
-        self.phi, self.pivots, self.triangle = low_rank(kernel(scaled, scaled), tol=RANK_TOL)
-        self._centres = scaled[self.pivots]
+        self.phi, pivots, self.triangle = low_rank(kernel(scaled, scaled), tol=RANK_TOL)
+        self._centres = scaled[pivots]
 
     @property
     def rank(self) -> int:
         """Number of features."""
         return int(self.phi.shape[1])
-
-    def coefficients(self, B: Array) -> Array:
-        """``C`` (s, N) of functions ``B`` (s, r): zero outside the pivots."""
-        C = np.zeros((len(B), self.n_points))
-        if self.rank:
-            C[:, self.pivots] = solve_triangular(self.triangle, B.T, trans="T", lower=True).T
-        return C
 
     def evaluate(self, Z: Array, B: Array) -> Array:
         """Values (m, s) of functions ``B`` (s, r) at new points ``Z`` (m, p)."""

@@ -34,6 +34,7 @@ from nablasso.gradients.solvers import (
     ActiveSet,
     ForwardBackward,
     GradientSolution,
+    GradientSolver,
     alpha_scale,
     null_point,
 )
@@ -46,7 +47,6 @@ from nablasso.solvers import Status
 from nablasso.spaces import PenaltyPoints
 from nablasso.types import Array, Index, Mask
 
-GradientSolver = ActiveSet | ForwardBackward
 SOLVERS: dict[str, type[GradientSolver]] = {
     "active_set": ActiveSet,
     "forward_backward": ForwardBackward,
@@ -75,15 +75,7 @@ class GradientParameters:
 
 
 class GradientData:
-    """Parameters on a table.
-
-    Parameters
-    ----------
-    parameters : GradientParameters
-    table : Table
-    points : PenaltyPoints, optional
-        Unlabelled points of the smoothness term.
-    """
+    """Parameters on a table; ``points`` are the unlabelled ones of the smoothness term."""
 
     def __init__(
         self, parameters: GradientParameters, table: Table, points: PenaltyPoints | None = None
@@ -207,12 +199,7 @@ class GradientFit:
 class Learner:
     """All targets in one data: problems, ``alpha_max`` and solutions along alpha.
 
-    Parameters
-    ----------
-    data : GradientData
-    targets : array, shape (n, q)
-        y, or plus and minus one for each function of a classifier.
-    solver : ActiveSet or ForwardBackward
+    ``targets`` (n, q) are y, or plus and minus one for each function of a classifier.
     """
 
     def __init__(self, data: GradientData, targets: Array, solver: GradientSolver) -> None:
@@ -225,10 +212,8 @@ class Learner:
         found = [null_point(problem) for problem in self.problems]
         self.nulls: list[GradientPoint] = [point for point, _ in found]
         self.alpha_max = max(top for _, top in found)
-        scales = (
-            alpha_scale(*pair) for pair in zip(self.problems, (t for _, t in found), strict=True)
-        )
-        self.alpha_scale = max(scales)
+        both = zip(self.problems, found, strict=True)
+        self.alpha_scale = max(alpha_scale(problem, top) for problem, (_, top) in both)
 
     def walk(self, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits of all targets at decreasing ``alphas``, each from the one before."""

@@ -20,7 +20,6 @@ classification it is where the label of the row itself speaks.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -34,30 +33,33 @@ from nablasso.types import Array, Index
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
 
 
-class RowPairs(ABC):
-    """Weighted pairs of n rows; arrays over pairs have the shape of ``weights``."""
+class RowPairs:
+    """All pairs of n rows; ``weights`` and other arrays over pairs are (n, n)."""
 
-    weights: Array
+    def __init__(self, weights: Array) -> None:
+        self.weights = weights
 
-    @abstractmethod
     def of_first(self, values: Array) -> Array:
         """``values[i]`` for every pair (i, j)."""
+        return np.broadcast_to(values[:, None], self.weights.shape)
 
-    @abstractmethod
     def of_second(self, values: Array) -> Array:
         """``values[j]`` for every pair (i, j)."""
+        return np.broadcast_to(values, self.weights.shape)
 
-    @abstractmethod
     def slopes(self, left: Array, right: Array) -> Array:
-        """``left_i . (right_j - right_i)`` for every pair."""
+        """``left_i . (right_j - right_i)`` for every pair: one matrix product."""
+        P = left @ right.T
+        P -= np.diagonal(P).copy()[:, None]
+        return np.asarray(P)
 
-    @abstractmethod
     def first_sums(self, theta: Array) -> Array:
         """``sum_j theta_ij``, shape (n,)."""
+        return np.asarray(theta.sum(axis=1))
 
-    @abstractmethod
     def matrix(self, theta: Array) -> Any:
         """``theta`` as a matrix (n, n), dense or sparse, for the next product."""
+        return theta
 
     def gather(self, theta: Array, right: Array) -> Array:
         """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
@@ -83,41 +85,12 @@ class RowPairs(ABC):
         return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
 
 
-class DensePairs(RowPairs):
-    """All pairs; ``weights`` is (n, n)."""
-
-    def __init__(self, weights: Array) -> None:
-        self.weights = weights
-
-    def of_first(self, values: Array) -> Array:
-        """Constant along rows."""
-        return np.broadcast_to(values[:, None], self.weights.shape)
-
-    def of_second(self, values: Array) -> Array:
-        """Constant along columns."""
-        return np.broadcast_to(values, self.weights.shape)
-
-    def slopes(self, left: Array, right: Array) -> Array:
-        """One matrix product."""
-        P = left @ right.T
-        P -= np.diagonal(P).copy()[:, None]
-        return np.asarray(P)
-
-    def first_sums(self, theta: Array) -> Array:
-        """Row sums."""
-        return np.asarray(theta.sum(axis=1))
-
-    def matrix(self, theta: Array) -> Array:
-        """As it is."""
-        return theta
-
-
 class SparsePairs(RowPairs):
-    """Pairs (i, j) of neighbours, row by row; ``weights`` is (n_pairs,)."""
+    """Pairs (i, j) of neighbours, row by row; arrays over pairs are (n_pairs,)."""
 
     def __init__(self, weights: Array, second: Index, starts: Index) -> None:
-        self.weights, self.second, self.starts = weights, second, starts
-        self.n = len(starts) - 1
+        super().__init__(weights)
+        self.second, self.n = second, len(starts) - 1
         self.first = np.repeat(np.arange(self.n), np.diff(starts))
         self._pattern = csr_array((weights, second, starts), shape=(self.n, self.n))
 
@@ -148,9 +121,7 @@ class SparsePairs(RowPairs):
         return self._pattern
 
 
-def make_pairs(
-    X: Array, row_weights: Array, bandwidth: float, n_neighbors: int | None
-) -> DensePairs | SparsePairs:
+def make_pairs(X: Array, row_weights: Array, bandwidth: float, n_neighbors: int | None) -> RowPairs:
     """All pairs with the weights (5), or each row with itself and its neighbours with (58)."""
     n = len(X)
     points = X if X.shape[1] else np.zeros((n, 1))
@@ -158,7 +129,7 @@ def make_pairs(
         w = np.exp(cdist(points, points, "sqeuclidean") / (-2 * bandwidth**2))
         w *= row_weights
         w *= row_weights[:, None]
-        return DensePairs(w)
+        return RowPairs(w)
     if n_neighbors >= n:
         raise InvalidParameterError(
             f"n_neighbors must be smaller than the number of distinct rows, {n}; got "

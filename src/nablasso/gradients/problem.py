@@ -61,6 +61,7 @@ import numpy as np
 from nablasso.gradients.pairs import RowPairs
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss, Squared
+from nablasso.problems import top_eigenvalue
 from nablasso.types import Array, Index, Mask
 
 FORMS = ("lasso", "squared", "ridge")
@@ -242,17 +243,13 @@ class GradientProblem:
         By power iteration.
         """
         rank = self.phi.shape[1]
-        B, c = np.random.RandomState(0).standard_normal((XA.shape[1], rank)), np.zeros(rank)
-        value = 0.0
-        for _ in range(POWER_STEPS):
-            size = float(np.sqrt(np.sum(B**2)))
-            if size <= TINY:
-                break
-            B = B / size
+        start, c = np.random.RandomState(0).standard_normal((XA.shape[1], rank)), np.zeros(rank)
+
+        def product(B: Array) -> Array:
             z = self.predictions(XA, B, c)
-            B, _c = self.gradient(self.curvature * self.pairs.weights * z, XA, B)
-            value = float(np.sqrt(np.sum(B**2)))
-        return value or 1.0
+            return self.gradient(self.curvature * self.pairs.weights * z, XA, B)[0]
+
+        return top_eigenvalue(product, start, POWER_STEPS) or 1.0
 
     def with_alpha(self, alpha: float) -> Self:
         """The same problem at another alpha."""

@@ -30,7 +30,7 @@ largest curvature in ``B`` (power iteration) plus, for classes, that in ``a``: a
 
 *Stop.* The paper has "while the convergence condition is not true". Here it is the duality gap
 over all variables, or ``max_iter``. An iterate before that is no minimiser and selects more
-variables; :class:`~nablasso.gradients.Iterates` shows how many.
+variables; the history shows how many.
 
 Cost of an iteration: O(n p r + (pairs) r). The error falls like ``L |B*|^2 / 2k``: a reference for
 the active set, which solves the same problem. One ``delta``
@@ -45,7 +45,8 @@ and half the largest curvature of the loss.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,7 +59,7 @@ from nablasso.gradients.problem import (
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
 from nablasso.spaces import FeatureRows
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
 GROWTH = 10  # variables that may come in when there are fewer
@@ -70,25 +71,18 @@ NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
 
 
 @dataclass(frozen=True)
-class Iterates:
-    """Objective and number of selected variables at the start and after every iteration."""
-
-    objectives: Array
-    n_selected: Index
-
-
-@dataclass(frozen=True)
 class GradientSolution:
     """Gradients, their certificate over all variables, and how the solver ended.
 
-    ``history`` is None where the solver keeps none.
+    ``history``: ``"objective"`` and ``"n_selected"`` at the start and after every iteration, of the
+    solver that keeps it.
     """
 
     point: GradientPoint
     certificate: GradientCertificate
     n_iter: int
     status: Status
-    history: Iterates | None = None
+    history: dict[str, Array] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -97,11 +91,21 @@ class GradientSolution:
 
 
 @dataclass(frozen=True)
-class ActiveSet:
+class GradientSolver(ABC):
     """Settings: gap relative to the objective at zero, and iterations in all."""
 
     tol: float = 1e-6
     max_iter: int = DEFAULT_MAX_ITER
+
+    @abstractmethod
+    def solve(
+        self, problem: GradientProblem, start: GradientPoint | None = None
+    ) -> GradientSolution:
+        """Minimise from ``start``, zero by default."""
+
+
+class ActiveSet(GradientSolver):
+    """Accelerated steps on an active set."""
 
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None
@@ -268,12 +272,8 @@ def _pruned(problem: GradientProblem, point: GradientPoint) -> GradientPoint:
     return GradientPoint(point.columns[inside], point.B[inside], point.c)
 
 
-@dataclass(frozen=True)
-class ForwardBackward:
-    """Settings: gap relative to the objective at zero, and iterations."""
-
-    tol: float = 1e-6
-    max_iter: int = DEFAULT_MAX_ITER
+class ForwardBackward(GradientSolver):
+    """Algorithm 1 of Ye and Xie."""
 
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None
@@ -308,7 +308,7 @@ class ForwardBackward:
         kept = np.any(B != 0, axis=1)
         kept[problem.kept_columns] = True
         point = GradientPoint(np.flatnonzero(kept), B[kept], c)
-        history = Iterates(np.array(objectives), np.array(n_selected, dtype=np.intp))
+        history = {"objective": np.array(objectives), "n_selected": np.array(n_selected)}
         certificate = problem.certificate(point)
         return GradientSolution(point, certificate, max(len(objectives) - 1, 0), status, history)
 

@@ -255,19 +255,16 @@ class Hierarchy(ABC):
         depth = self.depth(node)
         return self.beta**depth if depth else self.root_weight
 
-    def block(self, node: Node) -> NodeBlock:
-        """The node's features."""
-        return self._block(node, whiten=self.whiten)
-
-    def _block(self, node: Node, *, whiten: bool) -> NodeBlock:
-        """Made once, and kept while there is room."""
+    def block(self, node: Node, *, whiten: bool | None = None) -> NodeBlock:
+        """The node's features, whitened as asked for; made once, and kept while there is room."""
+        whiten = self.whiten if whiten is None else whiten
         key = (node, whiten)
         if key in self._blocks:
             self._blocks.move_to_end(key)
             return self._blocks[key]
         if whiten:
             above = sorted(hull_of(self, [node]) - {node}, key=repr)
-            parts = [self._block(v, whiten=False) for v in (node, *above)]
+            parts = [self.block(v, whiten=False) for v in (node, *above)]
             made: NodeBlock = WhiteBlock(parts[0], parts[1:], self.weights)
         else:
             made = self.plain_block(node)
@@ -355,51 +352,90 @@ def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> Mask:
     return matrix
 
 
-class KernelDag(ABC):
-    r"""A directed acyclic graph with a kernel on every node.
+class KernelDag(Hierarchy):
+    r"""A directed acyclic graph of your own with a kernel on every node.
 
-    Trees, pyramids over images, substrings: nodes, edges and a kernel per node. Small graphs are
-    listed (:class:`ExplicitDag`): everything outside a hull is then looked at node by node, and
-    (21) is summed exactly. Graphs too large to list give the sum, or anything larger, themselves:
-    ``descendant_kernel(t, X, weight)`` returns a matrix that is at least
+    Trees, pyramids over images, substrings: nodes (``sources``, ``children``, ``parents``) and a
+    ``kernel`` for each. Small graphs are listed (:class:`ExplicitDag`): everything outside a hull
+    is then looked at node by node, and (21) is summed exactly. Graphs too large to list give the
+    sum, or anything larger, themselves: ``descendant_kernel(t, X, weight)`` returns a matrix that
+    is at least
 
     .. math:: \sum_{w \in D(t)} \Big(\sum_{v \in A(w) \cap D(t)} d_v\Big)^{-2} K_w
 
-    in the order of positive semi-definite matrices. Without it there is no certificate.
+    in the order of positive semi-definite matrices. Without it there is no certificate. A graph
+    becomes a hierarchy with data (:meth:`on`).
     """
 
-    @abstractmethod
-    def sources(self) -> list[Hashable]:
-        """Nodes without parents."""
+    _kernel_of: Callable[[Node, Array, Array], Array]  # of the graph without data
+    _above: dict[Node, set[Node]]  # ancestors that are known
+
+    def __init__(self) -> None:
+        """No data yet."""
 
     @abstractmethod
-    def children(self, node: Hashable) -> list[Hashable]:
-        """Nodes one step down."""
-
-    @abstractmethod
-    def parents(self, node: Hashable) -> list[Hashable]:
-        """Nodes one step up."""
-
-    @abstractmethod
-    def kernel(self, node: Hashable, X: Array, Z: Array) -> Array:
+    def kernel(self, node: Node, X: Array, Z: Array) -> Array:
         """Kernel of a node, (len(X), len(Z)), from rows of all columns (standardised)."""
 
-    def columns(self, node: Hashable) -> Iterable[int] | None:  # noqa: ARG002
-        """Columns that the node's kernel looks at; None: all."""
-        return None
+    def columns(self, node: Node) -> tuple[int, ...]:  # noqa: ARG002
+        """Columns that the node's kernel looks at: all by default."""
+        return tuple(range(self.X.shape[1]))
 
-    def all_nodes(self) -> list[Hashable] | None:
+    def all_nodes(self) -> list[Node] | None:
         """Every node, where the graph is small enough to list it."""
         return None
 
     def descendant_kernel(
         self,
-        node: Hashable,  # noqa: ARG002
+        node: Node,  # noqa: ARG002
         X: Array,  # noqa: ARG002
-        weight: Callable[[Hashable], float],  # noqa: ARG002
+        weight: Callable[[Node], float],  # noqa: ARG002
     ) -> Array | None:
         """The sum of (21) at the rows of ``X``, or an upper bound; None: unknown."""
         return None
+
+    def on(self, X: Array, weights: Array, **options: Any) -> Self:
+        """The hierarchy of this graph on given data; options as in :class:`Hierarchy`."""
+        made = copy(self)
+        Hierarchy.__init__(made, X, weights, **options)
+        made._kernel_of, made._above = self.kernel, {}
+        return made
+
+    def plain_block(self, node: Node) -> NodeBlock:
+        """Features of a node, from its kernel."""
+        return KernelBlock(partial(self._kernel_of, node), self.X, self.rank)
+
+    def outside(self, hull: set[Node], dual: Array, enough: float, work: float = 0.0) -> Outside:  # noqa: ARG002
+        """(21) at every source of the complement; listed graphs also by the largest kernel."""
+        nodes, total = self.all_nodes(), np.inf
+        if not self.whiten:
+            total = max((self.descendant_sum(t, dual) for t in self.frontier(hull)), default=0.0)
+        if nodes is None:
+            return Outside(total, [], "none" if self.whiten else "sum")
+        listed = self.largest_of([v for v in nodes if v not in hull], dual, enough)
+        if listed.bound <= total:
+            return listed
+        return Outside(total, listed.violators if total > enough else [], "sum")
+
+    def descendant_sum(self, node: Node, dual: Array) -> float:
+        """The sum of (21) below a node, or the user's bound of it."""
+        given = self.descendant_kernel(node, self.X, self.weight)
+        if given is not None:
+            return float(dual @ given @ dual)
+        nodes = self.all_nodes()
+        if nodes is None:
+            return np.inf
+        total = 0.0
+        for w in nodes:
+            if node in self._ancestors(w):
+                below = [v for v in self._ancestors(w) if node in self._ancestors(v)]
+                total += self.size(w, dual) / sum(map(self.weight, below)) ** 2
+        return total
+
+    def _ancestors(self, node: Node) -> set[Node]:
+        if node not in self._above:
+            self._above[node] = hull_of(self, [node])
+        return self._above[node]
 
 
 class ExplicitDag(KernelDag):
@@ -417,18 +453,16 @@ class ExplicitDag(KernelDag):
 
     def __init__(
         self,
-        children: Mapping[Hashable, Iterable[Hashable]],
-        kernel: Callable[[Hashable, Array, Array], Array],
-        columns: Mapping[Hashable, Iterable[int]] | None = None,
+        children: Mapping[Node, Iterable[Node]],
+        kernel: Callable[[Node, Array, Array], Array],
+        columns: Mapping[Node, Iterable[int]] | None = None,
     ) -> None:
-        self._children: dict[Hashable, list[Hashable]] = {v: list(c) for v, c in children.items()}
-        for below in list(self._children.values()):
-            for node in below:
-                self._children.setdefault(node, [])
-        self._parents: dict[Hashable, list[Hashable]] = {v: [] for v in self._children}
-        for node, below in self._children.items():
+        self._children: dict[Node, list[Node]] = {v: list(c) for v, c in children.items()}
+        self._parents: dict[Node, list[Node]] = {v: [] for v in self._children}
+        for node, below in list(self._children.items()):
             for child in below:
-                self._parents[child].append(node)
+                self._children.setdefault(child, [])
+                self._parents.setdefault(child, []).append(node)
         if not self._children:
             raise InvalidParameterError("A DAG needs at least one node; got none.")
         absent = [node for node in self._children if columns is not None and node not in columns]
@@ -441,119 +475,46 @@ class ExplicitDag(KernelDag):
         self._kernel, self._columns = kernel, columns
         self._check_acyclic()
 
-    def sources(self) -> list[Hashable]:
+    def sources(self) -> list[Node]:
         """Nodes without parents."""
         return [node for node, above in self._parents.items() if not above]
 
-    def children(self, node: Hashable) -> list[Hashable]:
+    def children(self, node: Node) -> list[Node]:
         """Nodes one step down."""
         return self._children[node]
 
-    def parents(self, node: Hashable) -> list[Hashable]:
+    def parents(self, node: Node) -> list[Node]:
         """Nodes one step up."""
         return self._parents[node]
 
-    def kernel(self, node: Hashable, X: Array, Z: Array) -> Array:
+    def kernel(self, node: Node, X: Array, Z: Array) -> Array:
         """Kernel of a node."""
         return self._kernel(node, X, Z)
 
-    def columns(self, node: Hashable) -> Iterable[int] | None:
+    def columns(self, node: Node) -> tuple[int, ...]:
         """Columns of a node."""
-        return None if self._columns is None else self._columns[node]
+        return super().columns(node) if self._columns is None else tuple(self._columns[node])
 
-    def all_nodes(self) -> list[Hashable]:
+    def all_nodes(self) -> list[Node]:
         """Every node."""
         return list(self._children)
 
     def _check_acyclic(self) -> None:
-        """Depth-first search that remembers the way it came."""
-        state: dict[Hashable, int] = {}
-        for root in self._children:
-            way: list[tuple[Hashable, int]] = [(root, 0)] if root not in state else []
-            while way:
-                node, k = way[-1]
-                state[node] = 1
-                if k == len(self._children[node]):
-                    state[node] = 2
-                    way.pop()
-                    continue
-                way[-1] = (node, k + 1)
-                child = self._children[node][k]
-                if state.get(child) == 1:
-                    names = [v for v, _ in way]
-                    cycle = [*names[names.index(child) :], child]
-                    raise CyclicGraphError(
-                        "The graph of kernels must have no cycle; got "
-                        f"{' -> '.join(map(str, cycle))}. Remove one of these edges."
-                    )
-                if child not in state:
-                    way.append((child, 0))
-
-
-class DagHierarchy(Hierarchy):
-    """A user's DAG on given data; parameters as in :class:`Hierarchy`."""
-
-    def __init__(self, dag: KernelDag, X: Array, weights: Array, **options: Any) -> None:
-        super().__init__(X, weights, **options)
-        self.dag = dag
-        self._above: dict[Node, set[Node]] = {}
-
-    def sources(self) -> list[Node]:
-        """Nodes without parents."""
-        return list(self.dag.sources())
-
-    def children(self, node: Node) -> list[Node]:
-        """Nodes one step down."""
-        return list(self.dag.children(node))
-
-    def parents(self, node: Node) -> list[Node]:
-        """Nodes one step up."""
-        return list(self.dag.parents(node))
-
-    def columns(self, node: Node) -> tuple[int, ...]:
-        """Columns of a node."""
-        columns = self.dag.columns(node)
-        return tuple(range(self.X.shape[1])) if columns is None else tuple(columns)
-
-    def plain_block(self, node: Node) -> NodeBlock:
-        """Features of a node, from its kernel."""
-        kernel: Any = partial(self.dag.kernel, node)
-        return KernelBlock(kernel, self.X, self.rank)
-
-    def outside(
-        self,
-        hull: set[Node],
-        dual: Array,
-        enough: float,
-        work: float = 0.0,  # noqa: ARG002
-    ) -> Outside:
-        """(21) at every source of the complement; listed graphs also by the largest kernel."""
-        nodes, total = self.dag.all_nodes(), np.inf
-        if not self.whiten:
-            total = max((self.descendant_sum(t, dual) for t in self.frontier(hull)), default=0.0)
-        if nodes is None:
-            return Outside(total, [], "none" if self.whiten else "sum")
-        listed = self.largest_of([v for v in nodes if v not in hull], dual, enough)
-        if listed.bound <= total:
-            return listed
-        return Outside(total, listed.violators if total > enough else [], "sum")
-
-    def descendant_sum(self, node: Node, dual: Array) -> float:
-        """The sum of (21) below a node, or the user's bound of it."""
-        given = self.dag.descendant_kernel(node, self.X, self.weight)
-        if given is not None:
-            return float(dual @ given @ dual)
-        nodes = self.dag.all_nodes()
-        if nodes is None:
-            return np.inf
-        total = 0.0
-        for w in nodes:
-            if node in self._ancestors(w):
-                below = [v for v in self._ancestors(w) if node in self._ancestors(v)]
-                total += self.size(w, dual) / sum(map(self.weight, below)) ** 2
-        return total
-
-    def _ancestors(self, node: Node) -> set[Node]:
-        if node not in self._above:
-            self._above[node] = hull_of(self, [node])
-        return self._above[node]
+        """Take nodes without children away, again and again: what is left goes round."""
+        left, waiting = dict(self._children), [v for v, c in self._children.items() if not c]
+        open_ = {node: len(set(below)) for node, below in left.items()}
+        while waiting:
+            node = waiting.pop()
+            del left[node]
+            for parent in set(self._parents[node]):
+                open_[parent] -= 1
+                if not open_[parent]:
+                    waiting.append(parent)
+        if left:
+            way = [next(iter(left))]
+            while way[-1] not in way[:-1]:
+                way.append(next(child for child in self._children[way[-1]] if child in left))
+            raise CyclicGraphError(
+                "The graph of kernels must have no cycle; got "
+                f"{' -> '.join(map(str, way[way.index(way[-1]) :]))}. Remove one of these edges."
+            )

@@ -35,20 +35,21 @@ shrinks fast with the number of variables.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass
 from math import factorial
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import comb, eval_hermite, eval_hermitenorm
 from sklearn.base import BaseEstimator, clone
 
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import positive
 from nablasso.types import Array
 
-SLACK = 1e-9  # of the range: rounding at its ends is not outside
 NEGLIGIBLE = 1e-10  # of the largest eigenvalue: components below are rounding
 
 
@@ -83,10 +84,6 @@ class Decomposition(BaseEstimator, ABC):
         """Features (len(x), rank) whose products are the level's kernel; None: use the kernel."""
         return None
 
-    def is_limited(self) -> bool:
-        """Whether new rows outside the range of the data are treated apart."""
-        return False
-
     def fitted(self, x: Array, weights: Array) -> Self:  # noqa: ARG002
         """The decomposition for one column of the data; itself where it does not adapt."""
         return self
@@ -94,61 +91,63 @@ class Decomposition(BaseEstimator, ABC):
 
 def check_degree(degree: object) -> int:
     """Highest level ``q``, a whole number of at least 1."""
-    whole = isinstance(degree, Integral) and not isinstance(degree, bool)
-    number = int(degree) if isinstance(degree, Integral) else 0
-    if not whole or number < 1:
+    if not isinstance(degree, Integral) or isinstance(degree, bool) or degree < 1:
         raise InvalidParameterError(
             f"degree must be a whole number of at least 1; got {degree!r}. With q = 0 every "
             "variable has its constant kernel alone and there is nothing to select."
         )
-    return number
+    return int(degree)
 
 
-class Monomials(Decomposition):
-    """Monomials up to degree ``q``.
+@dataclass(eq=False, repr=False)
+class Graded(Decomposition):
+    """Levels of rank one up to ``degree`` (q), the last one what they leave of the total."""
 
-    Parameters
-    ----------
-    degree : int, default=3
-        ``q``.
-    """
-
-    def __init__(self, degree: int = 3) -> None:
-        self.degree = degree
+    degree: int = 3
 
     def n_levels(self) -> int:
         """``q + 1``."""
+        for name, value in self.get_params().items():
+            if name != "degree":
+                positive(value, name)
         return check_degree(self.degree) + 1
 
+    def features(self, x: Array, level: int) -> Array | None:
+        """One feature; none for the last level."""
+        return None if level == self.degree else self.term(x, level)[:, None]
+
+    @abstractmethod
+    def term(self, x: Array, level: int) -> Array:
+        """The feature of a level, (len(x),)."""
+
+
+@dataclass(eq=False, repr=False)
+class Monomials(Graded):
+    """Monomials up to degree ``q``: they add up to ``(1 + x x')^q``."""
+
     def features(self, x: Array, level: int) -> Array:
+        """One feature of every level."""
+        return self.term(x, level)[:, None]
+
+    def term(self, x: Array, level: int) -> Array:
         """``sqrt(binomial(q, j)) x^j``."""
-        return np.asarray(np.sqrt(comb(self.degree, level)) * x[:, None] ** level)
+        return np.asarray(np.sqrt(comb(self.degree, level)) * x**level)
 
 
-class Hermite(Decomposition):
+@dataclass(eq=False, repr=False)
+class Hermite(Graded):
     """Hermite polynomials; the last level holds all degrees from ``q`` on.
 
-    Parameters
-    ----------
-    degree : int, default=3
-        ``q``.
-    ratio : float, default=0.5
-        ``r``: size of a level's kernel relative to the one before. Between 0 and 1.
+    ``ratio`` is ``r``, between 0 and 1: the size of a level's kernel relative to the one before.
     """
 
-    def __init__(self, degree: int = 3, ratio: float = 0.5) -> None:
-        self.degree = degree
-        self.ratio = ratio
+    ratio: float = 0.5
 
     def n_levels(self) -> int:
         """``q + 1``."""
         if not 0 < positive(self.ratio, "ratio") < 1:
             raise InvalidParameterError(f"ratio must lie between 0 and 1; got {self.ratio!r}.")
-        return check_degree(self.degree) + 1
-
-    def features(self, x: Array, level: int) -> Array | None:
-        """``sqrt(r^j / j!) He_j(x)``; none for the last level."""
-        return None if level == self.degree else self._term(x, level)
+        return super().n_levels()
 
     def total(self, x: Array, z: Array) -> Array:
         """The sum over all levels."""
@@ -157,44 +156,28 @@ class Hermite(Decomposition):
         size = (x[:, None] ** 2 + z**2) / (2 * (1 + r))
         return np.asarray(np.exp(r * (size - apart)) / np.sqrt(1 - r**2))
 
-    def _term(self, x: Array, level: int) -> Array:
+    def term(self, x: Array, level: int) -> Array:
+        """``sqrt(r^j / j!) He_j(x)``."""
         size = np.sqrt(float(self.ratio) ** level / factorial(level))
-        return np.asarray(size * eval_hermitenorm(level, x)[:, None])
+        return np.asarray(size * eval_hermitenorm(level, x))
 
 
-class GaussHermite(Decomposition):
+@dataclass(eq=False, repr=False)
+class GaussHermite(Graded):
     """The Gaussian kernel by its eigenfunctions; the last level holds the rest.
 
-    Parameters
-    ----------
-    degree : int, default=3
-        ``q``.
-    b : float, default=0.1
-        Of ``exp(-b (x - x')^2)``.
-    variance : float, default=1.0
-        ``1 / 4a``, that of the data.
+    ``b`` is that of ``exp(-b (x - x')^2)``, ``variance`` that of the data, ``1 / 4a``.
     """
 
-    def __init__(self, degree: int = 3, b: float = 0.1, variance: float = 1.0) -> None:
-        self.degree = degree
-        self.b = b
-        self.variance = variance
-
-    def n_levels(self) -> int:
-        """``q + 1``."""
-        positive(self.b, "b")
-        positive(self.variance, "variance")
-        return check_degree(self.degree) + 1
-
-    def features(self, x: Array, level: int) -> Array | None:
-        """Eigenfunction times the root of its eigenvalue; none for the last level."""
-        return None if level == self.degree else self._term(x, level)
+    b: float = 0.1
+    variance: float = 1.0
 
     def total(self, x: Array, z: Array) -> Array:
         """The sum over all levels: the Gaussian kernel."""
-        return np.asarray(np.exp(-float(self.b) * (x[:, None] - z) ** 2))
+        return gaussian(x, z, self.b)
 
-    def _term(self, x: Array, level: int) -> Array:
+    def term(self, x: Array, level: int) -> Array:
+        """Eigenfunction times the root of its eigenvalue."""
         a, b = 1 / (4 * float(self.variance)), float(self.b)
         c = np.sqrt(a**2 + 2 * a * b)
         A = a + b + c
@@ -202,7 +185,7 @@ class GaussHermite(Decomposition):
             (b / A) ** level / (2**level * factorial(level))
         )
         bell = np.exp(-(b / A) * (a + c) * x**2)
-        return np.asarray((scale * bell * eval_hermite(level, np.sqrt(2 * c) * x))[:, None])
+        return np.asarray(scale * bell * eval_hermite(level, np.sqrt(2 * c) * x))
 
 
 class Spline(Decomposition):
@@ -213,44 +196,19 @@ class Spline(Decomposition):
         \quad\text{if } x x' \ge 0, \text{ else } 0 .
 
     Beyond the last knot on either side these splines are straight lines, so that predictions
-    outside the range of the data are linear continuations. ``outside`` asks for something else.
-
-    Parameters
-    ----------
-    outside : {"linear", "clip", "error"}, default="linear"
-        What happens to new rows outside the range seen in ``fit``: the function continues as a
-        straight line, keeps its value at the border, or the row is refused. With the last two the
-        refit is always on the selected kernels, which know the range.
+    outside the range of the data are linear continuations.
     """
-
-    def __init__(self, outside: str = "linear") -> None:
-        self.outside = outside
 
     def n_levels(self) -> int:
         """3."""
-        if self.outside not in ("linear", "clip", "error"):
-            raise InvalidParameterError(
-                f'outside must be "linear", "clip" or "error"; got {self.outside!r}.'
-            )
         return 3
-
-    def is_limited(self) -> bool:
-        """Unless straight lines go on."""
-        return self.outside != "linear"
-
-    def fitted(self, x: Array, weights: Array) -> Self:  # noqa: ARG002
-        """A copy that knows the range of the column."""
-        copy = type(self)(self.outside)
-        copy.range_ = (float(x.min()), float(x.max()))
-        return copy
 
     def features(self, x: Array, level: int) -> Array | None:
         """1 and ``x``; none for the cubic spline."""
-        return None if level == 2 else self._inside(x)[:, None] ** level
+        return None if level == 2 else x[:, None] ** level
 
     def kernel(self, x: Array, z: Array, level: int) -> Array:
         """The level's kernel."""
-        x, z = self._inside(x), self._inside(z)
         if level < 2:
             return np.asarray((x[:, None] * z) ** level)
         low = np.minimum(np.abs(x)[:, None], np.abs(z))
@@ -258,43 +216,20 @@ class Spline(Decomposition):
         same = x[:, None] * z >= 0
         return np.where(same, low**2 * (3 * high - low) / 6, 0.0)
 
-    def _inside(self, x: Array) -> Array:
-        if self.outside == "linear" or not hasattr(self, "range_"):
-            return x
-        low, high = self.range_
-        if self.outside == "clip":
-            return np.clip(x, low, high)
-        slack = SLACK * (high - low)
-        beyond = (x < low - slack) | (x > high + slack)
-        if beyond.any():
-            raise InvalidDataError(
-                f"{int(beyond.sum())} of {len(x)} rows lie outside the range of the spline, "
-                f"{low:.4g} to {high:.4g} in standardised units. Drop them, or choose "
-                'Spline(outside="linear") or Spline(outside="clip").'
-            )
-        return x
 
-
+@dataclass(eq=False, repr=False)
 class AllSubsetsGaussian(Decomposition):
     r"""The constant and a Gaussian kernel: q = 1.
 
     .. math::
         \prod_i \big(1 + s\, e^{-b (x_i - x'_i)^2}\big) = \sum_{J} s^{|J|} e^{-b \|x_J - x'_J\|^2}
 
-    The space of a node contains, in the limit, those of its ancestors; ``whiten=True`` of the
-    estimators takes that away.
-
-    Parameters
-    ----------
-    b : float, default=0.5
-        Of ``exp(-b (x - x')^2)``.
-    scale : float, default=1.0
-        Weight of a variable more.
+    ``scale`` is ``s``, the weight of a variable more. The space of a node contains, in the limit,
+    those of its ancestors; ``whiten=True`` of the estimators takes that away.
     """
 
-    def __init__(self, b: float = 0.5, scale: float = 1.0) -> None:
-        self.b = b
-        self.scale = scale
+    b: float = 0.5
+    scale: float = 1.0
 
     def n_levels(self) -> int:
         """2."""
@@ -306,85 +241,65 @@ class AllSubsetsGaussian(Decomposition):
         """1; none for the Gaussian kernel."""
         return np.ones((len(x), 1)) if level == 0 else None
 
-    def kernel(self, x: Array, z: Array, level: int) -> Array:
-        """The level's kernel."""
-        if level == 0:
-            return np.ones((len(x), len(z)))
-        return np.asarray(float(self.scale) * np.exp(-float(self.b) * (x[:, None] - z) ** 2))
+    def total(self, x: Array, z: Array) -> Array:
+        """The sum over both levels."""
+        return 1 + float(self.scale) * gaussian(x, z, self.b)
 
 
-class KernelPCA(Decomposition):
+@dataclass(eq=False, repr=False)
+class KernelPCA(Graded):
     r"""Kernel principal components of each column.
 
-    A Gaussian kernel is centred at the data and decomposed,
+    A Gaussian kernel ``exp(-b (x - x')^2)`` is centred at the data and decomposed,
     ``k~(x, x') = sum_j phi_j(x) phi_j(x')`` with components of decreasing variance on the data
     (weights included). Level 0 is the constant, levels 1 to q - 1 the first components, level q the
     rest by differencing; they add up to ``1 + k~``.
-
-    Parameters
-    ----------
-    degree : int, default=3
-        ``q``.
-    b : float, default=0.5
-        Of ``exp(-b (x - x')^2)``.
     """
 
-    def __init__(self, degree: int = 3, b: float = 0.5) -> None:
-        self.degree = degree
-        self.b = b
-
-    def n_levels(self) -> int:
-        """``q + 1``."""
-        positive(self.b, "b")
-        return check_degree(self.degree) + 1
+    b: float = 0.5
 
     def fitted(self, x: Array, weights: Array) -> Self:
         """A copy that knows the components of the column."""
-        copy = type(self)(self.degree, self.b)
-        copy.x_, copy.weights_ = x, weights / weights.sum()
-        root = np.sqrt(copy.weights_)
-        values, vectors = eigh(root[:, None] * copy._centred(x, x) * root)
+        made = copy(self)
+        made.x_, made.weights_ = x, weights / weights.sum()
+        root = np.sqrt(made.weights_)
+        values, vectors = eigh(root[:, None] * made._centred(x, x) * root)
         order = np.argsort(-values)[: self.degree - 1]
         order = order[values[order] > NEGLIGIBLE * values.max()]
         # phi_j(x) = sum_i k~(x, x_i) sqrt(p_i) v_ij / sqrt(value_j)
-        copy.loadings_ = root[:, None] * vectors[:, order] / np.sqrt(values[order])
-        return copy
-
-    def features(self, x: Array, level: int) -> Array | None:
-        """1 and the first components; none for the rest."""
-        if level == 0:
-            return np.ones((len(x), 1))
-        if level == self.degree:
-            return None
-        loadings = self.loadings_[:, level - 1 : level]
-        if loadings.shape[1] == 0:  # a column of few values has fewer components
-            return np.zeros((len(x), 1))
-        return np.asarray(self._centred(x, self.x_) @ loadings)
+        made.loadings_ = root[:, None] * vectors[:, order] / np.sqrt(values[order])
+        return made
 
     def total(self, x: Array, z: Array) -> Array:
         """One plus the centred Gaussian kernel."""
         return 1 + self._centred(x, z)
 
+    def term(self, x: Array, level: int) -> Array:
+        """1 and the first components; a column of few values has fewer, the others are zero."""
+        if level == 0 or level > self.loadings_.shape[1]:
+            return np.full(len(x), float(level == 0))
+        return np.asarray(self._centred(x, self.x_) @ self.loadings_[:, level - 1])
+
     def _centred(self, x: Array, z: Array) -> Array:
-        p = self.weights_
-        K = self._gaussian(x, z)
-        left, right = self._gaussian(x, self.x_) @ p, self._gaussian(z, self.x_) @ p
-        middle = float(p @ self._gaussian(self.x_, self.x_) @ p)
-        return np.asarray(K - left[:, None] - right + middle)
-
-    def _gaussian(self, x: Array, z: Array) -> Array:
-        return np.asarray(np.exp(-float(self.b) * (x[:, None] - z) ** 2))
+        p, own = self.weights_, self.x_
+        left, right = gaussian(x, own, self.b) @ p, gaussian(z, own, self.b) @ p
+        middle = float(p @ gaussian(own, own, self.b) @ p)
+        return np.asarray(gaussian(x, z, self.b) - left[:, None] - right + middle)
 
 
-WITH_DEGREE: dict[str, Any] = {
+def gaussian(x: Array, z: Array, b: float) -> Array:
+    """``exp(-b (x_i - z_j)^2)``."""
+    return np.asarray(np.exp(-float(b) * (x[:, None] - z) ** 2))
+
+
+NAMED: dict[str, type[Decomposition]] = {
     "hermite": Hermite,
     "polynomial": Monomials,
     "gauss_hermite": GaussHermite,
     "pca": KernelPCA,
+    "spline": Spline,
+    "gaussian": AllSubsetsGaussian,
 }
-
-
-WITHOUT_DEGREE: dict[str, Any] = {"spline": Spline, "gaussian": AllSubsetsGaussian}
 
 
 def as_decomposition(decomposition: object, degree: object = 3) -> Decomposition:
@@ -395,15 +310,13 @@ def as_decomposition(decomposition: object, degree: object = 3) -> Decomposition
     degree = check_degree(degree)
     if isinstance(decomposition, Decomposition):
         made: Decomposition = clone(decomposition)
-    elif decomposition in WITH_DEGREE:
-        made = WITH_DEGREE[str(decomposition)](degree)
-    elif decomposition in WITHOUT_DEGREE:
-        made = WITHOUT_DEGREE[str(decomposition)]()
+    elif isinstance(decomposition, str) and decomposition in NAMED:
+        kind = NAMED[decomposition]
+        made = kind(degree) if issubclass(kind, Graded) else kind()
     else:
-        names = ", ".join([*WITH_DEGREE, *WITHOUT_DEGREE])
         raise InvalidParameterError(
-            f"decomposition must be one of {names} or an object of nablasso.hierarchy with the "
-            f"methods n_levels and kernel; got {decomposition!r}."
+            f"decomposition must be one of {', '.join(NAMED)} or an object of nablasso.hierarchy "
+            f"with the methods n_levels and kernel; got {decomposition!r}."
         )
     if made.n_levels() < 2:
         raise InvalidParameterError(

@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import bounds
@@ -101,16 +100,10 @@ def zeroth(decomposition: Decomposition, z: Array) -> Array:
 
 
 class Grid(Hierarchy):
-    """All products of one level per variable, on given data.
+    """All products of one level per variable, on given data; options as in :class:`Hierarchy`.
 
-    Parameters
-    ----------
-    X, weights
-        As in :class:`Hierarchy`, with its options.
-    decomposition : Decomposition
-        Fitted to every column.
-    labels : array of int, shape (d,), optional
-        Group number of each column; each its own by default.
+    ``decomposition`` is fitted to every column; ``labels`` (d,) are group numbers of the columns,
+    each its own by default.
     """
 
     members: list[tuple[int, ...]]
@@ -125,7 +118,7 @@ class Grid(Hierarchy):
     ) -> None:
         super().__init__(X, weights, **options)
         labels = np.arange(X.shape[1]) if labels is None else labels
-        fitted = tuple(clone(decomposition).fitted(x, weights) for x in X.T)
+        fitted = tuple(decomposition.fitted(x, weights) for x in X.T)
         names = np.unique(labels)
         self.members = [tuple(np.flatnonzero(labels == name).tolist()) for name in names]
         self.q = decomposition.n_levels() - 1
@@ -149,12 +142,12 @@ class Grid(Hierarchy):
 
     @cached_property
     def tables(self) -> bounds.Tables:
-        """What the bound of :mod:`nablasso.hierarchy.bounds` needs."""
+        """What the bounds need of every level."""
         return bounds.tables(self)
 
     @cached_property
     def whole_factors(self) -> list[Array]:
-        """``S_{i,0}`` of every variable (:mod:`nablasso.hierarchy.bounds`)."""
+        """``S_{i,0}`` of every variable."""
         return [bounds.factor(self, g, 0) for g in range(self.n_variables)]
 
     @property
@@ -168,9 +161,7 @@ class Grid(Hierarchy):
 
     def children(self, node: Node) -> list[Node]:
         """One level raised by one."""
-        return [
-            child for child in (self._raised(node, g) for g in range(self.n_variables)) if child
-        ]
+        return [v for v in (self._raised(node, g) for g in range(self.n_variables)) if v]
 
     def parents(self, node: Node) -> list[Node]:
         """One level lowered by one."""
@@ -276,34 +267,24 @@ class Grid(Hierarchy):
 
 
 class Flat(Hierarchy):
-    r"""Multiple kernel learning: the levels of a grid without products, the sparse additive model.
+    r"""Multiple kernel learning: the variables of a grid without products, an additive model.
 
-    Nodes are ``((variable, level),)``: the levels of a decomposition one by one, or all of a
-    variable's levels as one kernel, ``((variable, 1),)``. Weights are one, and the norm is ``sum_v
-    ||f_v||``.
-
-    The elastic-net form hangs all kernels under a root ``()`` whose kernel is null (section 5.2):
+    Nodes are ``((variable, 1),)``, all of a variable's levels but the constant as one kernel.
+    Weights are one, and the norm is ``sum_v ||f_v||``. With ``l1_ratio`` (``mu``, in (0, 1]) below
+    one all kernels hang under a root ``()`` whose kernel is null, the elastic-net form (section
+    5.2):
 
     .. math:: \Omega(f) = \mu \sum_v \|f_v\| + (1 - \mu) \Big(\sum_v \|f_v\|^2\Big)^{1/2} .
 
     Every node outside a hull has no ancestor outside but itself, so the largest kernel outside is
     the dual norm itself: conditions (20) and (21) are one and the certificate is exact.
-
-    Parameters
-    ----------
-    grid : Grid
-    join : bool
-        One kernel per variable instead of one per level.
-    l1_ratio : float
-        ``mu``, in (0, 1]; below one the elastic-net form.
     """
 
-    def __init__(self, grid: Grid, *, join: bool = True, l1_ratio: float = 1.0) -> None:
+    def __init__(self, grid: Grid, *, l1_ratio: float = 1.0) -> None:
         root_weight = 1 - l1_ratio if l1_ratio < 1 else 1.0
         super().__init__(grid.X, grid.weights, beta=l1_ratio, root_weight=root_weight)
-        self.grid, self.members, self.join = grid, grid.members, join
-        levels = range(1, 2 if join else grid.q + 1)
-        self.nodes: list[Node] = [((g, j),) for g in range(grid.n_variables) for j in levels]
+        self.grid, self.members = grid, grid.members
+        self.nodes: list[Node] = [((g, 1),) for g in range(grid.n_variables)]
         self.rooted = l1_ratio < 1 or not self.nodes
 
     def sources(self) -> list[Node]:
@@ -325,20 +306,9 @@ class Flat(Hierarchy):
     def plain_block(self, node: Node) -> NodeBlock:
         """Features of a node."""
         pairs: Pairs = node  # type: ignore[assignment]
-        parts = [
-            block
-            for g, level in pairs
-            for block in (self.grid.levels[g] if self.join else [self.grid.levels[g][level - 1]])
-        ]
-        return SumBlock(parts, len(self.X))
+        return SumBlock([b for g, _ in pairs for b in self.grid.levels[g]], len(self.X))
 
-    def outside(
-        self,
-        hull: set[Node],
-        dual: Array,
-        enough: float,
-        work: float = 0.0,  # noqa: ARG002
-    ) -> Outside:
+    def outside(self, hull: set[Node], dual: Array, enough: float, work: float = 0.0) -> Outside:  # noqa: ARG002
         """The largest kernel outside: exact."""
         found = self.largest_of([v for v in self.nodes if v not in hull], dual, enough)
         return found._replace(rule="exact")

@@ -1,4 +1,4 @@
-r"""The problem on a hull of listed nodes: its norm, primal, dual, gap and derivatives.
+r"""The problem on a hull of listed nodes: its norm, primal, dual, gap, derivatives and solution.
 
 The norm and its variational weights:
 
@@ -35,6 +35,14 @@ For fixed ``x`` it is one kernel machine with the kernel
     \kappa^\top + (\kappa Z)\, G^\top P G\, (\kappa Z)^\top \big]_{uv}, \qquad
     Z = \mathrm{diag}(\zeta), \qquad G_w = K_w \alpha .
 
+In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
+features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, ``(kappa Z) G' P G (kappa
+Z)' = R' (1 - (lambda / 2) (S + lambda / 2)^{-1}) R`` and ``R' R = kappa diag(zeta a) kappa'``: what
+is left is
+
+.. math:: \lambda \big[\mathrm{diag}(t)
+    - \tfrac{\lambda}{2}\, R^\top (S + \tfrac{\lambda}{2})^{-1} R \big] .
+
 Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
 ``1'alpha = 0`` for the intercept. The gap (18) is that of the kernel machine plus ``lambda / 2``
 times that of the weights, ``max_v t_v / x_v - sum_w zeta_w a_w``.
@@ -42,6 +50,23 @@ times that of the weights, ``max_v t_v / x_v - sum_w zeta_w a_w``.
 Cost per ``x`` with D features in all. Up to D = n the problem is solved in feature space: O(D^3)
 for the squared loss, whose moments are computed once, and O(n D^2) a Newton step for others.
 Beyond, with n x n kernels: O(n^2 D + n^3).
+
+**Newton's method**, an interior-point method in the weights. ``J(x)`` is convex on the simplex
+``x >= 0, sum x = 1``, with multipliers ``s >= 0`` of the bounds and ``nu`` of the sum: ``s_v = nu -
+(lambda / 2) t_v / x_v`` and ``x_v s_v = 0`` at the optimum. With ``nu = (lambda / 2) max_v t_v /
+x_v`` the sum of ``x_v s_v`` *is* the gap of the weights. Each step solves, in relative coordinates
+``delta = dx / x`` with the Hessian ``H``,
+
+.. math:: (H + \mathrm{diag}(x s))\, \delta + \tau x = \mu - x s, \qquad x^\top \delta = 0,
+
+and takes what a line search on ``J(x) - mu sum log x`` allows: 10 to 20 steps whatever the data,
+each O(R^3) for R nodes besides the kernel machine.
+
+**Alternating scheme**, where rounding stalls Newton's: kernel machine at ``eta``, then the best
+``eta`` of its function, ``eta_v = ||f_{D(v)}|| / (d_v Omega)``; with ``||f_{D(v)}||^2 = eta_v t_v``
+this is ``x_v <- sqrt(x_v t_v)``, divided by the sum. Every step decreases the objective and none
+needs curvature, but weights that go to zero do so geometrically, and slowly where their node is
+nearly active.
 """
 
 from __future__ import annotations
@@ -51,22 +76,27 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
-from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
-from scipy.sparse import csr_array
+from scipy.linalg import solve as solve_symmetric
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
+from scipy.optimize import minimize_scalar
 
+from nablasso.hierarchy.dag import Node
 from nablasso.losses import Loss, Squared
-from nablasso.regression.machine import (
-    GramRows,
-    Machines,
-    OnFeatures,
-    quadratic_model,
-)
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model
 from nablasso.regression.ridge import WeightedRidge, centred_moments
 from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
+SMALLEST = 1e-30  # weight
+NEWTON_STEPS = 100
+NEWTON_HALVINGS = 12
+CENTRING = 0.1
+TO_THE_BORDER = 0.99
+FLOOR = 1e-9  # weights of a start are at least this share
+LEEWAY = 1e-3  # of the multiplier: the largest ratio keeps a little slack
+FALLBACK = 100  # steps of the alternating scheme after a stall
+LEAST = 1e-4  # of the gap wanted: steps that gain less, gaps being of first order, lead nowhere
 
 
 class Weights(NamedTuple):
@@ -99,13 +129,6 @@ def descendant_norms(norms2: Array, ancestors: Mask) -> Array:
 def norm(norms2: Array, ancestors: Mask, d: Array) -> float:
     """``Omega(f)`` from the squared norms ``||f_w||^2``."""
     return float(d @ descendant_norms(norms2, ancestors))
-
-
-def best_x(norms2: Array, ancestors: Mask, d: Array) -> Array:
-    """``x`` at which the variational form equals the norm; equal shares for a zero function."""
-    parts = d * descendant_norms(norms2, ancestors)
-    total = parts.sum()
-    return parts / total if total > 0 else np.full(len(d), 1 / len(d))
 
 
 @dataclass(frozen=True)
@@ -166,10 +189,16 @@ class HullProblem:
     """Problem (19) at one ``alpha`` (the paper's lambda)."""
 
     def __init__(
-        self, sample: LossSample, alpha: float, features: list[Array], ancestors: Mask, d: Array
+        self,
+        sample: LossSample,
+        alpha: float,
+        nodes: list[Node],
+        features: list[Array],
+        ancestors: Mask,
+        d: Array,
     ) -> None:
         self.sample, self.alpha = sample, float(alpha)
-        self.ancestors, self.d = ancestors, d
+        self.nodes, self.ancestors, self.d = nodes, ancestors, d
         self.owner = np.repeat(np.arange(len(features)), [F.shape[1] for F in features])
         self.Phi = np.column_stack([np.empty((len(sample.y), 0)), *features])
         self.in_features = 0 < self.Phi.shape[1] <= len(sample.y)
@@ -194,7 +223,7 @@ class HullProblem:
         data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
             if self._is_squared:
-                return self._point(weights, *self._least_squares(zeta), None)
+                return self._point(weights, *self._least_squares(zeta))
             root = np.sqrt(zeta)
             rows = OnFeatures(FeatureRows(None, self.Phi * root))
             machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
@@ -216,20 +245,18 @@ class HullProblem:
         sample = self.sample
         return centred_moments(self.Phi, sample.y, sample.weights, centre=sample.fit_intercept)
 
-    def _least_squares(self, zeta: Array) -> tuple[Array, Array]:
-        """Dual variable and ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``.
+    def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
+        """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
 
         Safe for ``zeta`` near zero.
         """
         C, target = self._moments
-        root = np.sqrt(zeta)
-        A = root[:, None] * C * root
-        A[np.diag_indices_from(A)] += self.alpha / 2
-        coef = root * dposv(A, root * target, lower=1, overwrite_a=1)[1]
+        root, L = np.sqrt(zeta), self._factor(zeta, C)
+        coef = root * dpotrs(L, root * target, lower=1)[0]
         p, rest = self.sample.weights, self.sample.y - self.Phi @ coef
         if self.sample.fit_intercept:
             rest = rest - p @ rest
-        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef)
+        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef), L
 
     def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> HullPoint:
         """All that belongs to a dual variable; coefficients of large features are given."""
@@ -245,57 +272,33 @@ class HullProblem:
 
     def hessian(self, point: HullPoint) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
-        zeta = point.weights.zeta
-        kappa = self._sparse(point.weights.kappa)  # [w, v]: few nodes have many ancestors
-        za = zeta * point.sizes
-        t = kappa.T @ za
-        # columns: how the function's coefficients move with each x_v
-        scale = csr_array(
-            (point.h * zeta[self.owner], self.owner, np.arange(len(self.owner) + 1)),
-            shape=(len(self.owner), self.n_nodes),
-        )
-        weighted = kappa.copy()
-        weighted.data *= np.repeat(za, np.diff(kappa.indptr))
-        matrix = self._curvature(point, scale @ kappa) - (kappa.T @ weighted).toarray()
+        kappa, zeta, c = point.weights.kappa, point.weights.zeta, self.alpha / 2
+        za, own = zeta * point.sizes, zeta[self.owner]
+        t = kappa @ za
+        if self.in_features:
+            L = self._factor(own, self._reweighted(point)) if point.solved is None else point.solved
+            T = dtrtrs(L, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
+            matrix = -c * (T.T @ T)
+        else:
+            G = self.Phi @ ((own * point.h)[:, None] * kappa.T[self.owner])
+            matrix = G.T @ self._ridge(point).solve(G) - (kappa * za) @ kappa.T
         matrix[np.diag_indices_from(matrix)] += t
         return t, self.alpha * matrix
 
-    @cached_property
-    def _family(self) -> csr_array:
-        """``[w, v]`` where ``v`` is an ancestor of ``w``."""
-        return csr_array(self.ancestors.T)
+    def _factor(self, zeta: Array, C: Array) -> Array:
+        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``."""
+        root = np.sqrt(zeta)
+        A = root[:, None] * C * root
+        A[np.diag_indices_from(A)] += self.alpha / 2
+        return np.asarray(dpotrf(A, lower=1, overwrite_a=1)[0])
 
-    def _sparse(self, kappa: Array) -> csr_array:
-        """``kappa`` transposed, without its zeros."""
-        pattern = self._family
-        rows = np.repeat(np.arange(self.n_nodes), np.diff(pattern.indptr))
-        values = kappa[pattern.indices, rows]
-        return csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-
-    def _curvature(self, point: HullPoint, reach: csr_array) -> Array:
-        """``reach' Phi' P Phi reach``."""
+    def _ridge(self, point: HullPoint) -> WeightedRidge:
+        """The (re)weighted regression at a point solved with kernels."""
+        if isinstance(point.solved, WeightedRidge):
+            return point.solved
         sample = self.sample
-        if self.in_features:
-            C = self._moments[0] if self._is_squared else self._reweighted(point)
-            root = np.sqrt(point.weights.zeta[self.owner])
-            A = root[:, None] * C * root
-            A[np.diag_indices_from(A)] += self.alpha / 2
-            L = dpotrf(A, lower=1, overwrite_a=1)[0]
-            moved = C @ reach
-            T = dtrtrs(L, root[:, None] * moved, lower=1)[0]
-            return np.asarray((2 / self.alpha) * (reach.T @ moved - T.T @ T))
-        ridge = point.solved
-        if not isinstance(ridge, WeightedRidge):
-            model = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions)
-            ridge = WeightedRidge(
-                point.solved, model.weights, self.alpha / 2, fit_intercept=sample.fit_intercept
-            )
-        G = self.Phi @ reach
-        scaled = ridge.root[:, None] * G
-        X = cho_solve(ridge.factor, scaled, check_finite=False)
-        if ridge.fit_intercept:
-            X -= np.outer(ridge.Be, ridge.Be @ scaled / ridge.eBe)
-        return np.asarray(scaled.T @ X)
+        q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
+        return WeightedRidge(point.solved, q, self.alpha / 2, fit_intercept=sample.fit_intercept)
 
     def _reweighted(self, point: HullPoint) -> Array:
         """Moments of the features at the curvature of the loss."""
@@ -308,15 +311,15 @@ class HullProblem:
         omega = norm(self.per_node(point.coef**2), self.ancestors, self.d)
         return self.sample.mean_loss(point.predictions) + self.alpha / 2 * omega**2
 
-    def gap_parts(self, point: HullPoint, outside: float = 0.0) -> tuple[float, float]:
-        """The two parts of (18): kernel machine, and ``lambda / 2`` times the weights.
+    def full_gap(self, point: HullPoint, outside: float = 0.0) -> float:
+        """(18), that of the kernel machine and ``lambda / 2`` times that of the weights.
 
         ``outside`` bounds the dual norm's square of what is not in the hull.
         """
         bound, value, _ = dual_bound(point.weights, point.sizes)
         conjugate = self.sample.conjugate(point.dual, self.alpha)
         kernel = point.value + conjugate + self.alpha / 2 * value
-        return max(kernel, 0.0), self.alpha / 2 * (max(bound, outside) - value)
+        return max(kernel, 0.0) + self.alpha / 2 * (max(bound, outside) - value)
 
     def dual_value(self, point: HullPoint, outside: float = 0.0) -> float:
         """Dual objective of the best multiple of the point's dual variable.
@@ -325,14 +328,17 @@ class HullProblem:
         optimum a shorter dual variable is the better certificate.
         """
         bound = max(dual_bound(point.weights, point.sizes)[0], outside)
-        quadratic = self.alpha / 2 * bound
 
         def value(c: float) -> float:
-            return -self.sample.conjugate(c * point.dual, self.alpha) - c**2 * quadratic
+            quadratic = c**2 * self.alpha / 2 * bound if c else 0.0
+            return -self.sample.conjugate(c * point.dual, self.alpha) - quadratic
 
         if not np.isfinite(bound):
-            return -self.sample.conjugate(0 * point.dual, self.alpha)
-        return _best_multiple(value)
+            return value(0.0)
+        best = minimize_scalar(
+            lambda c: -value(c), bounds=(0, 1), method="bounded", options={"xatol": 1e-9}
+        )
+        return max(value(0.0), value(1.0), -float(best.fun))
 
     def gap(self, point: HullPoint, outside: float = 0.0) -> float:
         """Primal minus dual: a bound on the suboptimality of the point's function."""
@@ -352,21 +358,118 @@ def bytes_held(n: int, D: int, R: int) -> float:
     return 8.0 * (2 * n * D + 4 * m * m + 2 * D * R + 6 * R * R)
 
 
-def _best_multiple(value: Any) -> float:
-    """Largest value of a concave function on [0, 1], by golden sections."""
-    low, high = 0.0, 1.0
-    best = max(value(1.0), value(0.0))
-    golden = (np.sqrt(5) - 1) / 2
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = value(left), value(right)
-    for _ in range(40):
-        best = max(best, at_left, at_right)
-        if at_left > at_right:
-            high, right, at_right = right, left, at_left
-            left = high - golden * (high - low)
-            at_left = value(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + golden * (high - low)
-            at_right = value(right)
-    return float(best)
+class HullSolution(NamedTuple):
+    """A point, the steps it took, and whether the gap was reached.
+
+    ``stalled``: no step decreases the objective in the digits there are.
+    """
+
+    point: HullPoint
+    n_iter: int
+    converged: bool
+    stalled: bool = False
+
+
+def solve(
+    problem: HullProblem,
+    x: Array,
+    tol: float,
+    max_iter: int | None = None,
+    halvings: int = NEWTON_HALVINGS,
+) -> HullSolution:
+    """Newton's method from weights ``x`` to an absolute gap; what it stalls at goes on slowly."""
+    solved = newton(problem, x, tol, NEWTON_STEPS if max_iter is None else max_iter, halvings)
+    if not solved.stalled:
+        return solved
+    further = alternating(problem, solved.point.weights.x, tol, FALLBACK, LEAST * tol)
+    better = _weights_gap(problem, further.point)[0] < _weights_gap(problem, solved.point)[0]
+    return HullSolution(
+        further.point if better else solved.point,
+        solved.n_iter + further.n_iter,
+        further.converged,
+        stalled=not further.converged,
+    )
+
+
+def _weights_gap(problem: HullProblem, point: HullPoint) -> tuple[float, float, Array]:
+    """Gap of the weights, bound of the dual norm's square, and ``t_v / x_v``."""
+    bound, value, ratios = dual_bound(point.weights, point.sizes)
+    return problem.alpha / 2 * (bound - value), bound, ratios
+
+
+def _start(x: Array) -> Array:
+    """Inside the simplex."""
+    x = np.maximum(x, FLOOR)
+    return np.asarray(x / x.sum())
+
+
+def newton(
+    problem: HullProblem, x: Array, tol: float, max_iter: int, halvings: int
+) -> HullSolution:
+    """The interior-point method, to a gap of ``tol``."""
+    point = problem.evaluate(_start(x))
+    if problem.n_nodes == 1:
+        return HullSolution(point, 0, True)
+    half, mu = problem.alpha / 2, np.inf
+    for step in range(max_iter):
+        gap, bound, ratios = _weights_gap(problem, point)
+        if gap <= tol:
+            return HullSolution(point, step, True)
+        mu = min(mu, CENTRING * gap / problem.n_nodes)  # the gap may rise on the way, mu may not
+        slack = half * (bound * (1 + min(LEEWAY, gap / (half * bound))) - ratios)
+        delta = _direction(problem, point, slack, mu)
+        moved = _line_search(problem, point, delta, mu, halvings)
+        if moved is None:
+            return HullSolution(point, step, False, stalled=True)
+        point = moved
+    return HullSolution(point, max_iter, False)
+
+
+def _direction(problem: HullProblem, point: HullPoint, slack: Array, mu: float) -> Array:
+    x = point.weights.x
+    _, H = problem.hessian(point)
+    xs = x * slack
+    A = H + np.diag(xs)
+    A[np.diag_indices_from(A)] += 1e-14 * float(np.trace(A)) / len(x)
+    right = np.column_stack([mu - xs, x])
+    both, failed = dposv(A, right)[1:]
+    if failed:  # rounding made a weightless node's curvature negative
+        A[np.diag_indices_from(A)] += 1e-8 * float(np.trace(A)) / len(x)
+        both = solve_symmetric(A, right, assume_a="sym", check_finite=False)
+    tau = (x @ both[:, 0]) / (x @ both[:, 1])
+    return np.asarray(both[:, 0] - tau * both[:, 1])
+
+
+def _line_search(
+    problem: HullProblem, point: HullPoint, delta: Array, mu: float, halvings: int
+) -> HullPoint | None:
+    """The longest step that decreases the barrier function; None if there is none."""
+    x = point.weights.x
+    here = point.value - mu * float(np.log(x).sum())
+    down = -float(delta.min())
+    t = min(1.0, TO_THE_BORDER / down) if down > 0 else 1.0
+    for _ in range(halvings):
+        new = np.maximum(x * (1 + t * delta), SMALLEST)
+        new /= new.sum()
+        moved = problem.evaluate(new, point.dual)
+        there = moved.value - mu * float(np.log(new).sum())
+        if there <= here + 1e-14 * abs(here):
+            return moved
+        t /= 2
+    return None
+
+
+def alternating(
+    problem: HullProblem, x: Array, tol: float, max_iter: int, least: float = -np.inf
+) -> HullSolution:
+    """The alternating scheme, to a gap of ``tol`` or until a step gains less than ``least``."""
+    point = problem.evaluate(_start(x))
+    for step in range(max_iter):
+        gap, _, ratios = _weights_gap(problem, point)
+        if gap <= tol:
+            return HullSolution(point, step, True)
+        x = np.maximum(point.weights.x * np.sqrt(ratios), SMALLEST)
+        before, point = point.value, problem.evaluate(x / x.sum(), point.dual)
+        if before - point.value < least:
+            return HullSolution(point, step + 1, False, stalled=True)
+    return HullSolution(point, max_iter, False)

@@ -32,14 +32,14 @@ loss is taken: the kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression
 products where nodes have rank one), and a Gaussian kernel on the selected columns, for functions
 that are smooth in a few variables but not short in the decomposition. The ridge is chosen by
 leave-one-out in both. Nodes that are always kept are in the hull's kernel whatever the search
-found. A decomposition that treats rows outside the range of the data apart has no Gaussian
-candidate, which could not.
+found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +97,8 @@ class Pruner:
     """Prunes hulls on one sample; what was computed for a hull is kept.
 
     ``rows`` is the number of rows, copies counted; nodes ``kept`` and their ancestors are never
-    taken away, and are in every fit.
+    taken away, and are in every fit; ``at_once`` is the share of too many features taken between
+    two factorisations.
     """
 
     def __init__(
@@ -106,6 +107,8 @@ class Pruner:
         sample: LossSample,
         rows: float,
         kept: list[Node] | None = None,
+        *,
+        at_once: float = AT_ONCE,
     ) -> None:
         if not has_likelihood(sample.loss):
             raise InvalidParameterError(
@@ -114,7 +117,7 @@ class Pruner:
                 '(selection_rule="1se" or "min").'
             )
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
-        self.kept = hull_of(hierarchy, kept or [])
+        self.kept, self.at_once = hull_of(hierarchy, kept or []), at_once
         first = hierarchy.sources()
         self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
         self._features: dict[Node, Array] = {}
@@ -128,7 +131,7 @@ class Pruner:
             if here in self._ends:
                 break
             crowded = self._is_crowded(len(fit.coef))
-            smaller = self._smaller(fit, AT_ONCE * len(fit.coef) if crowded else 0.0)
+            smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
             falls = self._criterion(smaller, new) < self._criterion(here, fit)
             if smaller == here or not (falls or crowded):
@@ -176,8 +179,9 @@ class Pruner:
         return node not in self.kept and bool(self.hierarchy.columns(node))
 
     def _price(self, node: Node) -> float:
-        """What the criterion charges for a node."""
-        return self._width(node) * float(np.log(self.rows)) + 2 * self._counts(node)
+        """What the criterion charges for a node: nothing without features."""
+        width = self._width(node)
+        return width * float(np.log(self.rows)) + 2 * float(np.log(self.choices)) * (width > 0)
 
     def _criterion(self, hull: frozenset[Node], fit: _Fit) -> float:
         return fit.deviance + sum(self._price(node) for node in ordered(set(hull)))
@@ -187,10 +191,6 @@ class Pruner:
 
     def _width(self, node: Node) -> int:
         return int(self._of(node).shape[1])
-
-    def _counts(self, node: Node) -> float:
-        """``log p`` of a node with features."""
-        return float(np.log(self.choices)) if self._width(node) else 0.0
 
     def _of(self, node: Node) -> Array:
         if node not in self._features:
@@ -298,23 +298,16 @@ class HullFunction:
         return out
 
 
-def function_of(hierarchy: Hierarchy, found: Found, columns: Index) -> HullFunction:
-    """The penalised function of a solution."""
-    owner, coef = found.problem.owner, found.point.coef
-    parts = {node: (hierarchy.block(node), coef[owner == k]) for k, node in enumerate(found.hull)}
-    return assemble(hierarchy, parts, found.point.intercept, columns)
-
-
-def assemble(
-    hierarchy: Hierarchy,
-    parts: dict[Node, tuple[NodeBlock, Array]],
-    intercept: float,
-    columns: Index,
+def hull_function(
+    hierarchy: Hierarchy, nodes: list[Node], coef: Array, intercept: float, columns: Index
 ) -> HullFunction:
-    """A function that no longer holds the data."""
-    used = sorted({a for node in parts for a in hierarchy.columns(node)})
-    slim = {node: (block.without_data(), coef) for node, (block, coef) in parts.items()}
-    return HullFunction(intercept, columns, slim, columns[np.array(used, dtype=np.intp)])
+    """The function of these coefficients, node by node; it no longer holds the data."""
+    used = sorted({a for node in nodes for a in hierarchy.columns(node)})
+    blocks = [hierarchy.block(node) for node in nodes]
+    ends = np.cumsum([block.train.shape[1] for block in blocks])
+    own = zip((block.without_data() for block in blocks), np.split(coef, ends)[:-1], strict=True)
+    parts = dict(zip(nodes, own, strict=True))
+    return HullFunction(intercept, columns, parts, columns[np.array(used, dtype=np.intp)])
 
 
 class HullRefit(NamedTuple):
@@ -329,9 +322,17 @@ class HullRefit(NamedTuple):
 class Penalised:
     """The penalised function itself."""
 
-    function: HullFunction
     found: Found
+    hierarchy: Hierarchy
+    columns: Index
     kind: str = "none"
+
+    @cached_property
+    def function(self) -> HullFunction:
+        """Of the point that was found."""
+        point = self.found.point
+        given = (self.found.hull, point.coef, point.intercept)
+        return hull_function(self.hierarchy, *given, self.columns)
 
     @property
     def left_out(self) -> Array:
@@ -346,22 +347,14 @@ class Penalised:
 class Refitter:
     """Refits on one sample; those of the same hull or columns are made once.
 
-    ``columns`` are the input columns of the hierarchy's, ``kept`` are nodes of every hull, and
-    ``gaussian`` offers the Gaussian kernel.
+    ``columns`` are the input columns of the hierarchy's, ``kept`` are nodes of every hull.
     """
 
     def __init__(
-        self,
-        hierarchy: Hierarchy,
-        sample: LossSample,
-        columns: Index,
-        kept: list[Node] | None = None,
-        *,
-        gaussian: bool = True,
+        self, hierarchy: Hierarchy, sample: LossSample, columns: Index, kept: list[Node]
     ) -> None:
-        self.hierarchy, self.sample = hierarchy, sample
-        self.columns = columns
-        self.kept, self.gaussian = ordered(hull_of(hierarchy, kept or [])), gaussian
+        self.hierarchy, self.sample, self.columns = hierarchy, sample, columns
+        self.kept = ordered(hull_of(hierarchy, kept))
         self._known: dict[object, HullRefit] = {}
 
     def fit(self, hull: list[Node], support: Mask) -> HullRefit:
@@ -374,19 +367,16 @@ class Refitter:
             return self._cached("null", lambda: self._gaussian(used))
         hull = [*hull, *(node for node in self.kept if node not in set(hull))]
         ours = self._cached(frozenset(hull), lambda: self._hull(hull))
-        if len(used) > MOST or not self.gaussian:
+        if len(used) > MOST:
             return ours
         other = self._cached(used.tobytes(), lambda: self._gaussian(used))
-        better = self._score(other) < (1 - MARGIN) * self._score(ours)
-        return other if better else ours
+        loss = self.sample.mean_loss
+        return other if loss(other.left_out) < (1 - MARGIN) * loss(ours.left_out) else ours
 
     def _cached(self, key: object, make: Callable[[], HullRefit]) -> HullRefit:
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
-
-    def _score(self, made: HullRefit) -> float:
-        return self.sample.mean_loss(made.left_out)
 
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
@@ -397,14 +387,10 @@ class Refitter:
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
-        blocks = {node: self.hierarchy.block(node) for node in hull}
-        Phi = np.column_stack([block.train for block in blocks.values()])
-        coef, b, left_out = self._solve(Phi)
-        ends = np.cumsum([block.train.shape[1] for block in blocks.values()])[:-1]
-        parts = dict(
-            zip(blocks, zip(blocks.values(), np.split(coef, ends), strict=True), strict=True)
+        coef, b, left_out = self._solve(
+            np.column_stack([self.hierarchy.block(node).train for node in hull])
         )
-        function = assemble(self.hierarchy, parts, b, self.columns)
+        function = hull_function(self.hierarchy, hull, coef, b, self.columns)
         return HullRefit(function, "hull", left_out)
 
     def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
@@ -433,13 +419,16 @@ class HullLearner:
     pruners: list[Pruner] | None
     refitters: list[Refitter]
 
-    def walk(self, alphas: Array) -> Iterator[list[Found]]:
-        """Solutions at decreasing alphas while the budget suffices; the first in any case."""
+    def walk(self, alphas: Iterable[float], *, beyond: bool = False) -> Iterator[list[Found]]:
+        """Solutions at decreasing alphas, each started from the one before.
+
+        They end with the budget, but for the first, or go on ``beyond`` it.
+        """
         last: list[Found] | list[None] = [None] * len(self.searches)
         for k, alpha in enumerate(alphas):
             pairs = zip(self.searches, last, strict=True)
             last = [search.run(float(alpha), found, self.kept) for search, found in pairs]
-            if k and any(found.is_cut for found in last):
+            if k and not beyond and any(found.is_cut for found in last):
                 return
             yield last
 
@@ -457,7 +446,7 @@ class HullLearner:
 
     def penalised(self, finds: list[Found]) -> list[Penalised]:
         """The penalised functions."""
-        return [Penalised(function_of(self.hierarchy, f, self.columns), f) for f in finds]
+        return [Penalised(found, self.hierarchy, self.columns) for found in finds]
 
     def refits(self, finds: list[Found], supports: list[Mask]) -> list[HullRefit]:
         """Kernel machines on the hulls, or on the selected columns of the input."""

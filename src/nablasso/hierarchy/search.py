@@ -23,7 +23,6 @@ exactly a hull. They stay in the certificate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,8 +36,15 @@ from nablasso.hierarchy.dag import (
     hull_of,
     shallow_first,
 )
-from nablasso.hierarchy.problem import HullPoint, HullProblem, LossSample, bytes_held, dual_bound
-from nablasso.hierarchy.solvers import HullSolution, HullSolver
+from nablasso.hierarchy.problem import (
+    HullPoint,
+    HullProblem,
+    HullSolution,
+    LossSample,
+    bytes_held,
+    dual_bound,
+    solve,
+)
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem
@@ -78,39 +84,36 @@ class Budget:
 class Found:
     """A solution of the full problem, with its certificate.
 
-    ``nodes`` is the hull that was looked at, ``active`` which of them are not zero;
-    ``gap`` bounds the suboptimality over *all* kernels, ``parts`` are the two parts of (18).
+    ``nodes`` is the hull that was looked at and ``x`` its weights, to start from; the ``problem``
+    is that on the nodes that are not zero, ``gap`` bounds the suboptimality over *all* kernels.
     """
 
-    alpha: float
     nodes: list[Node]
-    active: Mask
-    point: HullPoint
+    x: Array
     problem: HullProblem
-    x: Array  # weights of all nodes, to start from
+    point: HullPoint
     gap: float
-    parts: tuple[float, float]
     primal: float
     certified: bool
     rule: str
     reason: str
     n_iter: int
-    violators: list[Node] = field(default_factory=list)
+    violators: list[Node]
+
+    @property
+    def alpha(self) -> float:
+        """Where it was searched."""
+        return self.problem.alpha
 
     @property
     def hull(self) -> list[Node]:
         """Nodes whose function is not zero, with their ancestors."""
-        return [node for node, active in zip(self.nodes, self.active, strict=True) if active]
+        return self.problem.nodes
 
     @property
     def is_cut(self) -> bool:
         """Whether the budget ended the search while kernels were known to be missing."""
         return self.reason in LIMITS
-
-    @property
-    def zeta(self) -> dict[Node, float]:
-        """Weight of each active node's kernel."""
-        return dict(zip(self.hull, self.point.weights.zeta.tolist(), strict=True))
 
 
 @dataclass
@@ -123,10 +126,10 @@ class Search:
 
     hierarchy: Hierarchy
     sample: LossSample
-    solver: HullSolver = field(default_factory=HullSolver)
     tol: float = 1e-3
     budget: Budget = Budget()
     certify: bool = True
+    max_iter: int | None = None
     work: float = field(default=WORK, init=False)  # allowed for the next certificate
     spent: float = field(default=0.0, init=False)  # so far on the problems of hulls
 
@@ -135,7 +138,7 @@ class Search:
         features = [self.hierarchy.block(node).train for node in nodes]
         d = np.array([self.hierarchy.weight(node) for node in nodes])
         ancestors = ancestor_matrix(self.hierarchy, nodes)
-        return HullProblem(self.sample, alpha, features, ancestors, d)
+        return HullProblem(self.sample, alpha, nodes, features, ancestors, d)
 
     def run(
         self,
@@ -158,13 +161,13 @@ class Search:
             rounds += 1
             nodes = list(weights)
             problem = self.problem(nodes, alpha)
-            solved = self._solve(problem, weights)
+            solved = self._solve(problem, np.array(list(weights.values())))
             n_iter += solved.n_iter
             weights = dict(zip(nodes, solved.point.weights.x.tolist(), strict=True))
-            new = self._missing(problem, solved.point, set(nodes))
+            new = self._missing(problem, solved.point)
             added, lacking = self._affordable(problem, new)
             if added and rounds < ROUNDS:
-                self._add(weights, added)
+                weights |= _shares(added)
                 continue
             active = _active(problem, solved.point)
             if lacking in SPACE and not trimmed and not active.all():  # zeros leave their room once
@@ -172,7 +175,7 @@ class Search:
                 trimmed = True
                 continue
             found = self._finish(
-                problem, nodes, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
+                problem, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
             most = min(most, self.spent + GROWTH * self.budget.max_work)
             over = rounds >= ROUNDS or self.spent > most or not grow
@@ -183,7 +186,7 @@ class Search:
             added, lacking = self._affordable(problem, deeper)
             if not added:
                 return replace(found, reason=lacking or found.reason)
-            self._add(weights, added)
+            weights |= _shares(added)
 
     def _affordable(self, problem: HullProblem, new: list[Node]) -> tuple[list[Node], str]:
         """The first of the new nodes that the budget allows, and what it lacks for the others."""
@@ -197,26 +200,19 @@ class Search:
         return new, ""
 
     def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
-        """Weights to start from, the kept nodes always among them."""
-        weights = self._carried(start)
-        if not weights:
+        """Weights to start from, the kept nodes always among them.
+
+        Those of zero nodes are left behind where they would take the room.
+        """
+        if start is None or not start.nodes:
             first = hull_of(self.hierarchy, [self.best_source(), *keep])
             return dict.fromkeys(shallow_first(self.hierarchy, first), 1.0)
-        whole = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep))
-        kept = [node for node in whole if node not in weights]
-        if kept:
-            self._add(weights, kept)
-        return weights
-
-    def _carried(self, start: Found | None) -> dict[Node, float]:
-        """Weights to start from; zero nodes are left behind where they would take the room."""
-        if start is None:
-            return {}
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
-        twice = 2 * len(weights), 2 * start.problem.Phi.shape[1]
-        if self.budget.lacks(len(self.sample.y), twice[1], twice[0], 0.0):
+        features = 2 * start.problem.Phi.shape[1]
+        if self.budget.lacks(len(self.sample.y), features, 2 * len(weights), 0.0):
             weights = {node: weights[node] for node in start.hull}
-        return weights
+        kept = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep) - weights.keys())
+        return weights | _shares(kept)
 
     def null_dual(self) -> Array:
         """``-p l'(y, b)``: alpha times the dual variable at ``f = 0``."""
@@ -241,38 +237,28 @@ class Search:
         place = {node: k for k, node in enumerate(found.hull)}
         x = found.point.weights.x[[place[node] for node in hull]]
         tol = SHARE * self._target()
-        point = self.solver.solve(inner, x / x.sum(), tol).point if hull else inner.evaluate(x)
-        active = np.ones(len(hull), dtype=bool)
-        return replace(found, nodes=hull, active=active, point=point, problem=inner)
+        point = solve(inner, x / x.sum(), tol, self.max_iter).point if hull else inner.evaluate(x)
+        return replace(found, nodes=hull, x=x, problem=inner, point=point)
 
     def _at_once(self, size: int) -> int:
         return max(LEAST, int(AT_ONCE * size))
 
-    def _add(self, weights: dict[Node, float], new: list[Node]) -> None:
-        share = NEW / len(new)
-        for node in new:
-            weights[node] = share
-
     def _target(self) -> float:
         return self.tol * self.sample.reference
 
-    def _solve(self, problem: HullProblem, weights: dict[Node, float]) -> HullSolution:
-        x = np.array(list(weights.values()))
-        return self._solved(problem, x / x.sum(), SHARE * self._target())
-
-    def _solved(self, problem: HullProblem, x: Array, tol: float) -> HullSolution:
-        """Solve, and count what it took."""
+    def _solve(self, problem: HullProblem, x: Array, share: float = SHARE) -> HullSolution:
+        """Solve to a share of the tolerance, and count what it took."""
         before = problem.work
-        solved = self.solver.solve(problem, x, tol)
+        solved = solve(problem, x / x.sum(), share * self._target(), self.max_iter)
         self.spent += problem.work - before
         return solved
 
-    def _missing(self, problem: HullProblem, point: HullPoint, hull: set[Node]) -> list[Node]:
+    def _missing(self, problem: HullProblem, point: HullPoint) -> list[Node]:
         """Nodes that a necessary condition asks for, with their ancestors, a few at a time.
 
         Sources of the complement first; when (20) holds for them, (27) for what lies deeper.
         """
-        bound, value, _ = dual_bound(point.weights, point.sizes)
+        hull, (bound, value, _) = set(problem.nodes), dual_bound(point.weights, point.sizes)
         limit = max(bound, value + self._target() / problem.alpha)  # half of the tolerance
         at_once = self._at_once(len(hull))
         frontier = self.hierarchy.frontier(hull)
@@ -291,7 +277,6 @@ class Search:
     def _finish(
         self,
         problem: HullProblem,
-        nodes: list[Node],
         solved: HullSolution,
         n_iter: int,
         *,
@@ -300,63 +285,57 @@ class Search:
         certify: bool,
     ) -> Found:
         """Take zero nodes out, and certify what is left over all kernels."""
-        alpha, tol = problem.alpha, SHARE * self._target()
+        share = SHARE
         for _ in range(SHARPER):
-            active, inner, point = self._without_zeros(problem, nodes, solved, tol)
-            bound_in = self._bound_inside(problem, solved.point, point)
-            if sum(inner.gap_parts(point, bound_in)) <= self._target() / 2 or not solved.converged:
+            inner, point = self._without_zeros(problem, solved, share)
+            sizes = problem.per_node((problem.Phi.T @ point.dual) ** 2)
+            bound_in = dual_bound(solved.point.weights, sizes)[0]
+            if inner.full_gap(point, bound_in) <= self._target() / 2 or not solved.converged:
                 break
-            tol /= 10  # what is zero was not clear enough yet
-            solved = self._solved(problem, solved.point.weights.x, tol)
+            share /= 10  # what is zero was not clear enough yet
+            solved = self._solve(problem, solved.point.weights.x, share)
         _, value, _ = dual_bound(point.weights, point.sizes)
-        enough = value + 2 * self._target() / alpha * (1 - SHARE)
-        outside, most = Outside(np.inf, [], "none"), bound_in
+        outside = Outside(np.inf, [], "none")
+        gap = inner.full_gap(point, bound_in)
         if certify:
-            enough = max(enough, bound_in)
-            outside = self.hierarchy.outside(set(nodes), point.dual, enough, self.work)
-            most = max(bound_in, outside.bound)
-        gap = inner.gap(point, most) if certify else sum(inner.gap_parts(point, most))
+            enough = max(value + 2 * self._target() / problem.alpha * (1 - SHARE), bound_in)
+            outside = self.hierarchy.outside(set(problem.nodes), point.dual, enough, self.work)
+            gap = inner.gap(point, max(bound_in, outside.bound))
         certified = gap <= self._target()
         # where the certificate is lost, further effort at smaller alphas rarely brings it back
         if certify:
             self.work = WORK if certified else max(self.work / 4, LEAST_WORK)
+        if not lacking or (certify and certified):
+            lacking = _reason(certified, missing, solved, outside)
         return Found(
-            alpha=alpha,
-            nodes=nodes,
-            active=active,
-            point=point,
-            problem=inner,
-            x=solved.point.weights.x,
-            gap=gap,
-            parts=inner.gap_parts(point, most),
-            primal=inner.primal(point),
-            certified=certified,
-            rule=outside.rule,
-            reason=lacking
-            if lacking and not (certify and certified)
-            else _reason(certified, missing, solved, outside),
-            n_iter=n_iter,
-            violators=outside.violators,
+            problem.nodes,
+            solved.point.weights.x,
+            inner,
+            point,
+            gap,
+            inner.primal(point),
+            certified,
+            outside.rule,
+            lacking,
+            n_iter,
+            outside.violators,
         )
 
     def _without_zeros(
-        self, problem: HullProblem, nodes: list[Node], solved: HullSolution, tol: float
-    ) -> tuple[Mask, HullProblem, HullPoint]:
+        self, problem: HullProblem, solved: HullSolution, share: float
+    ) -> tuple[HullProblem, HullPoint]:
         """Solve once more on the nodes that are not zero."""
         active = _active(problem, solved.point)
         if active.all():
-            return active, problem, solved.point
-        kept = [node for node, a in zip(nodes, active, strict=True) if a]
+            return problem, solved.point
+        kept = [node for node, a in zip(problem.nodes, active, strict=True) if a]
         inner = self.problem(kept, problem.alpha)
-        x = solved.point.weights.x[active]
-        return active, inner, self._solved(inner, x / x.sum(), tol).point
+        return inner, self._solve(inner, solved.point.weights.x[active], share).point
 
-    def _bound_inside(self, problem: HullProblem, full: HullPoint, point: HullPoint) -> float:
-        """Dual bound of the listed nodes at the final dual variable."""
-        if point is full:
-            return dual_bound(full.weights, full.sizes)[0]
-        h = problem.Phi.T @ point.dual
-        return dual_bound(full.weights, problem.per_node(h**2))[0]
+
+def _shares(new: list[Node]) -> dict[Node, float]:
+    """Weights that new nodes start with."""
+    return dict.fromkeys(new, NEW / max(len(new), 1))
 
 
 def _active(problem: HullProblem, point: HullPoint) -> Mask:
@@ -391,61 +370,32 @@ def largest_alpha(search: Search) -> float:
     selected, between a thousandth and ten times the ``alpha`` at which that source alone is shrunk
     by half.
     """
-    hierarchy = search.hierarchy
-    null = search.null_dual()
-    root = hull_of(hierarchy, [search.best_source()])
-    frontier = hierarchy.frontier(root)
-    size = max((hierarchy.size(v, null) for v in root), default=0.0)
-    nodes = list(root)
+    hierarchy, null = search.hierarchy, search.null_dual()
+    nodes = list(hull_of(hierarchy, [search.best_source()]))
+    frontier = hierarchy.frontier(set(nodes))
+    size = max((hierarchy.size(v, null) for v in nodes), default=0.0)
     if frontier and size <= 1e-20 * float(null @ null):  # the sources' kernels are null or constant
-        best = search.ranked(frontier, null)[0]
-        nodes = [*nodes, best]
-    scale = _scale(search, nodes)
+        nodes.append(search.ranked(frontier, null)[0])
+    d = sum(map(hierarchy.weight, nodes))
+    scale = 2 * max(_variance(search, node) for node in nodes) / d**2  # shrunk by half
     if not scale > 0:
         return 1.0
     low, high = np.log(LOWEST * scale), np.log(HIGHEST * scale)
     others = hierarchy.frontier(set(nodes))
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if _more_enter(search, nodes, others, float(np.exp(middle))):
-            low = middle
+        problem = search.problem(nodes, float(np.exp((low + high) / 2)))
+        # all nodes but one are its ancestors with null functions: these weights are the best
+        point = problem.evaluate(problem.d / problem.d.sum())
+        limit = dual_bound(point.weights, point.sizes)[0] * (1 + 1e-6)
+        if (hierarchy.ratios(others, point.dual) > limit).any():
+            low = (low + high) / 2
         else:
-            high = middle
+            high = (low + high) / 2
     return float(np.exp(high))
 
 
-def _scale(search: Search, nodes: list[Node]) -> float:
-    """``alpha`` at which the function on these nodes is shrunk by half (squared loss)."""
-    p = search.sample.weights
-    d = sum(search.hierarchy.weight(node) for node in nodes)
-    total = 0.0
-    for node in nodes:
-        F = search.hierarchy.block(node).train
-        F = F - p @ F if search.sample.fit_intercept else F
-        total = max(total, float(np.einsum("i,ij,ij->", p, F, F)))
-    return 2 * total / d**2
-
-
-def _more_enter(search: Search, nodes: list[Node], others: list[Node], alpha: float) -> bool:
-    """Whether a source outside violates (20) at ``alpha``.
-
-    All nodes but one are its ancestors with null functions, so the best weights are ``d / sum d``.
-    """
-    problem = search.problem(nodes, alpha)
-    point = problem.evaluate(problem.d / problem.d.sum())
-    bound = dual_bound(point.weights, point.sizes)[0]
-    hierarchy = search.hierarchy
-    return any(
-        hierarchy.size(v, point.dual) > bound * hierarchy.weight(v) ** 2 * (1 + 1e-6)
-        for v in others
-    )
-
-
-def walk(
-    search: Search, alphas: Iterable[float], keep: list[Node] | None = None
-) -> Iterator[Found]:
-    """Solutions at decreasing ``alphas``, each started from the one before."""
-    start: Found | None = None
-    for alpha in alphas:
-        start = search.run(float(alpha), start, keep)
-        yield start
+def _variance(search: Search, node: Node) -> float:
+    """Sum of the variances of a node's features."""
+    p, F = search.sample.weights, search.hierarchy.block(node).train
+    F = F - p @ F if search.sample.fit_intercept else F
+    return float(np.einsum("i,ij,ij->", p, F, F))

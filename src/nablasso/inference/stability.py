@@ -34,20 +34,15 @@ Every bound is cut at q / tau, Markov's bound, and where its condition fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from nablasso.errors import InvalidParameterError
-from nablasso.progress import run_jobs
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Index
 
 ASSUMPTIONS = ("worst-case", "unimodal", "r-concave")
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice
 STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
-Select = Callable[[Array, NDArray[np.generic], Array, int], Mask]  # X, y, weights, seed
 
 
 def complementary_pairs(
@@ -64,31 +59,6 @@ def complementary_pairs(
             rows = rows[np.argsort(labels[rows], kind="stable")]
         halves += [np.sort(rows[0::2]), np.sort(rows[1::2])]
     return halves
-
-
-def half_sample_selections(
-    select: Select,
-    X: Array,
-    y: NDArray[np.generic],
-    weights: Array,
-    halves: list[Index],
-    *,
-    seed: int,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> Mask:
-    """What each half selects, shape (2B, d).
-
-    ``select(X, y, weights, seed)`` returns the mask of one half; its seed depends on ``seed`` and
-    on the number of the half only.
-    """
-    seeds = np.random.SeedSequence(seed).generate_state(len(halves))
-    arguments = [
-        (select, X[rows], y[rows], weights[rows], int(s))
-        for rows, s in zip(halves, seeds, strict=True)
-    ]
-    masks = run_jobs(_call, arguments, label="half-samples", n_jobs=n_jobs, verbose=verbose)
-    return np.array(masks, dtype=bool)
 
 
 def smallest_threshold(
@@ -109,23 +79,13 @@ def smallest_threshold(
     return float(counts[low]) if low < len(counts) else np.inf
 
 
-def _call(select: Select, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
-    return select(X, y, weights, seed)
-
-
 def false_selection_bound(
     threshold: float, n_selected: float, n_features: int, n_pairs: int, assumption: str
 ) -> float:
     """Bound on the expected number of false selections.
 
-    Parameters
-    ----------
-    threshold : float
-        Share of the halves, above 1/2 and at most 1.
-    n_selected : float
-        Expected number of variables selected on one half.
-    n_features, n_pairs : int
-    assumption : {"worst-case", "unimodal", "r-concave"}
+    ``threshold`` is a share of the halves, above 1/2 and at most 1; ``n_selected`` the expected
+    number of variables selected on one half.
     """
     if assumption not in ASSUMPTIONS:
         raise InvalidParameterError(

@@ -14,9 +14,14 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.paths import path_of
-from nablasso.inspection.response import InspectedFunction, interaction_strengths, response_of
-from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
+from nablasso.inspection.response import InspectedFunction, response_of
+from nablasso.inspection.sobol import (
+    Interaction,
+    SobolIndices,
+    interaction_shares,
+    sobol_indices,
+)
+from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
     "DagDisplay",
@@ -25,15 +30,18 @@ __all__ = [
     "DerivativeDisplay",
     "EdrDisplay",
     "InspectedFunction",
+    "Interaction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
     "PathDisplay",
     "QuantileDisplay",
+    "SobolIndices",
     "category_dependence",
-    "interaction_strengths",
+    "interaction_shares",
     "pair_dependence",
     "partial_dependence",
     "path_of",
     "response_of",
+    "sobol_indices",
 ]

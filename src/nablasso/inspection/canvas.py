@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from nablasso.errors import MissingExtraError
@@ -87,6 +88,40 @@ def shorten(name: str, most: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
+def dots(ax: Any, x: Any, y: Any, colour: str = BLUE, **looks: Any) -> None:
+    """Rows as points without edges."""
+    defaults = {"marker": "o", "linestyle": "", "markersize": 4, "alpha": 0.6}
+    ax.plot(x, y, color=colour, markeredgewidth=0, **defaults | looks)
+
+
+def band(ax: Any, x: Any, low: Any, high: Any, colour: str, alpha: float = 0.18) -> None:
+    """What lies between two curves."""
+    ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
+
+
+def note(ax: Any, text: str, at: Any, offset: tuple[float, float], **looks: Any) -> None:
+    """A small text, some points away from where it belongs."""
+    defaults = {"fontsize": 9, "color": "0.25"}
+    ax.annotate(text, at, xytext=offset, textcoords="offset points", **defaults | looks)
+
+
+def rows_down(ax: Any, names: Sequence[str], most: int = 24) -> None:
+    """Names on the vertical axis, the first one at the top."""
+    ax.set_yticks(range(len(names)), [shorten(name, most) for name in names])
+    ax.invert_yaxis()
+
+
+def legend(ax: Any, **place: Any) -> None:
+    """Names of what was drawn, without a frame."""
+    ax.legend(frameon=False, fontsize=9, **place)
+
+
+def name_axes(ax: Any, x: str, y: str) -> None:
+    """Names of both axes, long ones cut."""
+    ax.set_xlabel(shorten(x, 60))
+    ax.set_ylabel(shorten(y, 60))
+
+
 def subtitle(ax: Any, text: str) -> None:
     """A small line above the axes that says how to read them."""
     ax.set_title(text, fontsize=9, loc="left", color="0.3")
@@ -109,13 +144,5 @@ def end_labels(ax: Any, labels: list[tuple[float, str, str]]) -> None:
         heights[k] = max(heights[k], heights[k - 1] + gap)
     over = max(0.0, heights[-1] - high) if heights else 0.0
     for height, (_, name, colour) in zip(heights, ordered, strict=True):
-        ax.annotate(
-            shorten(name),
-            (1.0, height - over),
-            xycoords=("axes fraction", "data"),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            color=colour,
-            fontsize=9,
-        )
+        place: Any = {"xycoords": ("axes fraction", "data"), "va": "center", "color": colour}
+        note(ax, shorten(name), (1.0, height - over), (5, 0), **place)

@@ -6,12 +6,15 @@ With the other columns as they are in the rows, weights ``p_i`` adding up to one
     m(t) = \sum_i p_i\, f(t, x_{i,-a}), \qquad
     s_i(t) = \partial_a f(t, x_{i,-a}), \qquad m'(t) = \sum_i p_i\, s_i(t).
 
-``m`` is the partial dependence. The band around it holds, at each ``t``, the middle of the rows'
-own curves, each moved to the mean of ``m``: it is as thin as a line exactly when the variable acts
-the same in all rows, that is without interactions. Curves of probabilities are not moved: they have
-to stay between 0 and 1. The band of slopes holds the middle of the ``s_i(t)``. Slopes are central
-differences over a thousandth of the column's deviation. A discrete column has no slope at its
-levels: differences between neighbouring levels, over their distance, stand between them.
+``m`` is the partial dependence. Of the automatic estimators it is known how sure it is: ``low`` and
+``high`` hold it with 90 % probability at each ``t``, by draws of the fitted function
+(:mod:`nablasso.reading.draws`). That is not what rows differ by: the band of the rows holds, at
+each ``t``, the middle of the rows' own curves, each moved to the mean of ``m``: it is as thin as a
+line exactly when the variable acts the same in all rows, that is without interactions. Curves of
+probabilities are not moved: they have to stay between 0 and 1. The band of slopes holds the middle
+of the ``s_i(t)``. Slopes are central differences over a thousandth of the column's deviation. A
+discrete column has no slope at its levels: differences between neighbouring levels, over their
+distance, stand between them.
 
 For two variables ``m(t, u)`` is taken on a grid. Its double centring is what the two do together
 beyond what each does alone.
@@ -24,21 +27,32 @@ that does not depend on the order of the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
+from sklearn.base import is_classifier
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.explained import drawn_predictions
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
+from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import InspectedFunction, response_of, sample_rows
+from nablasso.inspection.response import (
+    InspectedFunction,
+    class_code,
+    response_of,
+    sample_rows,
+)
 from nablasso.reading import discrete_columns
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation
 MOST_LEVELS = 50  # of a category
+SURE, DRAWS, SURE_ROWS = 0.9, 100, 64  # of the band of the function: level, draws, rows
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
 
 
@@ -62,6 +76,8 @@ class Dependence:
         Quantiles of the observed values, every five per cent: where the data are.
     labels : tuple of str
         Of a category: what each point of the grid stands for.
+    low, high : arrays, shape (g,)
+        Where the partial dependence itself lies, with 90 % probability; empty where not known.
     """
 
     name: str
@@ -79,6 +95,16 @@ class Dependence:
     levels: tuple[float, float]
     quantiles: Array
     labels: tuple[str, ...] = ()
+    low: Array = field(default_factory=lambda: np.empty(0))
+    high: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def band(self) -> tuple[Array, Array, str]:
+        """What is drawn around the mean: where the function lies, else what rows differ by."""
+        if len(self.low):
+            return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
+        share = f"{self.levels[1] - self.levels[0]:.0%}"
+        return self.band_low, self.band_high, f"{share} of the rows (no confidence band)"
 
     @property
     def effect(self) -> float:
@@ -201,6 +227,9 @@ def partial_dependence(
     a = _column(model, column)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
+    if behind(model) is not model:
+        shared = {"target": target, "levels": levels, "max_rows": max_rows}
+        return _of_table(model, X, a, weights, grid_size=grid_size, **shared)
     response = response_of(model, target)
     rows, p = sample_rows(X, weights, max_rows)
     grid, discrete = _grid(X[:, a], weights, grid_size)
@@ -212,12 +241,15 @@ def partial_dependence(
         step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
         slopes = _curves(response, rows, a, grid + step) - _curves(response, rows, a, grid - step)
         slopes /= 2 * step
+    low, high = _sure(model, response, target, rows, p, np.array([a]), grid[:, None], curves @ p)
     return _summarised(
         curves,
         p,
         response,
         levels,
         slopes=slopes,
+        low=low,
+        high=high,
         name=feature_names(model)[a],
         column=a,
         kind="discrete" if discrete else "continuous",
@@ -225,6 +257,38 @@ def partial_dependence(
         slope_grid=slope_grid,
         quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
     )
+
+
+def _of_table(
+    model: Any, X: Array, a: int, weights: Array, *, grid_size: int, **options: Any
+) -> Dependence:
+    """Of one column of an encoded table, by the numbers that were made of it.
+
+    Of a date by its days; rows in which a number is missing are not averaged over.
+    """
+    column, own = model._encoding.columns[a], players(model)[a]
+    if not len(own):
+        raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
+    if column.kind == "category":
+        labels = [part[1:] for part in column.parts]
+        found = category_dependence(
+            behind(model),
+            X,
+            own.tolist(),
+            name=column.name,
+            labels=labels,
+            sample_weight=weights,
+            **options,
+        )
+        if len(column.levels) == 2:  # one 0/1 column: zero is the first level
+            words = tuple(column.levels[int(k == labels[0])] for k in found.labels)
+            found = replace(found, labels=words)
+    else:
+        weights = weights * (X[:, own[-1]] == 0) if column.missing else weights
+        found = partial_dependence(
+            behind(model), X, int(own[0]), grid_size=grid_size, sample_weight=weights, **options
+        )
+    return replace(found, name=column.name, column=a)
 
 
 def pair_dependence(
@@ -266,6 +330,18 @@ def pair_dependence(
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
+    if behind(model) is not model:
+        places = [_one_number(model, c) for c in (a, b)]
+        found = pair_dependence(
+            behind(model),
+            X,
+            places,
+            target=target,
+            grid_size=grid_size,
+            sample_weight=weights,
+            max_rows=max_rows,
+        )
+        return replace(found, columns=(a, b))
     response = response_of(model, target)
     rows, p = sample_rows(X, weights, max_rows)
     (grid_a, _), (grid_b, _) = (_grid(X[:, c], weights, grid_size) for c in (a, b))
@@ -276,6 +352,17 @@ def pair_dependence(
         mean[k] = _curves(response, moved, b, grid_b) @ p
     names = feature_names(model)
     return PairDependence((names[a], names[b]), (a, b), response.unit, grid_a, grid_b, mean)
+
+
+def _one_number(model: Any, a: int) -> int:
+    """The column of numbers that stands for a column of the table in a pair."""
+    column, own = model._encoding.columns[a], players(model)[a]
+    if not len(own) or (column.kind == "category" and len(own) > 1):
+        raise InvalidParameterError(
+            f"A pair must be columns of numbers or of two levels; {column.name!r} has "
+            f"{len(column.levels)} levels. Look at it alone."
+        )
+    return int(own[0])
 
 
 def category_dependence(
@@ -333,6 +420,7 @@ def category_dependence(
         moved[:, places] = pattern
         curves[k] = response.values(moved)
     nothing = np.empty(0)
+    low, high = _sure(model, response, target, rows, p, places, patterns, curves @ p)
     own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
     words = [label.removeprefix(f"{name}=") for label in own]
     return _summarised(
@@ -341,6 +429,8 @@ def category_dependence(
         response,
         levels,
         slopes=np.empty((0, len(rows))),
+        low=low,
+        high=high,
         name=name,
         column=int(places[0]),
         kind="category",
@@ -402,19 +492,43 @@ def _summarised(
     """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
     mean = curves @ p
     moved = curves if response.is_probability else curves - curves.mean(axis=0) + mean.mean()
-    low, high = _bands(moved, p, levels)
+    band_low, band_high = _bands(moved, p, levels)
     slope_low, slope_high = _bands(slopes, p, levels)
     return Dependence(
         unit=response.unit,
         mean=mean,
-        band_low=low,
-        band_high=high,
+        band_low=band_low,
+        band_high=band_high,
         slope_mean=slopes @ p,
         slope_low=slope_low,
         slope_high=slope_high,
         levels=(float(levels[0]), float(levels[1])),
         **facts,
     )
+
+
+def _sure(
+    model: Any,
+    response: InspectedFunction,
+    target: Any,
+    rows: Array,
+    p: Array,
+    columns: Index,
+    settings: Array,
+    mean: Array,
+) -> tuple[Array, Array]:
+    """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
+    if not isinstance(model, AutomaticSelector):
+        return np.empty(0), np.empty(0)
+    rows, p = rows[:SURE_ROWS], p[:SURE_ROWS] / p[:SURE_ROWS].sum()
+    points = np.tile(rows, (len(settings), 1))
+    points[:, columns] = np.repeat(settings, len(rows), axis=0)
+    code = class_code(model, target) if is_classifier(model) else 0
+    drawn = drawn_predictions(model, points, DRAWS, code).reshape(len(settings), len(rows), DRAWS)
+    apart = np.einsum("i,gib->gb", p, drawn - response.values(points).reshape(*drawn.shape[:2], 1))
+    half = float(ndtri((1 + SURE) / 2)) * np.sqrt(np.mean(apart**2, axis=1))
+    ends = (0.0, 1.0) if is_classifier(model) else (-np.inf, np.inf)
+    return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
 
 
 def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:

@@ -10,16 +10,25 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.density import DensityEstimator
-from nablasso.estimators.nonnegative_regressors import MeanAndNoise, Quantiles, weighted_quantiles
+from nablasso.estimators.density import PSDDensity
+from nablasso.estimators.nonnegative_regressors import (
+    HeteroscedasticRegressor,
+    MultiQuantileRegressor,
+    weighted_quantiles,
+)
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import (
     BLUE,
     ORANGE,
     SEQUENTIAL,
     Display,
+    band,
     colour_bar,
+    dots,
     end_labels,
+    legend,
+    name_axes,
+    rows_down,
     shorten,
     subtitle,
     tidy,
@@ -30,8 +39,8 @@ from nablasso.inspection.dependence import (
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.response import default_columns, interaction_strengths, without_names
-from nablasso.reading import Interaction
+from nablasso.inspection.response import inspected_columns, without_names
+from nablasso.inspection.sobol import Interaction, interaction_shares
 from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
@@ -48,17 +57,7 @@ class DerivativeDisplay(Display):
     band holds the middle of the rows' derivatives: where it lies on one side of zero, nearly all
     rows agree on the direction.
 
-    Parameters
-    ----------
-    dependence : Dependence
-        The numbers.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The upper axes and their figure, set by :meth:`plot`.
-    axes_ : list
-        Both axes.
+    After :meth:`plot`, ``ax_`` are the upper axes and ``axes_`` both.
     """
 
     size = (6.4, 5.6)
@@ -66,17 +65,9 @@ class DerivativeDisplay(Display):
 
     @classmethod
     def of(cls, estimator: Any, X: Any, feature: str | int, **options: Any) -> Self:
-        """The dependence on one variable.
+        """The dependence of a fitted regressor or classifier on one variable, by name or place.
 
-        Parameters
-        ----------
-        estimator : fitted regressor or classifier
-        X : array-like, shape (n_samples, n_features)
-            Rows to average over.
-        feature : str or int
-            Name or place of the variable.
-        **options
-            Of :func:`partial_dependence`: ``target``, ``grid_size``, ``levels``, ...
+        ``X`` are rows to average over, ``options`` those of :func:`partial_dependence`.
         """
         return cls(partial_dependence(estimator, X, feature, **options))
 
@@ -97,22 +88,23 @@ class DerivativeDisplay(Display):
             below.set_xlabel(shorten(curve.name, 60))
         for one in axes:
             tidy(one)
-        share = f"{curve.levels[1] - curve.levels[0]:.0%} of the rows"
-        title = f"mean prediction; bars: {share}"
+        title = "mean prediction"
         if curve.kind == "continuous":
-            title = f"mean prediction; band: {share}; ticks: every 5 % of the data"
+            title += "; ticks: every 5 % of the data"
         subtitle(axes[0], title)
+        what = "band" if curve.kind == "continuous" else "bars"
+        place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
+        looks = {"va": "top", "fontsize": 8, "color": "0.35"}
+        axes[0].annotate(f"{what}: {curve.band[2]}", (0, 1), **place, **looks)
         self.axes_ = axes
         return axes[0]
 
     def _continuous(self, above: Any, below: Any) -> None:
         """Curves in their bands, and ticks where the data are."""
         curve = self.dependence
-        low, high = curve.band_low, curve.band_high
-        above.fill_between(curve.grid, low, high, color=BLUE, alpha=0.18, linewidth=0)
+        band(above, curve.grid, *curve.band[:2], BLUE)
         above.plot(curve.grid, curve.mean, color=BLUE, linewidth=2)
-        low, high = curve.slope_low, curve.slope_high
-        below.fill_between(curve.slope_grid, low, high, color=ORANGE, alpha=0.2, linewidth=0)
+        band(below, curve.slope_grid, curve.slope_low, curve.slope_high, ORANGE)
         below.plot(curve.slope_grid, curve.slope_mean, color=ORANGE, linewidth=2)
         inside = curve.quantiles[curve.quantiles >= curve.grid[0]]
         inside = inside[inside <= curve.grid[-1]]
@@ -124,7 +116,7 @@ class DerivativeDisplay(Display):
     def _discrete(self, above: Any, below: Any) -> None:
         """Levels as points with bars, and the differences between them."""
         curve = self.dependence
-        levels = (curve.grid, curve.mean, curve.band_low, curve.band_high)
+        levels = (curve.grid, curve.mean, *curve.band[:2])
         steps = (curve.slope_grid, curve.slope_mean, curve.slope_low, curve.slope_high)
         above.plot(curve.grid, curve.mean, color=BLUE, linewidth=1, alpha=0.5)
         for axes, (at, mean, low, high), colour in ((above, levels, BLUE), (below, steps, ORANGE)):
@@ -139,48 +131,25 @@ class DerivativeDisplay(Display):
         curve = self.dependence
         order = np.argsort(-curve.mean, kind="stable")
         places = np.arange(len(order))
-        low, high = curve.band_low[order], curve.band_high[order]
+        low, high = (end[order] for end in curve.band[:2])
         ax.hlines(places, low, high, color=BLUE, alpha=0.3, linewidth=6)
         ax.plot(curve.mean[order], places, "o", color=BLUE, markersize=7)
-        ax.set_yticks(places, [shorten(curve.labels[k]) for k in order])
-        ax.invert_yaxis()
-        ax.set_xlabel(curve.unit)
-        ax.set_ylabel(shorten(curve.name, 40))
+        rows_down(ax, [curve.labels[k] for k in order])
+        name_axes(ax, curve.unit, curve.name)
 
 
 @dataclass
 class PairDisplay(Display):
-    """Contours of the partial dependence on two variables.
-
-    Parameters
-    ----------
-    dependence : PairDependence
-        The numbers.
-    points : array, shape (n, 2), optional
-        Rows to show on top: where the contours rest on data.
-    """
+    """Contours of the partial dependence on two variables, and the rows that they rest on."""
 
     dependence: PairDependence
-    points: Any = None
+    points: Any = None  # (n, 2)
 
     @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        X: Any,
-        features: Sequence[str | int],
-        **options: Any,
-    ) -> Self:
-        """The dependence on two variables.
+    def of(cls, estimator: Any, X: Any, features: Sequence[str | int], **options: Any) -> Self:
+        """The dependence of a fitted regressor or classifier on two variables, by name or place.
 
-        Parameters
-        ----------
-        estimator : fitted regressor or classifier
-        X : array-like, shape (n_samples, n_features)
-            Rows to average over.
-        features : two names or places
-        **options
-            Of :func:`pair_dependence`: ``target``, ``grid_size``, ``max_rows``, ...
+        ``X`` are rows to average over, ``options`` those of :func:`pair_dependence`.
         """
         pair = pair_dependence(estimator, X, features, **options)
         return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)])
@@ -197,8 +166,7 @@ class PairDisplay(Display):
             ax.plot(*self.points.T, ".", color="black", markersize=3, alpha=0.35)
         ax.set_xlim(pair.grid_a[0], pair.grid_a[-1])
         ax.set_ylim(pair.grid_b[0], pair.grid_b[-1])
-        ax.set_xlabel(shorten(pair.names[0], 60))
-        ax.set_ylabel(shorten(pair.names[1], 60))
+        name_axes(ax, *pair.names)
         colour_bar(ax, filled, pair.unit)
         subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
         return ax
@@ -206,21 +174,9 @@ class PairDisplay(Display):
 
 @dataclass
 class InteractionDisplay(Display):
-    """Root mean squared cross derivatives of all pairs: dark cells act together.
+    """Shares of the variance of all pairs: dark cells act together.
 
-    Parameters
-    ----------
-    pairs : list of Interaction
-        Tuples ``(a, b, strength)``.
-    columns : list of int
-        The variables, in the order of the map.
-    names : list of str
-        Their names.
-
-    Attributes
-    ----------
-    image_
-        The map, set by :meth:`plot`.
+    ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
     """
 
     pairs: list[Interaction]
@@ -229,42 +185,25 @@ class InteractionDisplay(Display):
 
     @classmethod
     def of(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        columns: Sequence[str | int] | None = None,
-        **options: Any,
+        cls, estimator: Any, X: Any, *, columns: Sequence[str | int] | None = None, **options: Any
     ) -> Self:
-        """The interactions of a fitted model.
+        """The interactions of a fitted regressor or classifier.
 
-        Parameters
-        ----------
-        estimator : fitted regressor or classifier
-        X : array-like, shape (n_samples, n_features)
-            Rows to average over.
-        columns : list of names or places, optional
-            By default the selected variables, at most 15.
-        **options
-            Of :func:`interaction_strengths`: ``target``, ``unit``, ``max_rows``, ...
+        Of ``columns`` by name or place; by default of the selected ones, at most 15. ``X`` are rows
+        to average over, ``options`` those of :func:`interaction_shares`.
         """
-        chosen = (
-            default_columns(estimator)
-            if columns is None
-            else column_indices(estimator, columns, "columns")
-        )
-        pairs = interaction_strengths(estimator, X, list(chosen), **options)
+        chosen = inspected_columns(estimator, columns).tolist()
+        pairs = interaction_shares(estimator, X, chosen, **options)
         names = feature_names(estimator)
-        listed = [int(a) for a in chosen]
-        return cls(pairs, listed, [names[a] for a in listed])
+        return cls(pairs, chosen, [names[a] for a in chosen])
 
     @property
     def matrix(self) -> Any:
-        """Strengths as a symmetric matrix, (p, p), nan on the diagonal."""
+        """Shares as a symmetric matrix, (p, p), nan on the diagonal."""
         place = {a: k for k, a in enumerate(self.columns)}
         out = np.full((len(place), len(place)), np.nan)
-        for a, b, strength in self.pairs:
-            out[place[a], place[b]] = out[place[b], place[a]] = strength
+        for a, b, share in self.pairs:
+            out[place[a], place[b]] = out[place[b], place[a]] = share
         return out
 
     def _draw(self, ax: Any) -> Any:
@@ -283,40 +222,21 @@ class InteractionDisplay(Display):
         ax.grid(visible=True, which="minor", color="white", linewidth=2)
         ax.tick_params(which="both", length=0)
         for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            dark = values[i, j] > 0.6 * (top or 1.0)
-            ax.text(
-                j,
-                i,
-                f"{values[i, j]:.2f}",
-                ha="center",
-                va="center",
-                color="white" if dark else "0.25",
-                fontsize=9 if p <= 8 else 7,
-            )
-        colour_bar(ax, self.image_, "mean size of the cross derivative", shrink=0.7)
+            colour = "white" if values[i, j] > 0.6 * (top or 1.0) else "0.25"
+            looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
+            ax.text(j, i, f"{values[i, j]:.2f}", color=colour, **looks)
+        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
         return ax
 
 
 @dataclass
 class DensityDisplay(Display):
-    """A density with the rows it was fitted on: a curve, or contours.
+    """A density of one or two variables with the rows it was fitted on: a curve, or contours."""
 
-    Parameters
-    ----------
-    grids : list of one or two arrays
-        Points of each variable.
-    density : array, shape (g,) or (g, h)
-        Density with respect to Lebesgue measure.
-    names : list of str
-        The variables.
-    points : array, shape (n, 1) or (n, 2)
-        The rows.
-    """
-
-    grids: list[Array]
-    density: Array
+    grids: list[Array]  # points of each variable
+    density: Array  # (g,) or (g, h), with respect to Lebesgue measure
     names: list[str]
-    points: Array
+    points: Array  # (n, 1) or (n, 2)
 
     @classmethod
     def of(
@@ -327,20 +247,12 @@ class DensityDisplay(Display):
         features: Sequence[str | int] | None = None,
         grid_size: int | None = None,
     ) -> Self:
-        """The values of a fitted density, on a grid.
+        """The values of a fitted :class:`~nablasso.PSDDensity` on a grid, and rows ``X`` to show.
 
-        Parameters
-        ----------
-        estimator : fitted PSDDensity or PSDDensityCV
-        X : array-like, shape (n_samples, n_features)
-            Rows to show.
-        features : one or two names or places, optional
-            The marginal of these variables; all of them by default, where there are no more than
-            two.
-        grid_size : int, optional
-            Points per variable: 300 for one, 80 for two.
+        The marginal of ``features``, one or two names or places; by default of all variables where
+        there are no more than two. ``grid_size`` points per variable: 300 for one, 80 for two.
         """
-        if not isinstance(estimator, DensityEstimator):
+        if not isinstance(estimator, PSDDensity):
             raise InvalidParameterError(
                 f"DensityDisplay needs a fitted density, such as PSDDensity; got {estimator!r}."
             )
@@ -372,18 +284,17 @@ class DensityDisplay(Display):
             self._curve(ax)
         else:
             self._contours(ax)
-        ax.set_xlabel(shorten(self.names[0], 60))
+        name_axes(ax, self.names[0], self.names[1] if self.names[1:] else "density")
         return ax
 
     def _curve(self, ax: Any) -> None:
         (grid,) = self.grids
         ax.hist(self.points[:, 0], bins="auto", density=True, color="0.88", label="rows")
-        ax.fill_between(grid, self.density, color=BLUE, alpha=0.15, linewidth=0)
+        band(ax, grid, 0.0, self.density, BLUE)
         ax.plot(grid, self.density, color=BLUE, linewidth=2, label="density")
         tidy(ax)
         ax.set_ylim(bottom=min(0.0, float(self.density.min())))
-        ax.set_ylabel("density")
-        ax.legend(frameon=False, fontsize=9)
+        legend(ax)
 
     def _contours(self, ax: Any) -> None:
         levels = _mass_levels(self.density)
@@ -392,7 +303,6 @@ class DensityDisplay(Display):
         ax.plot(*self.points[:MAX_POINTS].T, ".", color="0.15", markersize=3, alpha=0.4)
         ax.contour(*self.grids, self.density.T, levels=levels, colors=BLUE, linewidths=0.9)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.set_ylabel(shorten(self.names[1], 60))
         subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
 
 
@@ -413,29 +323,14 @@ def _mass_levels(density: Array) -> list[float]:
 
 @dataclass
 class QuantileDisplay(Display):
-    """Quantiles of the target along one variable, the others at their medians.
+    """Quantiles of the target along one variable, the others at their medians."""
 
-    Parameters
-    ----------
-    grid : array, shape (g,)
-        Values of the variable.
-    quantiles : array, shape (g, n_levels)
-        Increasing along the levels.
-    levels : array, shape (n_levels,)
-    name : str
-        The variable.
-    points : array, shape (n, 2), or None
-        Rows and their targets.
-    others : int
-        Number of other variables, which are held at their medians.
-    """
-
-    grid: Array
-    quantiles: Array
+    grid: Array  # (g,)
+    quantiles: Array  # (g, n_levels), increasing along the levels
     levels: Array
     name: str
-    points: Array | None = None
-    others: int = 0
+    points: Array | None = None  # (n, 2): the variable and the target
+    others: int = 0  # variables at their medians
 
     @classmethod
     def of(
@@ -447,20 +342,13 @@ class QuantileDisplay(Display):
         feature: str | int = 0,
         grid_size: int = 150,
     ) -> Self:
-        """The quantiles of a fitted model along one variable.
+        """The quantiles of a fitted model along one variable, by name or place.
 
-        Parameters
-        ----------
-        estimator : fitted MultiQuantileRegressor or HeteroscedasticRegressor, or their CV
-            Of the second, the quantiles of the Gaussian with its mean and noise level.
-        X : array-like, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,), optional
-            Targets to show as points.
-        feature : str or int, default=0
-            The variable on the axis.
-        grid_size : int, default=150
+        The model is a :class:`~nablasso.MultiQuantileRegressor`, or a
+        :class:`~nablasso.HeteroscedasticRegressor`, of which quantiles are those of the Gaussian
+        with its mean and noise level. ``y`` are targets to show as points.
         """
-        if not isinstance(estimator, Quantiles | MeanAndNoise):
+        if not isinstance(estimator, MultiQuantileRegressor | HeteroscedasticRegressor):
             raise InvalidParameterError(
                 "QuantileDisplay needs a fitted MultiQuantileRegressor or "
                 f"HeteroscedasticRegressor; got {estimator!r}."
@@ -479,43 +367,20 @@ class QuantileDisplay(Display):
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)
         if self.points is not None:
-            ax.plot(
-                *self.points[:MAX_POINTS].T,
-                "o",
-                color="0.45",
-                markersize=3.5,
-                alpha=0.5,
-                markeredgewidth=0,
-                zorder=1,
-            )
-        p = len(self.levels)
-        for k in range(p // 2):
-            ax.fill_between(
-                self.grid,
-                self.quantiles[:, k],
-                self.quantiles[:, p - 1 - k],
-                color=BLUE,
-                alpha=0.14,
-                linewidth=0,
-                zorder=2,
-            )
+            x, y = self.points[:MAX_POINTS].T
+            dots(ax, x, y, "0.45", markersize=3.5, alpha=0.5, zorder=1)
+        lower = self.quantiles.T[: len(self.levels) // 2]
+        for low, high in zip(lower, self.quantiles.T[::-1], strict=False):
+            band(ax, self.grid, low, high, BLUE, 0.14)
         labels = []
         for level, curve in zip(self.levels, self.quantiles.T, strict=True):
-            is_middle = abs(level - 0.5) < 1e-9
-            ax.plot(
-                self.grid,
-                curve,
-                color=BLUE,
-                zorder=3,
-                linewidth=2.2 if is_middle else 1.1,
-                label=f"{level:.4g}",
-            )
+            width = 2.2 if abs(level - 0.5) < 1e-9 else 1.1
+            ax.plot(self.grid, curve, color=BLUE, linewidth=width, label=f"{level:.4g}")
             labels.append((float(curve[-1]), f"{100 * level:.4g} %", BLUE))
         tidy(ax)
         ax.set_xlim(self.grid[0], self.grid[-1])
         end_labels(ax, labels)
-        ax.set_xlabel(shorten(self.name, 60))
-        ax.set_ylabel("target")
+        name_axes(ax, self.name, "target")
         if self.others:
             some = "1 variable" if self.others == 1 else f"{self.others} variables"
             subtitle(ax, f"{some} at the median")
@@ -525,7 +390,7 @@ class QuantileDisplay(Display):
 def _quantiles(estimator: Any, at: Array) -> tuple[Array, Array]:
     """Levels, and the quantiles at some rows."""
     plain = without_names(estimator)
-    if isinstance(plain, Quantiles):
+    if isinstance(plain, MultiQuantileRegressor):
         return np.asarray(plain.levels_), np.reshape(plain.predict(at), (len(at), -1))
     mean, deviation = plain.predict(at, return_std=True)
     levels = np.array(NORMAL_LEVELS)

@@ -1,17 +1,13 @@
 """What a fitted model says about a row, as one number: the function that is inspected.
 
 Regressors give their prediction. Classifiers give the probability of one class or, on the scale
-``"log-odds"``, the decision function of it, whose cross derivatives are those of the fitted f: a
-probability bends by itself wherever it comes near 0 or 1.
-
-Which pairs of variables act together in it is told by the numbers of
-:func:`nablasso.reading.function`, root mean squared cross derivatives, in deviations of the
-prediction (log-odds of a class as they are) per deviation of both columns.
+``"log-odds"``, the decision function of it, in which variables act together only as they do in the
+fitted f: a probability bends by itself wherever it comes near 0 or 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,12 +16,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import canonical_order, check_weights
+from nablasso.data.table import canonical_order
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
-from nablasso.estimators.validation import check_new_data, column_indices
-from nablasso.reading import Interaction, discrete_columns, interactions
-from nablasso.reading.function import moves, quotients
+from nablasso.estimators.validation import column_indices
 from nablasso.types import Array, Index
 
 Scale = Literal["probability", "log-odds"]
@@ -36,15 +29,15 @@ BLOCK = 2000  # rows evaluated at once: the kernel matrix with the training rows
 
 @dataclass(frozen=True)
 class InspectedFunction:
-    """``values`` of rows (m, d) in blocks, the exact ``gradients`` where known, and a ``unit``."""
+    """``values`` of rows (m, d) in blocks, and their ``unit``."""
 
     function: Callable[[Array], Array]
     unit: str
-    exact_gradients: Callable[[Array], Array] | None = None
 
     def values(self, X: Array) -> Array:
         """One number per row."""
-        return _in_blocks(self.function, X)
+        parts = [self.function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
+        return np.asarray(np.concatenate(parts), dtype=float)
 
     @property
     def is_probability(self) -> bool:
@@ -81,7 +74,7 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
         raise InvalidParameterError(
             f"target names a class; {type(model).__name__} predicts a number. Leave it out."
         )
-    return InspectedFunction(plain.predict, "prediction", _gradients_of(plain))
+    return InspectedFunction(plain.predict, "prediction")
 
 
 def without_names(model: Any) -> Any:
@@ -105,17 +98,7 @@ def _class_response(model: Any, target: Any, scale: Scale) -> InspectedFunction:
             return np.asarray(values[:, code])
         return np.asarray(values if code == 1 else -values)
 
-    inner = _gradients_of(model)
-    if inner is None:
-        return InspectedFunction(odds, f"log-odds of {label}")
-
-    def gradients(X: Array) -> Array:
-        values = inner(X)
-        if values.ndim > 2:
-            return np.asarray(values[:, code])
-        return values if code == 1 else -values
-
-    return InspectedFunction(odds, f"log-odds of {label}", gradients)
+    return InspectedFunction(odds, f"log-odds of {label}")
 
 
 def class_code(model: Any, target: Any) -> int:
@@ -132,22 +115,6 @@ def class_code(model: Any, target: Any) -> int:
     return int(labels.index(target))
 
 
-def _gradients_of(model: Any) -> Callable[[Array], Array] | None:
-    """Exact gradients of what is predicted; a sparse gradient model's are learned apart from it."""
-    if isinstance(model, SparseGradientEstimator) or not hasattr(model, "predict_gradient"):
-        return None
-
-    def gradients(X: Array) -> Array:
-        return _in_blocks(model.predict_gradient, X)
-
-    return gradients
-
-
-def _in_blocks(function: Callable[[Array], Array], X: Array) -> Array:
-    parts = [function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
-    return np.asarray(np.concatenate(parts), dtype=float)
-
-
 def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
     """At most ``max_rows`` rows of positive weight, and weights adding up to one."""
     kept = np.flatnonzero(weights > 0)
@@ -162,95 +129,10 @@ def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
     return X[kept], weights[kept] / weights[kept].sum()
 
 
-class _Standardised:
-    """A response as a function of standardised columns."""
-
-    def __init__(
-        self, response: InspectedFunction, scale: Array, unit: float, columns: Index, discrete: Any
-    ) -> None:
-        self.response, self.scale, self.unit = response, scale, unit
-        self.columns, self.discrete = columns, discrete
-
-    def values(self, Z: Array) -> Array:
-        return np.asarray(self.response.values(Z * self.scale) / self.unit)
-
-    def gradients(self, Z: Array) -> Array:
-        if self.response.exact_gradients is not None:
-            return np.asarray(
-                self.response.exact_gradients(Z * self.scale) * self.scale / self.unit
-            )
-        out = np.zeros(Z.shape)
-        for a in self.columns[~self.discrete[self.columns]]:
-            out[:, a] = quotients(self.values, Z, moves(Z, int(a), discrete=False))[0]
-        return out
-
-
-def interaction_strengths(
-    model: Any,
-    X: Any,
-    columns: Sequence[str | int] | None = None,
-    *,
-    target: Any = None,
-    unit: float | None = None,
-    sample_weight: Any = None,
-    max_rows: int = 200,
-) -> list[Interaction]:
-    """Pairs of variables, the strongest interaction first.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted regressor or classifier.
-    X : array-like, shape (n_samples, n_features)
-        Rows to average over.
-    columns : list of names or places, optional
-        By default the selected variables, the 15 most important ones if there are more.
-    target : label, optional
-        One class; by default the largest strength over all of them.
-    unit : float, optional
-        What a regressor's predictions are divided by; their own deviation by default. With the
-        deviation of ``y`` strengths are in the units of ``feature_importances_``.
-    sample_weight : array-like, shape (n_samples,), optional
-    max_rows : int, default=200
-
-    Returns
-    -------
-    list of Interaction
-        Tuples ``(a, b, strength)`` with ``a < b``; none for fewer than two columns.
-    """
-    chosen = (
-        default_columns(model) if columns is None else column_indices(model, columns, "columns")
-    )
-    if len(chosen) < 2:
-        return []
-    X = check_new_data(model, X)
-    discrete = discrete_columns(X)
-    rows, weights = sample_rows(X, check_weights(sample_weight, len(X)), max_rows)
-    scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    labels: list[Any] = [target]
-    if is_classifier(model) and target is None and len(model.classes_) > 2:
-        labels = model.classes_.tolist()
-    strongest: dict[tuple[int, int], float] = {}
-    for label in labels:
-        response = response_of(model, label, "log-odds")
-        function: Any = _Standardised(
-            response, scale, _unit(model, response, rows, unit), chosen, discrete
-        )
-        for pair in interactions(function, rows / scale, weights, chosen, discrete):
-            before = strongest.get((pair.a, pair.b), 0.0)
-            strongest[pair.a, pair.b] = max(before, pair.strength)
-    pairs = [Interaction(a, b, size) for (a, b), size in strongest.items()]
-    return sorted(pairs, key=lambda pair: -pair.strength)
-
-
-def _unit(model: Any, response: InspectedFunction, rows: Array, given: float | None) -> float:
-    if is_classifier(model):
-        return 1.0
-    return (float(response.values(rows).std()) or 1.0) if given is None else given
-
-
-def default_columns(model: Any, most: int = MAX_COLUMNS) -> Index:
-    """Selected columns, the most important ones where there are many; all of a model without."""
+def inspected_columns(model: Any, columns: Any = None, most: int = MAX_COLUMNS) -> Index:
+    """Columns by name or place; without any the selected ones, the most important of many."""
+    if columns is not None:
+        return column_indices(model, columns, "columns")
     support = getattr(model, "support_", None)
     chosen = np.arange(model.n_features_in_) if support is None else np.flatnonzero(support)
     strength = getattr(model, "feature_importances_", None)

@@ -1,4 +1,13 @@
-"""Plots of what is inside a fitted model: its path, its graph of kernels, its directions."""
+"""What is inside a fitted model, and plots of it: its path, its graph of kernels, its directions.
+
+**The regularisation path** that belongs to a fitted selector.
+
+* Derivative, sparse gradient and hierarchical estimators, with or without cross-validation: their
+  own path, everything but ``alpha`` as it was fitted.
+* Automatic estimators: the path of their certificate, (P) on the selected variables in the learned
+  metric, at no more than 300 rows, 150 for classes (every term of (P) is a mean over rows, so
+  alphas carry over).
+"""
 
 from __future__ import annotations
 
@@ -8,25 +17,51 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
+import nablasso.estimators as families
+from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.alpha_path import Path
+from nablasso.estimators.alpha_path import Path, descending, path
+from nablasso.estimators.certificate import PATH_ROWS, PATH_TOL, TOL, Proof, Setting
+from nablasso.estimators.derivative_base import DerivativeEstimator
+from nablasso.estimators.fitting import spread
+from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
-from nablasso.estimators.validation import feature_names
+from nablasso.estimators.target import PredictsClasses
+from nablasso.estimators.validation import (
+    check_new_data,
+    column_indices,
+    feature_names,
+    group_labels,
+    groups_of,
+)
 from nablasso.inspection.canvas import (
     BLUE,
     COLOURS,
     GREY,
     Display,
     colour_bar,
+    dots,
     end_labels,
+    legend,
+    name_axes,
+    note,
+    rows_down,
     shorten,
     subtitle,
     tidy,
 )
-from nablasso.inspection.paths import path_of
+from nablasso.paths import alpha_grid, walk_path
+from nablasso.penalties import GroupLasso, Partition
+from nablasso.progress import track
+from nablasso.search.few import FewRows
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
 
+SMALLEST = 1e-3  # last alpha, as a fraction of the first
+CLASS_ROWS = 150  # rows of a classifier's certificate: Newton steps at every alpha, for each class
+FURTHER = 2.0  # the path of a certificate goes this far beyond the alpha that was chosen
 LINES = 8  # variables of a path with a colour and a name
 BARS = 20  # variables with a bar, where a path has no importances
 LARGEST_AREA, SMALLEST_AREA = 900.0, 40.0  # of the nodes of a graph, in square points
@@ -36,17 +71,112 @@ LOADINGS = 12  # variables of a direction with a bar
 NEGLIGIBLE = 0.01  # of the largest loading
 
 
+def single_fit(model: Any) -> Any:
+    """The estimator without cross-validation that has the parameters of a fitted one."""
+    check_is_fitted(model)
+    kind = getattr(families, type(model).__name__.removesuffix("CV"), None)
+    if kind is None or isinstance(model, AutomaticSelector) or not hasattr(model, "alpha_"):
+        raise InvalidParameterError(
+            "A path belongs to a fitted derivative, sparse gradient or hierarchical estimator; "
+            f"got {model!r}."
+        )
+    known = model.get_params(deep=False)
+    names = kind().get_params(deep=False)
+    fitted: dict[str, Any] = {"alpha": float(model.alpha_)}
+    if isinstance(model, DerivativeEstimator):
+        fitted |= {"ridge": float(model.ridge_), "length_scale": float(model.length_scale_)}
+    if known.get("feature_groups") is not None:  # by number, so that arrays will do
+        fitted["feature_groups"] = group_labels(model, known["feature_groups"]).tolist()
+    if known.get("always_keep") is not None:
+        fitted["always_keep"] = column_indices(model, known["always_keep"], "always_keep").tolist()
+    if "beta" in getattr(model, "best_params_", {}):
+        fitted["beta"] = model.best_params_["beta"]
+    return kind(**{name: known[name] for name in names if name in known} | fitted)
+
+
+def path_of(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    n_alphas: int = 30,
+    alphas: Any = None,
+    tol: float | None = None,
+) -> Path:
+    """The regularisation path of a selector that was fitted on these rows.
+
+    Of ``alphas``, or of ``n_alphas`` of them; ``tol`` is the relative gap of an automatic
+    selector's path, by default 1e-5, 1e-3 for classes.
+    """
+    if isinstance(model, AutomaticSelector):
+        return _metric_path(model, X, y, sample_weight, n_alphas, alphas, tol)
+    single, chosen = single_fit(model), float(model.alpha_)
+    eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
+    asked = {"n_alphas": n_alphas, "eps": eps} if alphas is None else {"alphas": alphas}
+    return replace(path(single, X, y, sample_weight, **asked), chosen=chosen)
+
+
+def _metric_path(
+    model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int, alphas: Any, tol: float | None
+) -> Path:
+    """(P) of the certificate along alpha."""
+    check_is_fitted(model)
+    if model.kernel_ is None:
+        raise InvalidParameterError(
+            "Nothing was selected, so there is no path. Add rows, or look at another model."
+        )
+    X = check_new_data(model, X)
+    d, table = X.shape[1], _selected(model, X, y, sample_weight)
+    rows = FewRows.of(table, model._targets(table), groups_of(model, table), len(table.X))
+    weights = np.bincount(rows.labels).astype(float)
+    weights[rows.kept] = 0.0
+    penalty, loss = GroupLasso(Partition(rows.labels), weights), model._loss()
+    space = RepresenterSpace(model.kernel_, table.X, model.scales_[table.columns])
+    setting = Setting(space, table.weights, penalty, loss, 0.0)
+    targets = rows.Y if loss.translates else rows.targets
+    chosen, ridge = model._metric
+    problems = setting.problems(list(targets.T), ridge)
+    top = max(problem.alpha_scale() for problem in problems)
+    if not top > 0:
+        raise InvalidParameterError(
+            "Everything that was selected is in always_keep, which is not penalised, so there is "
+            "no path."
+        )
+    eps = min(0.1, chosen / top / FURTHER)
+    grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
+    n_alphas = len(grid)
+    own = TOL if loss.translates else PATH_TOL
+    solver = setting.solver(own if tol is None else tol)
+    importances, support = np.zeros((n_alphas, d)), np.zeros((n_alphas, d), dtype=bool)
+    walks = zip(*(walk_path(problem, grid[::-1], solver) for problem in problems), strict=True)
+    steps = track(walks, n_alphas, "Regularisation path", verbose=model.verbose)
+    for row, step in zip(range(n_alphas - 1, -1, -1), steps, strict=True):
+        fits = [Proof(*solved) for solved in step]
+        support[row] = spread(np.any([f.support for f in fits], axis=0), table, d, fill=False)
+        norms = np.max([f.importances for f in fits], axis=0)
+        importances[row] = spread(norms, table, d)
+    return Path(grid, support, importances, feature_names(model), top, chosen)
+
+
+def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:
+    """Rows and selected columns that the path is about."""
+    weights, is_classes = check_weights(sample_weight, len(X)), isinstance(model, PredictsClasses)
+    numbers = np.asarray(y)
+    if is_classes:
+        numbers = np.searchsorted(model.classes_, numbers)
+        weights = weights * model._target.class_factors(numbers, weights)[numbers]
+    table = prepare(X, numbers.astype(float), weights, standardize=True, centre_y=not is_classes)
+    chosen = np.flatnonzero(model.support_[table.columns])
+    return table.first(CLASS_ROWS if is_classes else PATH_ROWS).on_columns(chosen)
+
+
 @dataclass
 class PathDisplay(Display):
     """A regularisation path: importance of each variable against alpha, largest alpha left.
 
     Paths without importances (hierarchical kernels) are drawn as bars over the alphas at which a
     variable is selected.
-
-    Parameters
-    ----------
-    path : Path
-        Alphas, support, importances and names.
 
     Examples
     --------
@@ -61,28 +191,9 @@ class PathDisplay(Display):
     path: Path
 
     @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        n_alphas: int = 30,
-    ) -> Self:
-        """The path that a fitted selector lies on.
-
-        Parameters
-        ----------
-        estimator : fitted selector
-            A derivative, sparse gradient, hierarchical or automatic one, with or without CV.
-        X : array-like, shape (n_samples, n_features)
-            The rows of the fit.
-        y : array-like, shape (n_samples,)
-        sample_weight : array-like, shape (n_samples,), optional
-        n_alphas : int, default=30
-        """
-        return cls(path_of(estimator, X, y, sample_weight, n_alphas=n_alphas))
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
+        """The path that a fitted selector lies on: :func:`path_of`, whose options it takes."""
+        return cls(path_of(estimator, X, y, sample_weight, **options))
 
     @classmethod
     def from_path(
@@ -93,21 +204,7 @@ class PathDisplay(Display):
         chosen: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw a path that was computed before.
-
-        Parameters
-        ----------
-        path : Path
-        names : list of str, optional
-            Of the columns; by default those of the path.
-        chosen : float, optional
-            An alpha to mark.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        PathDisplay
-        """
+        """Draw a path that was computed before, maybe under other names, and mark an alpha."""
         listed = path.names if names is None else [str(name) for name in names]
         return cls(replace(path, names=listed, chosen=chosen)).plot(ax)
 
@@ -124,16 +221,8 @@ class PathDisplay(Display):
         ax.set_xlabel("alpha  (fewer variables ← → more variables)")
         if self.path.chosen is not None and alphas[-1] <= self.path.chosen <= alphas[0]:
             ax.axvline(self.path.chosen, color="0.25", linestyle="--", linewidth=1)
-            ax.annotate(
-                "chosen",
-                (self.path.chosen, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                fontsize=9,
-                color="0.25",
-            )
+            place: Any = {"xycoords": ("data", "axes fraction"), "ha": "center"}
+            note(ax, "chosen", (self.path.chosen, 1.0), (0, 3), **place)
         return ax
 
     def _lines(self, ax: Any, importances: Any) -> None:
@@ -151,7 +240,7 @@ class PathDisplay(Display):
         ax.set_ylabel("importance")
         end_labels(ax, labels)
         if len(order) > LINES:
-            ax.set_title(f"grey: {len(order) - LINES} weaker variables", fontsize=9, loc="left")
+            subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
 
     def _bars(self, ax: Any) -> None:
         path = self.path
@@ -166,10 +255,9 @@ class PathDisplay(Display):
             ax.barh(np.full(len(inside), place), widths, left=lefts, height=0.6, color=colour)
         tidy(ax)
         ax.grid(visible=False, axis="y")
-        ax.set_yticks(range(len(order)), [shorten(path.names[a]) for a in order])
-        ax.invert_yaxis()
+        rows_down(ax, [path.names[a] for a in order])
         if (entered > 0).sum() > BARS:
-            ax.set_title(f"the first {BARS} of {int((entered > 0).sum())}", fontsize=9, loc="left")
+            subtitle(ax, f"the first {BARS} of {int((entered > 0).sum())}")
 
 
 @dataclass
@@ -178,18 +266,9 @@ class DagDisplay(Display):
 
     Areas are proportional to the weights ``zeta`` of the nodes' kernels; sinks, the nodes without
     selected children, are filled. A product of variables hangs below the products it extends.
-
-    Parameters
-    ----------
-    weights : dict of node to float
-        ``zeta`` of every selected node.
-    depths : dict of node to int
-    parents : dict of node to list of nodes
-    sinks : set of nodes
-    labels : dict of node to str
     """
 
-    weights: dict[Hashable, float]
+    weights: dict[Hashable, float]  # zeta of every selected node
     depths: dict[Hashable, int]
     parents: dict[Hashable, list[Hashable]]
     sinks: set[Hashable]
@@ -197,13 +276,10 @@ class DagDisplay(Display):
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
-        """The hull of a fitted model.
+        """The hull of a fitted :class:`~nablasso.HierarchicalKernelRegressor` or its like.
 
-        Parameters
-        ----------
-        estimator : HierarchicalKernelRegressor or another estimator with ``active_set_``
-            The nodes of a DAG of your own are drawn under their own names. Of more than 60 nodes
-            the heaviest are drawn, with all nodes above them.
+        The nodes of a DAG of your own are drawn under their own names. Of more than 60 nodes the
+        heaviest are drawn, with all nodes above them.
         """
         if not hasattr(estimator, "_parents") or not hasattr(estimator, "_depths"):
             raise InvalidParameterError(
@@ -228,13 +304,12 @@ class DagDisplay(Display):
         places: dict[Hashable, tuple[float, float]] = {}
         widest = max(map(len, rows.values()), default=1)
         for depth in sorted(rows):
-            above = {
-                node: float(
-                    np.mean([places[v][0] for v in self.parents[node] if v in places] or [0])
-                )
-                for node in rows[depth]
-            }
-            row = sorted(rows[depth], key=lambda node: (above[node], self.labels[node]))
+            above = {node: [places[v][0] for v in self.parents[node]] for node in rows[depth]}
+            ordered = sorted(
+                (float(np.mean(above[node] or [0])), self.labels[node], k)
+                for k, node in enumerate(rows[depth])
+            )
+            row = [rows[depth][k] for _, _, k in ordered]
             half = (len(row) / widest) ** 0.5 if len(row) > 1 else 0.0
             for node, x in zip(row, np.linspace(-half, half, len(row)), strict=True):
                 places[node] = (float(x), -float(depth))
@@ -244,11 +319,8 @@ class DagDisplay(Display):
         places = self.places
         rows = sorted({y for _, y in places.values()})
         widest = max((sum(y == row for _, y in places.values()) for row in rows), default=1)
-        size = (
-            float(np.clip(1.5 + 1.0 * widest, 6, 16)),
-            float(np.clip(1.2 * len(rows) + 1, 3, 9)),
-        )
-        ax = self._open(ax, size)
+        size = np.clip([1.5 + widest, 1.2 * len(rows) + 1], [6, 3], [16, 9])
+        ax = self._open(ax, tuple(size.tolist()))
         largest = max(self.weights.values(), default=0.0) or 1.0
         for node, (x, y) in places.items():
             for parent in self.parents[node]:
@@ -257,17 +329,10 @@ class DagDisplay(Display):
             area = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * self.weights[node] / largest
             fill = BLUE if node in self.sinks else "white"
             ax.scatter([x], [y], s=area, color=fill, edgecolors=BLUE, linewidths=1.5, zorder=2)
-            ax.annotate(
-                self.labels[node],
-                (x, y),
-                xytext=(0, -np.sqrt(area) / 2 - 3),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                fontsize=8,
-                rotation=0 if widest <= 9 else 25,
-                zorder=3,
-            )
+            looks: Any = {"ha": "center", "va": "top", "fontsize": 8, "zorder": 3}
+            down = (0.0, -float(np.sqrt(area)) / 2 - 3)
+            turned = 0 if widest <= 9 else 25
+            note(ax, self.labels[node], (x, y), down, rotation=turned, color="black", **looks)
         ax.set_yticks(rows, [str(int(-y)) for y in rows])
         ax.set_xticks([])
         ax.spines[:].set_visible(False)
@@ -297,7 +362,7 @@ def _heaviest(
 
 def _node_name(node: Any, model: Any) -> str:
     """A node in words: ``x3² x7``; nodes of a user's DAG by their own names."""
-    if model._names is None:
+    if model.dag is not None:
         return shorten(str(node))
     names = feature_names(model)
     parts = [
@@ -312,47 +377,21 @@ class EdrDisplay(Display):
     """Loadings of the directions, and the rows projected on them.
 
     One direction: the target against it. Two or more: the first two against each other, coloured
-    by the target.
-
-    Parameters
-    ----------
-    components : array, shape (q, d)
-        The directions, in standardised columns.
-    shares : array, shape (q,)
-        Share of the gradients' covariance that each explains.
-    names : list of str
-        The columns.
-    projections : array, shape (n, q)
-    y : array, shape (n,)
-        The target, or labels.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The axes of the projections and their figure, set by :meth:`plot`.
-    axes_ : list
-        Loadings and projections.
+    by the target. After :meth:`plot`, ``axes_`` are those of loadings and projections, ``ax_`` the
+    latter.
     """
 
     size = (9.5, 4.4)
-    components: Array
-    shares: Array
+    components: Array  # (q, d), the directions in standardised columns
+    shares: Array  # (q,), of the gradients' covariance that each explains
     names: list[str]
-    projections: Array
-    y: Any
+    projections: Array  # (n, q)
+    y: Any  # (n,), the target, or labels
     is_classes: bool = False
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any) -> Self:
-        """The directions of a fitted sparse gradient model.
-
-        Parameters
-        ----------
-        estimator : fitted SparseGradientRegressor or SparseGradientClassifier, or their CV
-        X : array-like, shape (n_samples, n_features)
-            Rows to project.
-        y : array-like, shape (n_samples,)
-        """
+        """The directions of a fitted sparse gradient model, and rows to project on them."""
         if not isinstance(estimator, SparseGradientEstimator):
             raise InvalidParameterError(
                 "EdrDisplay needs a fitted sparse gradient estimator, such as "
@@ -386,29 +425,17 @@ class EdrDisplay(Display):
         size = np.abs(self.components[:shown]).max(axis=0)
         order = np.argsort(-size, kind="stable")
         order = order[size[order] > NEGLIGIBLE * size.max()][:LOADINGS]
-        height = 0.75 / shown
+        height, places = 0.75 / shown, np.arange(len(order))
         for k in range(shown):
             share = f" ({self.shares[k]:.0%})" if k < len(self.shares) else ""
-            ax.barh(
-                np.arange(len(order)) + (k - (shown - 1) / 2) * height,
-                self.components[k, order],
-                height=height,
-                color=COLOURS[k],
-                label=f"direction {k + 1}{share}",
-            )
+            looks = {"color": COLOURS[k], "label": f"direction {k + 1}{share}"}
+            at = places + (k - (shown - 1) / 2) * height
+            ax.barh(at, self.components[k, order], height=height, **looks)
         ax.axvline(0, color="0.3", linewidth=1)
-        ax.set_yticks(range(len(order)), [shorten(self.names[a], 20) for a in order])
-        ax.invert_yaxis()
+        rows_down(ax, [self.names[a] for a in order], 20)
         ax.set_xlabel("loading, per standard deviation")
-        ax.legend(
-            frameon=False,
-            fontsize=9,
-            loc="lower left",
-            bbox_to_anchor=(0, 1.0),
-            ncols=shown,
-            borderaxespad=0,
-            handlelength=1,
-        )
+        place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0}
+        legend(ax, ncols=shown, handlelength=1, **place)
 
     def _rows(self, ax: Any) -> None:
         first = self.projections[:, 0]
@@ -417,12 +444,11 @@ class EdrDisplay(Display):
             if self.is_classes:
                 labels, second = np.unique(self.y, return_inverse=True)
                 ax.set_yticks(range(len(labels)), [shorten(str(label)) for label in labels])
-            ax.plot(first, second, "o", color=BLUE, markersize=4, alpha=0.6, markeredgewidth=0)
+            dots(ax, first, second)
         else:
             second, y_label = self.projections[:, 1], "direction 2"
             self._coloured(ax, first, second)
-        ax.set_xlabel("direction 1")
-        ax.set_ylabel(y_label)
+        name_axes(ax, "direction 1", y_label)
 
     def _coloured(self, ax: Any, first: Array, second: Array) -> None:
         if not self.is_classes:
@@ -430,15 +456,7 @@ class EdrDisplay(Display):
             colour_bar(ax, points, "target")
             return
         for k, label in enumerate(np.unique(self.y)):
-            mine = self.y == label
-            ax.plot(
-                first[mine],
-                second[mine],
-                "os^Dv<>p"[k % 8],
-                color=COLOURS[k % len(COLOURS)],
-                markersize=5,
-                alpha=0.7,
-                markeredgewidth=0,
-                label=shorten(str(label)),
-            )
-        ax.legend(frameon=False, fontsize=9)
+            mine, colour = self.y == label, COLOURS[k % len(COLOURS)]
+            looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
+            dots(ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks)
+        legend(ax)

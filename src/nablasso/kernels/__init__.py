@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
-from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import (
     WIDTH_RULES,
     Kernel,
@@ -13,7 +12,14 @@ from nablasso.kernels.base import (
     length_scale,
 )
 from nablasso.kernels.dot_product import AdditivePower, DotProductKernel, Linear, Polynomial
-from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic, Rough
+from nablasso.kernels.radial import (
+    Anova,
+    Gaussian,
+    Matern52,
+    RadialKernel,
+    RationalQuadratic,
+    Rough,
+)
 
 KERNELS: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,

@@ -33,7 +33,7 @@ the product of its weights, a point with its weight. Only the first ``MAX_ROWS``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Protocol
@@ -70,20 +70,28 @@ def positive(value: Any, name: str) -> float:
     return float(value)
 
 
-class KernelOperator(ABC):
+class Operator(ABC):
+    """Products with ``D'``, ``D`` and ``L``, of a kernel between points or of a space."""
+
+    @abstractmethod
+    def push(self, v: Array) -> tuple[Array, Any]:
+        """``D' v``, and a carry for :meth:`pull`."""
+
+    @abstractmethod
+    def pull(self, u: Array, v: Array, carry: Any) -> Array:
+        """``D u + L v``, shape (m, d); ``carry`` comes from ``push(v)``."""
+
+    def gradients(self, u: Array, v: Array) -> Array:
+        """``D u + L v``."""
+        return self.pull(u, v, self.push(v)[1])
+
+
+class KernelOperator(Operator):
     """A kernel between evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
     def gram(self) -> Array:
         """``K[i, j] = k(z_i, x_j)``, shape (m, n)."""
-
-    @abstractmethod
-    def push(self, v: Array) -> tuple[Array, Any]:
-        """``D' v`` at ``Z``, shape (m,), and a carry for :meth:`pull`."""
-
-    @abstractmethod
-    def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        """``D u + L v`` at ``Z``, shape (m, d); ``carry`` comes from ``push(v)``."""
 
     @abstractmethod
     def slopes(self, u: Array) -> Array:
@@ -103,10 +111,6 @@ class KernelOperator(ABC):
     def values(self, u: Array, v: Array) -> Array:
         """``K u + D' v`` at ``Z``."""
         return self.gram() @ u + self.push(v)[0]
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v`` at ``Z``."""
-        return self.pull(u, v, self.push(v)[1])
 
 
 class ScalarKernel(Protocol):
@@ -252,102 +256,82 @@ class Kernel(BaseEstimator, ABC):
     __rmul__ = __mul__
 
 
-class Sum(Kernel):
+class _Combined(Kernel):
+    """``sum_i c_i k_i`` with positive ``c``."""
+
+    @abstractmethod
+    def terms(self) -> list[tuple[float, Kernel]]:
+        """Factors and kernels."""
+
+    def between(self, Z: Array, X: Array) -> KernelOperator:
+        """Bind all terms to evaluation points and centres."""
+        return _CombinedOperator([(c, kernel.between(Z, X)) for c, kernel in self.terms()])
+
+    def diagonal(self, X: Array) -> Array:
+        """Sum of the diagonals."""
+        return np.asarray(sum(c * kernel.diagonal(X) for c, kernel in self.terms()))
+
+    def derivative_diagonal(self, X: Array) -> Array:
+        """Sum of the derivative diagonals."""
+        return np.asarray(sum(c * kernel.derivative_diagonal(X) for c, kernel in self.terms()))
+
+    def width(self, X: Array, weights: Array, rule: str) -> float:
+        """Width of the first term that has one; the terms share one scaling of the inputs."""
+        kernels = [kernel for _, kernel in self.terms()]
+        term = next((kernel for kernel in kernels if kernel.has_width), kernels[0])
+        return term.width(X, weights, rule)
+
+
+class Sum(_Combined):
     """``first + second``."""
 
     def __init__(self, first: Kernel, second: Kernel) -> None:
         self.first = first
         self.second = second
 
-    def between(self, Z: Array, X: Array) -> KernelOperator:
-        """Bind both terms to evaluation points and centres."""
-        return _SumOperator(self.first.between(Z, X), self.second.between(Z, X))
-
-    def diagonal(self, X: Array) -> Array:
-        """Sum of the diagonals."""
-        return self.first.diagonal(X) + self.second.diagonal(X)
-
-    def derivative_diagonal(self, X: Array) -> Array:
-        """Sum of the derivative diagonals."""
-        return self.first.derivative_diagonal(X) + self.second.derivative_diagonal(X)
-
-    def width(self, X: Array, weights: Array, rule: str) -> float:
-        """Width of the first term that has one; the terms share one scaling of the inputs."""
-        term = self.first if self.first.has_width else self.second
-        return term.width(X, weights, rule)
+    def terms(self) -> list[tuple[float, Kernel]]:
+        """Both."""
+        return [(1.0, self.first), (1.0, self.second)]
 
 
-class Scaled(Kernel):
+class Scaled(_Combined):
     """``factor * kernel`` with a positive factor."""
 
     def __init__(self, kernel: Kernel, factor: float = 1.0) -> None:
         self.kernel = kernel
         self.factor = factor
 
-    def between(self, Z: Array, X: Array) -> KernelOperator:
-        """Bind to evaluation points and centres."""
-        return _ScaledOperator(self.kernel.between(Z, X), self._checked_factor())
-
-    def diagonal(self, X: Array) -> Array:
-        """Scaled diagonal."""
-        return self._checked_factor() * self.kernel.diagonal(X)
-
-    def derivative_diagonal(self, X: Array) -> Array:
-        """Scaled derivative diagonal."""
-        return self._checked_factor() * self.kernel.derivative_diagonal(X)
-
-    def width(self, X: Array, weights: Array, rule: str) -> float:
-        """Width of the kernel that is scaled."""
-        return self.kernel.width(X, weights, rule)
-
-    def _checked_factor(self) -> float:
-        return positive(self.factor, "the factor of a kernel")
+    def terms(self) -> list[tuple[float, Kernel]]:
+        """The one kernel."""
+        return [(positive(self.factor, "the factor of a kernel"), self.kernel)]
 
 
-class _SumOperator(KernelOperator):
-    def __init__(self, first: KernelOperator, second: KernelOperator) -> None:
-        self.first, self.second = first, second
-        self._gram = first.gram() + second.gram()
+class _CombinedOperator(KernelOperator):
+    def __init__(self, terms: list[tuple[float, KernelOperator]]) -> None:
+        self.terms = terms
+        self._gram = self._sum([one.gram() for _, one in terms])
 
     def gram(self) -> Array:
         return self._gram
 
     def push(self, v: Array) -> tuple[Array, Any]:
-        (Dv1, carry1), (Dv2, carry2) = self.first.push(v), self.second.push(v)
-        return Dv1 + Dv2, (carry1, carry2)
+        Dv, carries = zip(*(one.push(v) for _, one in self.terms), strict=True)
+        return self._sum(Dv), carries
 
     def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        return self.first.pull(u, v, carry[0]) + self.second.pull(u, v, carry[1])
+        pairs = zip(self.terms, carry, strict=True)
+        return self._sum([one.pull(u, v, own) for (_, one), own in pairs])
 
     def slopes(self, u: Array) -> Array:
-        return self.first.slopes(u) + self.second.slopes(u)
+        return self._sum([one.slopes(u) for _, one in self.terms])
 
     def dense(self) -> tuple[Array, Array]:
-        (D1, L1), (D2, L2) = self.first.dense(), self.second.dense()
-        return D1 + D2, L1 + L2
+        D, L = zip(*(one.dense() for _, one in self.terms), strict=True)
+        return self._sum(D), self._sum(L)
 
-
-class _ScaledOperator(KernelOperator):
-    def __init__(self, operator: KernelOperator, factor: float) -> None:
-        self.operator, self.factor = operator, factor
-        self._gram = factor * operator.gram()
-
-    def gram(self) -> Array:
-        return self._gram
-
-    def push(self, v: Array) -> tuple[Array, Any]:
-        Dv, carry = self.operator.push(v)
-        return self.factor * Dv, carry
-
-    def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        return self.factor * self.operator.pull(u, v, carry)
-
-    def slopes(self, u: Array) -> Array:
-        return self.factor * self.operator.slopes(u)
-
-    def dense(self) -> tuple[Array, Array]:
-        D, L = self.operator.dense()
-        return self.factor * D, self.factor * L
+    def _sum(self, parts: Sequence[Array]) -> Array:
+        """``sum_i c_i parts_i``."""
+        return np.asarray(sum(c * part for (c, _), part in zip(self.terms, parts, strict=True)))
 
 
 def length_scale(
@@ -358,14 +342,14 @@ def length_scale(
     return multiplier * width
 
 
-def width_by_rule(X: Array, weights: Array, rule: str) -> float:
+def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS) -> float:
     """Length scale for points ``X`` (n, d) with ``weights`` (n,); 1.0 when all points coincide."""
     if rule not in WIDTH_RULES:
         raise InvalidParameterError(
             f"length_scale must be a positive number or one of {', '.join(WIDTH_RULES)}; "
             f"got {rule!r}."
         )
-    X, weights = X[:MAX_ROWS], weights[:MAX_ROWS]
+    X, weights = X[:max_rows], weights[:max_rows]
     if len(X) < 2:
         return 1.0
     distances = pdist(X)

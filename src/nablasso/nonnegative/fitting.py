@@ -34,7 +34,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock, SlopePoint
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
-from nablasso.nonnegative.solvers import DualSolution, fista, interior, newton, solve
+from nablasso.nonnegative.solvers import Climb, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
 from nablasso.progress import Watch
 from nablasso.solvers import Status
@@ -160,7 +160,7 @@ class PSDFitter:
 
     def _descend(
         self, l1: Array, l2: Array, point: SlopePoint, reached: float, *, tol: float, **limits: Any
-    ) -> tuple[DualSolution, SlopePoint]:
+    ) -> tuple[Climb, SlopePoint]:
         """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
 
         Returns the solution, and where the next weight may start.
@@ -204,28 +204,17 @@ class PSDFitter:
         multipliers[0] = 1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))
         return SlopePoint(task.loss.coordinates(heights[:, None]), (multipliers,))
 
-    def _unpack(self, solution: DualSolution) -> FittedTask:
+    def _unpack(self, solution: Climb) -> FittedTask:
+        task, s = self.task, solution
+        blocks = zip(self.factors, task.nonnegative, s.parameters, task.scales, strict=True)
         functions = [
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(scales)
-            for factor, nonnegative, theta, scales in zip(
-                self.factors,
-                self.task.nonnegative,
-                solution.parameters,
-                self.task.scales,
-                strict=True,
-            )
+            for factor, nonnegative, theta, scales in blocks
         ]
-        return FittedTask(
-            functions,
-            solution.primal,
-            solution.gap,
-            solution.n_iter,
-            solution.status,
-            solution.point,
-        )
+        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status, s.point)
 
 
-def _check_feasible(solution: DualSolution) -> None:
+def _check_feasible(solution: Climb) -> None:
     """Refuse constraints that no function was found to meet."""
     if solution.status is Status.STALLED and not np.isfinite(solution.primal):
         raise InfeasibleError(

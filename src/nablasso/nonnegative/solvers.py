@@ -65,6 +65,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.nonnegative.dual import DualProblem, Evaluation, LinearBlock, SlopePoint, Tangent
+from nablasso.problems import conjugate_gradients, top_eigenvalue
 from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array
@@ -106,9 +107,10 @@ POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the constant from bel
 
 @dataclass
 class Climb:
-    """What a method is asked for, and the best primal and dual points so far."""
+    """What a method is asked for, and the best functions and dual point so far, or at the end."""
 
     problem: DualProblem
+    point: SlopePoint
     tol: float
     max_iter: int
     watch: Watch | None = None
@@ -117,7 +119,7 @@ class Climb:
     primal: float = np.inf
     dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
-    point: SlopePoint | None = None
+    status: Status = Status.STALLED
 
     @property
     def gap(self) -> float:
@@ -146,18 +148,6 @@ class Climb:
             self.primal, self.parameters = primal, parameters
 
 
-@dataclass(frozen=True)
-class DualSolution:
-    """The best functions found, and the certificate."""
-
-    parameters: list[Array]
-    point: SlopePoint
-    primal: float
-    gap: float
-    n_iter: int
-    status: Status
-
-
 def solve(
     method: Callable[[Climb, SlopePoint], Steps],
     problem: DualProblem,
@@ -166,52 +156,26 @@ def solve(
     tol: float,
     max_iter: int,
     watch: Watch | None = None,
-) -> DualSolution:
+) -> Climb:
     """Follow a method from ``start`` until the gap is at most ``tol``.
 
     A method gives the evaluation at the start, then one for each step, and ends when it stalls.
     """
-    best, status = Climb(problem, tol, max_iter, watch), Status.STALLED
+    best = Climb(problem, start, tol, max_iter, watch)
     try:
         for here in method(best, start):
             if here is not None:
                 best.note(here)
             if best.gap <= tol or best.n_iter >= max_iter:
-                status = Status.MAX_ITER
+                best.status = Status.CONVERGED if best.gap <= tol else Status.MAX_ITER
                 break
             best.n_iter += 1
     except KeyboardInterrupt:
-        if best.point is None or not best.parameters:
+        if not best.parameters:
             raise
-        status = Status.INTERRUPTED
-    if best.gap <= tol and status is not Status.INTERRUPTED:
-        status = Status.CONVERGED
-    point = start if best.point is None else best.point
-    parameters = best.parameters or problem.evaluate(point).parameters
-    return DualSolution(parameters, point, best.primal, best.gap, best.n_iter, status)
-
-
-def conjugate_gradients(
-    product: Map, g: Array, precondition: Map, *, forcing: float, limit: int = PRODUCTS
-) -> Array:
-    """``H^{-1} g``, until the residual is ``forcing`` times the first one."""
-    x, residual = np.zeros_like(g), g.copy()
-    z = precondition(residual)
-    direction, size = z.copy(), float(np.vdot(residual, z))
-    enough = forcing**2 * size
-    for _ in range(limit):
-        Hd = product(direction)
-        bend = float(np.vdot(direction, Hd))
-        if bend <= 0:
-            break
-        x += (size / bend) * direction
-        residual -= (size / bend) * Hd
-        z = precondition(residual)
-        new = float(np.vdot(residual, z))
-        if new <= enough:
-            break
-        direction, size = z + (new / size) * direction, new
-    return x
+        best.status = Status.INTERRUPTED
+    best.parameters = best.parameters or problem.evaluate(best.point).parameters
+    return best
 
 
 # ---------------------------------------------------------------------------- Newton's method
@@ -222,7 +186,7 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
     space = Coordinates(climb.problem, start)
     if len(climb.problem.weights) > many:
         _quasi_newton(climb, space, start)
-    x = space.pack(climb.point or start)
+    x = space.pack(climb.point)
     here = space.evaluate(x)
     while True:
         yield here
@@ -297,9 +261,8 @@ def _newton_step(space: Coordinates, x: Array, here: Evaluation) -> tuple[Array,
         step[:n_t] = np.clip(step[:n_t], -LARGEST_STEP, LARGEST_STEP)
         return step, float(gradient @ step)
 
-    step, promised = bounded(
-        conjugate_gradients(product, gradient, lambda r: r / diagonal, forcing=ROUGH)
-    )
+    accuracy: Any = {"tol": ROUGH, "max_iter": PRODUCTS, "precondition": lambda r: r / diagonal}
+    step, promised = bounded(conjugate_gradients(product, gradient.copy(), **accuracy)[0])
     if promised <= 0:
         step, promised = bounded(gradient / diagonal)
     length = 1.0
@@ -449,8 +412,8 @@ def normal_solver(
         F = [tangent(slopes[:, b], np.zeros(0))[0] for b, tangent in enumerate(tangents)]
         return np.asarray(w * (D * x - np.column_stack(F) @ M.T))
 
-    accuracy = {"forcing": FINE, **accuracy}
-    return lambda g: conjugate_gradients(product, g, precondition, **accuracy)
+    options: Any = {"tol": FINE, "max_iter": PRODUCTS, **accuracy, "precondition": precondition}
+    return lambda g: conjugate_gradients(product, g.copy(), **options)[0]
 
 
 def _factorised(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
@@ -550,13 +513,13 @@ def step_size(problem: DualProblem) -> tuple[float, tuple[Array, ...]]:
 
 
 def slope_curvature(problem: DualProblem) -> float:
-    """Largest eigenvalue of the Hessian's bound in the slopes, by power iteration."""
-    p, M = problem.weights[:, None], problem.mixing
-    a = np.random.default_rng(0).uniform(0.5, 1.5, (len(p), len(M)))
-    size = float(np.sqrt(np.sum(p * a**2)))
-    for _ in range(POWER_STEPS):
-        slopes = (p * (a / size)) @ M
+    """Largest eigenvalue of the Hessian's bound in the slopes, in units of the roots of weights."""
+    root, M = np.sqrt(problem.weights)[:, None], problem.mixing
+
+    def product(a: Array) -> Array:
+        slopes = (root * a) @ M
         bends = [block.bend(s) for block, s in zip(problem.blocks, slopes.T, strict=True)]
-        a = np.column_stack(bends) @ M.T
-        size = float(np.sqrt(np.sum(p * a**2)))
-    return size
+        return np.asarray(root * (np.column_stack(bends) @ M.T))
+
+    start = np.random.default_rng(0).uniform(0.5, 1.5, (len(root), len(M)))
+    return top_eigenvalue(product, root * start, POWER_STEPS)

@@ -22,7 +22,6 @@ sums of rays times positive operators: a subset of Theorem 13's, with the same v
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -130,19 +129,13 @@ def natural_height(X: Array, scales: Array, base: Base | None) -> float:
     return float(1 / np.sqrt(np.mean(np.exp(logs))))
 
 
-class DensityConstraint(ABC):
-    """A linear functional of the density and the number it must equal."""
-
-    value: float
-
-    @abstractmethod
-    def matrix(self, bumps: Bumps) -> Array:
-        """``W[i, j]``, the functional of ``g_i g_j``; bumps in the units of the input."""
-
-
 @dataclass(frozen=True)
-class Moment(DensityConstraint):
-    """``E[x_1^{k_1} ... x_d^{k_d}] = value``; powers are 0, 1 or 2."""
+class Moment:
+    """``E[x_1^{k_1} ... x_d^{k_d}] = value`` of a density; powers are 0, 1 or 2.
+
+    A constraint's ``matrix(bumps)`` is ``W[i, j]``, the functional of ``g_i g_j``, for bumps in the
+    units of the input.
+    """
 
     powers: Sequence[int]
     value: float
@@ -158,7 +151,7 @@ class Moment(DensityConstraint):
 
 
 @dataclass(frozen=True)
-class BoxProbability(DensityConstraint):
+class BoxProbability:
     """``P(x in box) = value``, the box given by lower and upper ends (d, 2)."""
 
     box: Any
@@ -170,7 +163,7 @@ class BoxProbability(DensityConstraint):
 
 
 @dataclass(frozen=True)
-class LinearConstraint(DensityConstraint):
+class LinearConstraint:
     """Any other functional: ``function(bumps)`` gives ``W`` (m, m)."""
 
     function: Callable[[Bumps], Array]
@@ -180,6 +173,9 @@ class LinearConstraint(DensityConstraint):
         """What the function says, made symmetric."""
         W = np.asarray(self.function(bumps), dtype=float)
         return np.asarray(0.5 * (W + W.T))
+
+
+DensityConstraint = Moment | BoxProbability | LinearConstraint
 
 
 def as_functionals(

@@ -1,8 +1,14 @@
 """Families of problems in the exact space, on features, on landmarks; paths along alpha."""
 
-from nablasso.paths.family import DEFAULT_FRACTION, RIDGE_FLOOR, Formulation, ProblemFamily
+from nablasso.paths.family import (
+    DEFAULT_FRACTION,
+    RIDGE_FLOOR,
+    Formulation,
+    ProblemFamily,
+    alpha_grid,
+    walk_path,
+)
 from nablasso.paths.statistics_family import StatisticsFamily
-from nablasso.paths.walk import alpha_grid, consistent_tau, support_of, walk_path
 
 __all__ = [
     "DEFAULT_FRACTION",
@@ -11,7 +17,5 @@ __all__ = [
     "ProblemFamily",
     "StatisticsFamily",
     "alpha_grid",
-    "consistent_tau",
-    "support_of",
     "walk_path",
 ]

@@ -19,17 +19,19 @@ Three kinds, by what :func:`nablasso.spaces.choose_space` says:
   sample: (P) on them, with their weights, is (P) with a sample in place of the table, and the
   certificate is for it. The refit on the selected columns sees all rows: ridge regression on
   Nystrom features, O(n m^2). For other losses than the squared one it stays on the landmark rows.
+
+Paths along alpha (:func:`walk_path`) run from small alpha upwards: in the dual a small ball is the
+easy problem, and its solution is inside the next ball.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidParameterError
@@ -39,7 +41,7 @@ from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
 from nablasso.regression.ridge import FeatureRidge, Ridge, TargetRidge
-from nablasso.solvers import Solution, Solver
+from nablasso.solvers import Solution, Solver, Status
 from nablasso.spaces import (
     FeatureMap,
     FeatureRows,
@@ -54,7 +56,6 @@ from nablasso.spaces import (
     draw_fourier,
     draw_nystrom,
     require_memory,
-    row_moments,
     slope_map,
     slope_moments,
 )
@@ -67,9 +68,7 @@ RIDGE_LIMIT = 1e-7
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
 
 STEEP_ROWS = 2000  # rows at which the steepness of a function of features is measured
-PROBED = 100  # rows on which the problem is solved in the exact space too
-PROBE_TOL, PROBE_STEPS = 1e-4, 300
-PROBED_LANDMARKS = 1024  # rows on which the refit is compared with the exact one
+PROBED = 300  # rows on which the refit is compared with that of the exact space
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ class ProblemFamily:
         Z, weights = self.table.X, self.table.weights
         if self.points is not None:
             Z, weights = np.vstack([Z, self.points.extra]), self.points.weights
-        moments = row_moments(self.features, Z, np.zeros(len(Z)), weights)
+        moments = FeatureRows(self.features, Z, keep=False).moments(np.zeros(len(Z)), weights)
         return slope_moments(moments.uncentred()[0])
 
     def with_target(self, y: Array) -> Self:
@@ -286,18 +285,29 @@ class ProblemFamily:
         """A machine with the same loss on the supported columns; residuals of the table's rows."""
         table = self.whole if self.is_squared and support.any() else self.table
         X, scales = table.X[:, support], self._scales_of(support)
-        made = refit(
+        features = self._draw(X, scales, table.weights) if support.any() else None
+        made = self._machine(table, X, table.columns[support], scales, features)
+        return made._replace(loo_residuals=made.loo_residuals[: len(self.table.y)])
+
+    def _machine(
+        self, table: Table, X: Array, columns: Index, scales: Array, features: FeatureMap | None
+    ) -> Refit:
+        y, weights, intercept = table.y, table.weights, self.formulation.fit_intercept
+        return refit(
             self.loss,
             self.formulation.kernel,
             X,
-            table.y,
-            table.weights,
-            table.columns[support],
+            y,
+            weights,
+            columns,
             scales=scales,
-            fit_intercept=self.formulation.fit_intercept,
-            features=self._draw(X, scales, table.weights) if support.any() else None,
+            fit_intercept=intercept,
+            features=features,
         )
-        return made._replace(loo_residuals=made.loo_residuals[: len(self.table.y)])
+
+    def can_refit(self, support: Mask) -> bool:  # noqa: ARG002 of families without rows
+        """Whether there is a refit on these columns."""
+        return True
 
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""
@@ -336,64 +346,24 @@ class ProblemFamily:
         here = float(np.sqrt(np.einsum("ia,ia->a", g, g)).sum())
         return there / here if here > 0 else 1.0
 
-    def approximation_error(self, problem: Problem, support: Mask, solver: Solver[Any]) -> float:
-        """How far the result is from that of the exact space, in deviations of ``y``.
+    def approximation_error(self, support: Mask) -> float:
+        """How far the refit is from that of the exact space, in deviations of ``y``.
 
-        Root mean squared difference of two functions fitted to the same rows, at the rows after
-        them. On features: of the minimisers of ``problem``, not known where the rows are all alike.
-        On landmarks: of the refits on ``support``.
+        Root mean squared difference of two functions fitted to the same ``PROBED`` rows, one on
+        features and one with the kernel itself, at the rows after them.
         """
-        if self.features is not None:
-            return self._error_of_features(problem, solver)
-        if self.kind == "nystrom" and self.is_squared and support.any():
-            return self._error_of_landmarks(support)
-        return 0.0
-
-    def _error_of_features(self, problem: Problem, solver: Solver[Any]) -> float:
-        """On ``PROBED`` rows at the problem's alpha and ridge."""
-        if not self.is_squared and np.ptp(self.table.y[:PROBED]) == 0:
-            return float("nan")
-        n = min(PROBED, len(self.table.X))
-        ours = copy(self)
-        ours.table, ours.points = self.table.first(n), None
-        ours._build()
-        exact = copy(ours)
-        exact.features = None
-        exact._build()
-        rough = clone(solver).set_params(tol=PROBE_TOL, max_iter=PROBE_STEPS)
-        others = slice(n, 2 * n) if len(self.table.X) > n else slice(n)
-        Z = np.zeros((len(self.table.X[others]), int(self.table.columns.max()) + 1))
-        Z[:, self.table.columns] = self.table.X[others]
-        values = []
-        for family in (ours, exact):
-            there = family.problem(max(problem.ridge, family.smallest_ridge), problem.alpha)
-            values.append(family.function(rough.solve(there)).values(Z))
-        return float(np.sqrt(np.mean((values[0] - values[1]) ** 2))) / self.y_scale
-
-    def _error_of_landmarks(self, support: Mask) -> float:
-        """At one ridge, on twice as many rows as there are landmarks, at most 1024."""
-        whole, intercept = self.whole, self.formulation.fit_intercept
-        n = min(len(whole.X), 2 * self.n_components, PROBED_LANDMARKS)
-        table = whole.first(n)
-        X, y, weights, scales = (
-            table.X[:, support],
-            table.y,
-            table.weights,
-            self._scales_of(support),
+        table, n = self.whole, min(len(self.whole.X), PROBED)
+        X, scales = table.X[:, support], self._scales_of(support)
+        first = table.first(n)
+        features = self._draw(X[:n], scales, first.weights) if support.any() else None
+        if features is None or np.ptp(first.y) == 0:
+            return 0.0
+        others = X[n : 2 * n] if len(X) > n else X[:n]
+        ours, exact = (
+            self._machine(first, X[:n], np.arange(X.shape[1]), scales, made).function.values(others)
+            for made in (features, None)
         )
-        features = self._draw(X, scales, weights)
-        assert features is not None
-        ours = FeatureRidge(FeatureRows(features, X), y, weights, fit_intercept=intercept)
-        ridge = ours.best_ridge()
-        w, b = ours.coefficients(ridge)
-        exact = RepresenterSpace(self.formulation.kernel, X, scales)
-        inverse = Ridge(exact.gram, weights, fit_intercept=intercept)
-        u = inverse.coefficients(y, ridge)
-        offset = float(weights @ (y - exact.gram @ u)) if intercept else 0.0
-        others = slice(n, 2 * n) if len(whole.X) > n else slice(n)
-        Z = whole.X[others][:, support]
-        difference = features.evaluate(Z, w) + b - exact.evaluate(Z, u) - offset
-        return float(np.sqrt(np.mean(difference**2))) / whole.y_scale
+        return float(np.sqrt(np.mean((ours - exact) ** 2))) / self.y_scale
 
     def _draw(self, X: Array, scales: Array, weights: Array) -> FeatureMap | None:
         """Features of the kernel of these columns; None where the kernel itself serves."""
@@ -428,3 +398,54 @@ def _thinned(points: PenaltyPoints | None, table: Table, n: int) -> PenaltyPoint
     own = own * (points.weights[: len(table.X)].sum() / own.sum())
     theirs = theirs * (points.weights[len(table.X) :].sum() / theirs.sum())
     return PenaltyPoints(extra[kept], np.concatenate([own, theirs]))
+
+
+# --- paths ---
+
+
+def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
+    """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
+    return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
+
+
+def walk_path(
+    problem: Problem, alphas: Array, solver: Solver[Any], flat: Array | None = None
+) -> Iterator[tuple[Problem, Solution]]:
+    """Solutions at increasing ``alphas``, each warm-started from those before.
+
+    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
+    the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
+    path is for the caller to judge.
+    """
+    done: list[tuple[float, Array]] = []
+    for alpha in alphas:
+        here = replace(problem, alpha=float(alpha))
+        solution = solver.solve(here, _warm_start(here, done, flat))
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        yield here, solution
+        done = [*done[-1:], (here.alpha, solution.point.s)]
+
+
+def _warm_start(
+    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
+) -> Array | None:
+    """Of the starts at hand, the one with the best dual value.
+
+    The last solution carried on along the line through the one before it, and the last solution
+    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
+    """
+    if not done:
+        return None
+    last, s = done[-1]
+    starts = [s]
+    if len(done) > 1 and last > done[0][0]:
+        before, s_before = done[0]
+        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
+    top = 0.0 if flat is None else problem.gauge(flat)
+    if flat is not None and top > last:
+        t = min(1.0, (problem.alpha - last) / (top - last))
+        starts.append(s + t * (flat - s))
+    if len(starts) == 1:
+        return starts[0]
+    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])

@@ -12,18 +12,18 @@ differently than with rows in memory:
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.paths.family import Formulation, ProblemFamily
-from nablasso.problems import Problem
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import SMALLEST_RIDGE, MomentRidge, best_of, ridge_grid
-from nablasso.solvers import Solution, Solver
+from nablasso.solvers import Solution
 from nablasso.spaces import FeatureSpace, FourierFeatures, Function, Moments, PseudoRows, slope_map
 from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Index, Mask
@@ -41,14 +41,13 @@ class FoldRidge:
 
     smallest = SMALLEST_RIDGE
 
-    def __init__(
-        self, statistics: SufficientStatistics, moments: Moments, *, fit_intercept: bool
-    ) -> None:
-        self.statistics, self.moments, self.fit_intercept = statistics, moments, fit_intercept
+    def __init__(self, statistics: SufficientStatistics, *, fit_intercept: bool) -> None:
+        self.statistics, self.fit_intercept = statistics, fit_intercept
+        self._known: dict[bytes, FoldErrors] = {}
 
     @cached_property
     def _all(self) -> MomentRidge:
-        return MomentRidge(self.moments, fit_intercept=self.fit_intercept)
+        return MomentRidge(self.statistics.total(), fit_intercept=self.fit_intercept)
 
     @property
     def trace(self) -> float:
@@ -68,30 +67,30 @@ class FoldRidge:
 
     def best_ridge(self, floor: float = 0.0) -> float:
         """Ridge of smallest cross-validated error on all features."""
-        return self.fold_errors(None, floor).ridge
+        return self._chosen(np.arange(len(self._all.e)), self.trace, floor).ridge
 
-    def fold_errors(self, chosen: Index | None, floor: float = 0.0) -> FoldErrors:
+    def fold_errors(self, chosen: Index) -> FoldErrors:
         """Ridge regression on some features: the best ridge of a grid, and its errors."""
-        ridges = ridge_grid(self.on(chosen).trace, floor)
+        key = chosen.tobytes()
+        if key not in self._known:
+            trace = float(np.trace(self._all.C[np.ix_(chosen, chosen)]))
+            self._known[key] = self._chosen(chosen, trace)
+        return self._known[key]
+
+    def _chosen(self, chosen: Index, trace: float, floor: float = 0.0) -> FoldErrors:
+        ridges = ridge_grid(trace, floor)
         errors = np.array([self._errors(*fold, chosen, ridges) for fold in self.folds])
         shares = np.array([fold.weight for _, fold in self.folds])
         best = best_of(shares @ errors / shares.sum())
         return FoldErrors(float(ridges[best]), errors[:, best])
 
-    def on(self, chosen: Index | None) -> MomentRidge:
-        """Regression of all rows on some features."""
-        if chosen is None:
-            return self._all
-        return MomentRidge(self.moments, fit_intercept=self.fit_intercept, chosen=chosen)
-
-    def _errors(self, train: Moments, test: Moments, chosen: Index | None, ridges: Array) -> Array:
+    def _errors(self, train: Moments, test: Moments, chosen: Index, ridges: Array) -> Array:
         """Mean squared errors on ``test`` at each ridge."""
         fit = MomentRidge(train, fit_intercept=self.fit_intercept, chosen=chosen)
         W, b = fit.coefficients(ridges)
-        used = np.arange(len(test.mean)) if chosen is None else chosen
-        offset = test.y_mean - b - test.mean[used] @ W
-        around = test.y_variance - 2 * test.c[used] @ W
-        around = around + np.einsum("jr,jr->r", W, test.C[np.ix_(used, used)] @ W)
+        offset = test.y_mean - b - test.mean[chosen] @ W
+        around = test.y_variance - 2 * test.c[chosen] @ W
+        around = around + np.einsum("jr,jr->r", W, test.C[np.ix_(chosen, chosen)] @ W)
         return np.asarray(offset**2 + around)
 
 
@@ -103,47 +102,45 @@ class StatisticsFamily(ProblemFamily):
     statistics : SufficientStatistics
         Of Fourier features.
     formulation : Formulation
-    left_out : int, optional
-        The fold whose rows take no part; all take part without it.
     """
 
     regression: FoldRidge
 
-    def __init__(
-        self,
-        statistics: SufficientStatistics,
-        formulation: Formulation,
-        left_out: int | None = None,
-    ) -> None:
-        space, intercept = statistics.space, formulation.fit_intercept
+    def __init__(self, statistics: SufficientStatistics, formulation: Formulation) -> None:
+        space = statistics.space
         if not isinstance(space.features, FourierFeatures):
             raise InvalidParameterError(
                 "Statistics of Fourier features are needed: others have no derivatives. Got "
                 f"{type(space.features).__name__}."
             )
         self.statistics, self.formulation, self.points = statistics, formulation, None
-        self.features = space.features
-        moments = statistics.total() if left_out is None else statistics.without(left_out)
-        self.moments = moments
-        self.table = self.whole = _empty_table(space, moments)
-        self.loss = formulation.loss
-        self.penalty = formulation.penalty(self.table.columns)
-        d = len(space.columns)
+        self.features, self.loss = space.features, formulation.loss
+        self.penalty = formulation.penalty(space.columns)
         self.width = 1.0 if space.length_scale is None else float(space.length_scale)
-        self.scales = np.full(d, 1 / self.width) if space.scales is None else space.scales
+        even = np.full(len(space.columns), 1 / self.width)
+        self.scales = even if space.scales is None else space.scales
         self.metric = self.scales * self.width
-        self.rows = PseudoRows(moments, fit_intercept=intercept)
-        self.space = FeatureSpace(self.rows, slope_map(space.features, moments.S))
-        self.regression = FoldRidge(statistics, moments, fit_intercept=intercept)
+        self.regression = FoldRidge(statistics, fit_intercept=formulation.fit_intercept)
+        self._take(statistics.total())
+
+    def _take(self, moments: Moments) -> None:
+        """The problem that these moments pose."""
+        assert self.features is not None
+        self.moments, frozen = moments, self.statistics.space
+        self.table = self.whole = _empty_table(frozen, moments)
+        self.rows = PseudoRows(moments, fit_intercept=self.formulation.fit_intercept)
+        self.space = FeatureSpace(self.rows, slope_map(self.features, moments.S))
+
+    def without(self, k: int) -> StatisticsFamily:
+        """The same without the rows of fold ``k``; ridges of refits stay those of all folds."""
+        other = copy(self)
+        other._take(self.statistics.without(k))
+        return other
 
     @property
     def y_scale(self) -> float:
         """Standard deviation of the target."""
         return float(np.sqrt(self.moments.y_variance)) or 1.0
-
-    def fold_errors(self, chosen: Index) -> FoldErrors:
-        """Ridge regression on some features: the best ridge of a grid, and its errors."""
-        return self.regression.fold_errors(chosen)
 
     def usable(self, support: Mask) -> Index:
         """The features that depend on supported variables only."""
@@ -154,23 +151,38 @@ class StatisticsFamily(ProblemFamily):
         omega = np.tile(np.any(self.features.values != 0, axis=1), 2)
         return np.flatnonzero(usable & omega)
 
+    def can_refit(self, support: Mask) -> bool:
+        """Whether there are features of the supported variables alone."""
+        return len(self.usable(support)) > 0 or not support.any()
+
     def refit(self, support: Mask) -> Refit:
         """Ridge regression on the features of the supported variables; no residuals."""
         assert self.features is not None
         chosen, w = self.usable(support), np.zeros(self.features.n_components)
         ridge = 0.0
         if len(chosen):
-            ridge = self.fold_errors(chosen).ridge
-            w[chosen] = self.regression.on(chosen).coefficients(np.array([ridge]))[0][:, 0]
+            ridge, intercept = self.regression.fold_errors(chosen).ridge, self.rows.fit_intercept
+            fit = MomentRidge(self.moments, fit_intercept=intercept, chosen=chosen)
+            w[chosen] = fit.coefficients(np.array([ridge]))[0][:, 0]
         function = Function(self.rows.intercept(w), self.table.columns, self.features, w)
         return Refit(function, ridge, np.empty(0))
 
-    def approximation_error(
-        self,
-        problem: Problem,  # noqa: ARG002 there are no rows to try it on
-        support: Mask,  # noqa: ARG002
-        solver: Solver[Any],  # noqa: ARG002
-    ) -> float:
+    def fold_gain(self, support: Mask) -> tuple[float, float]:
+        """R2 of the refit over the folds, and its gain in units of its standard error."""
+        if self.statistics.n_folds < 2:
+            return float("nan"), float("inf")
+        chosen = self.usable(support)
+        folds = [fold for _, fold in self.regression.folds]
+        shares = np.array([fold.weight for fold in folds])
+        centre = self.moments.y_mean if self.formulation.fit_intercept else 0.0
+        null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
+        gain = null - self.regression.fold_errors(chosen).errors if len(chosen) else 0 * null
+        mean = float(np.average(gain, weights=shares))
+        error = float(np.std(gain, ddof=1)) / np.sqrt(len(gain))
+        size = float(np.average(null, weights=shares))
+        return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+
+    def approximation_error(self, support: Mask) -> float:  # noqa: ARG002 there are no rows
         """Not known without rows."""
         return float("nan")
 

@@ -7,6 +7,7 @@ from nablasso.problems.base import (
     Problem,
     SquaredProblem,
     between,
+    conjugate_gradients,
     top_eigenvalue,
 )
 from nablasso.problems.smooth import SmoothProblem, descend, on_pseudo_rows
@@ -19,6 +20,7 @@ __all__ = [
     "SmoothProblem",
     "SquaredProblem",
     "between",
+    "conjugate_gradients",
     "descend",
     "on_pseudo_rows",
     "top_eigenvalue",

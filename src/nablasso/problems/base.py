@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss
 from nablasso.penalties import Penalty
 from nablasso.spaces import Space
@@ -284,7 +285,9 @@ class SquaredProblem(Problem):
         rhs *= np.where(free, 0.0, -1.0)
         delta = damping * top_eigenvalue(product, rhs, POWER_STEPS) if damping else 0.0
         first = None if start is None else np.where(free, 0.0, start)
-        solution, converged = conjugate_gradients(product, rhs, delta, first, tol, max_iter)
+        solution, converged = conjugate_gradients(
+            product, rhs, tol=tol, max_iter=max_iter, delta=delta, start=first
+        )
         if not converged and direct and rhs.size <= MAX_DIRECT:
             return self._least_norm_dual(np.flatnonzero(~free))
         return solution
@@ -309,43 +312,49 @@ class SquaredProblem(Problem):
 def conjugate_gradients(
     product: Callable[[Array], Array],
     residual: Array,
-    delta: float,
-    start: Array | None,
+    *,
     tol: float,
     max_iter: int,
+    delta: float = 0.0,
+    start: Array | None = None,
+    precondition: Callable[[Array], Array] = lambda residual: residual,
 ) -> tuple[Array, bool]:
     """Solve ``(M + delta) x = rhs`` and say whether the residual came under ``tol`` of ``rhs``.
 
-    ``residual`` is the right-hand side and is overwritten: three arrays of its size and the one
-    that ``product`` makes are all that is held.
+    In the norm of ``precondition``, about the inverse of ``M``, if there is one. ``residual`` is
+    the right-hand side and is overwritten: three arrays of its size and what ``product`` and
+    ``precondition`` make are all that is held. It ends where ``M`` has no curvature left.
     """
-    target = (tol * float(np.linalg.norm(residual))) ** 2
+    target = tol**2 * float(np.vdot(residual, precondition(residual)))
     x = np.zeros_like(residual) if start is None else start.copy()
     if start is not None:
         residual -= product(x)
         _add(residual, -delta, x)
-    rho = float(np.vdot(residual, residual))
-    direction = residual.copy()
+    z = precondition(residual)
+    rho, direction = float(np.vdot(residual, z)), z.copy()
     for _ in range(max_iter):
         if rho <= target:
             break
         q = product(direction)
         _add(q, delta, direction)
-        step = rho / float(np.vdot(direction, q))
-        _add(x, step, direction)
-        _add(residual, -step, q)
+        bend = float(np.vdot(direction, q))
+        if bend <= 0:
+            break
+        _add(x, rho / bend, direction)
+        _add(residual, -rho / bend, q)
         del q
-        rho, before = float(np.vdot(residual, residual)), rho
+        z = precondition(residual)
+        rho, before = float(np.vdot(residual, z)), rho
         direction *= rho / before
-        direction += residual
+        direction += z
     return x, rho <= target
 
 
 def _add(to: Array, factor: float, x: Array) -> None:
-    """``to += factor * x``, a row at a time: no temporary of their size."""
+    """``to += factor * x``, in blocks of rows: no temporary of their size."""
     if factor:
-        for row, other in zip(to, x, strict=True):
-            row += factor * other
+        for rows in row_blocks(len(to), to.size // max(1, len(to))):
+            to[rows] += factor * x[rows]
 
 
 def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:

@@ -3,17 +3,17 @@
 from nablasso.reading.doubts import (
     Alternative,
     Evidence,
+    Told,
     all_relevant,
     alternatives,
     sign_only,
     support_gap,
+    told_by_others,
 )
 from nablasso.reading.function import (
-    Interaction,
     LocalScale,
     discrete_columns,
     importances,
-    interactions,
     interval_half_width,
     local_scale,
 )
@@ -21,15 +21,15 @@ from nablasso.reading.function import (
 __all__ = [
     "Alternative",
     "Evidence",
-    "Interaction",
     "LocalScale",
+    "Told",
     "all_relevant",
     "alternatives",
     "discrete_columns",
     "importances",
-    "interactions",
     "interval_half_width",
     "local_scale",
     "sign_only",
     "support_gap",
+    "told_by_others",
 ]

@@ -27,14 +27,30 @@ symmetric kernel give the same.
 **Left-out rows**, closed form, mean included: for rows ``B`` left out together the residuals are
 ``P_BB^{-1} U_B`` and their covariance is ``c P_BB^{-1}``.
 
+**Equal rows** are one row: ``w`` copies with noise ``r a`` each are a row with noise ``r a / w``.
+Then ``n`` above counts copies, ``log det`` has ``log r`` for each copy more than rows, and one copy
+left out has the residual ``u / p`` with ``u = U_i / w``, ``p = (1 - 1/w) / (r a) + P_ii / w^2``.
+
 Cost of an evaluation: one Cholesky factor and one inverse, O(n^3), and O(n^2 m) for m columns.
+
+**Walks.** A kernel of all columns teaches itself which of them it needs. Each pass solves for the
+variances at hand and moves them, all at once:
+
+* **kernels of products**, whose ``dK / dv_g`` is positive semidefinite, multiply:
+  ``v_g <- v_g (U' dK_g U / c) / tr(P dK_g)``, a fixed point of which is a stationary point of the
+  evidence (numerator and denominator are the two parts of its derivative);
+* **radial kernels**, whose derivative has no such sign, follow the derivative norms of the fitted
+  function, ``v_g ~ ||d_g f||_n^2``, in units of the median distance.
+
+The noise multiplies likewise, ``r <- r (U' N U / c) / tr(P N)``. A variance that fades leaves, so
+that passes become cheap. What comes out is a ranking: how much of the fit a group carries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -134,13 +150,18 @@ class Solved:
     units: Array
     r: float
     carry: Any
+    noise: Array | None = None
+    copies: Array | None = None
 
     def left_out(self, folds: Sequence[Index] | None = None) -> tuple[Array, Array]:
         """Residuals (n, q) of left-out rows, and the log density of each row, or of each fold."""
         if folds is None:
-            p = np.diag(self.P)[:, None]
-            density = 0.5 * np.log(p / self.units) - 0.5 * self.U**2 / (p * self.units)
-            return self.U / p, density.sum(axis=1)
+            p, U = np.diag(self.P)[:, None], self.U
+            if self.copies is not None and self.noise is not None:
+                w, own = self.copies[:, None], (self.copies * self.noise)[:, None]
+                p, U = (1 - 1 / w) / (self.r * own) + p / w**2, U / w
+            density = 0.5 * np.log(p / self.units) - 0.5 * U**2 / (p * self.units)
+            return U / p, density.sum(axis=1)
         residuals = np.full_like(self.U, np.nan)
         densities = np.empty(len(folds))
         for i, rows in enumerate(folds):
@@ -158,7 +179,8 @@ class Evidence:
 
     ``Y`` (n, q); ``noise`` is None for equal independent noise, (n,) variances or an (n, n) matrix;
     ``known`` when the noise is ``noise`` itself (``r c = 1``). ``nothing`` is the value without
-    columns, see :func:`without_columns`.
+    columns, see :func:`without_columns`. ``copies`` (n,) are the equal rows that each stands for,
+    the noise being divided by them.
     """
 
     covariance: Covariance
@@ -166,6 +188,12 @@ class Evidence:
     noise: Array | None = None
     known: bool = False
     nothing: float = 0.0
+    copies: Array | None = None
+
+    @property
+    def repeated(self) -> float:
+        """Copies beyond the first of each row."""
+        return 0.0 if self.copies is None else float(self.copies.sum()) - len(self.Y)
 
     @property
     def n_varying(self) -> int:
@@ -178,7 +206,7 @@ class Evidence:
 
     def value(self, v: Array, r: float) -> float:
         """Minus the log evidence by a Cholesky factor alone; ``FAILED`` where there is none."""
-        A, _ = self._matrix(v, r)
+        A, _, r = self._matrix(v, r)
         n = len(A)
         L, info = lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info:
@@ -190,14 +218,16 @@ class Evidence:
 
     def solve(self, v: Array, r: float) -> Solved | None:
         """Everything that gradients and left-out rows need; None where there is no factor."""
-        A, carry = self._matrix(v, r)
+        A, carry, r = self._matrix(v, r)
         factored = restricted_inverse(A)
         if factored is None:
             return None
         P, logdet, s = factored
         U = P @ self.Y
         value, units = self._total(U, logdet, s, r)
-        return None if value >= FAILED else Solved(value, P, U, units, r, carry)
+        if value >= FAILED:
+            return None
+        return Solved(value, P, U, units, r, carry, self.noise, self.copies)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Value and gradient at ``x``: logs of the variances, then of the noise."""
@@ -207,7 +237,7 @@ class Evidence:
             return FAILED, np.zeros_like(x)
         n, q = len(self.Y), self.n_varying
         G = 0.5 * (q * solved.P - (solved.U / solved.units) @ solved.U.T)
-        by_noise = r * against(G, self.noise)
+        by_noise = r * (against(G, self.noise) + 0.5 * q * self.repeated / solved.r)
         if self.known:
             by_noise += 0.5 * r * float(np.sum(self.Y * solved.U)) - 0.5 * q * (n - 1)
         return solved.value, np.append(self.covariance.pull(G, v, solved.carry) * v, by_noise)
@@ -239,20 +269,21 @@ class Evidence:
         K, _ = self.covariance.gram(v)
         return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
 
-    def _matrix(self, v: Array, r: float) -> tuple[Array, Any]:
+    def _matrix(self, v: Array, r: float) -> tuple[Array, Any, float]:
+        """``A``, what gradients reuse, and the noise with the floor under it."""
         K, carry = self.covariance.gram(v)
         n = len(K)
-        diagonal = FLOOR * float(np.trace(K)) / n
+        r = r + FLOOR * float(np.trace(K)) / n
         if self.noise is None or self.noise.ndim == 1:
-            K.flat[:: n + 1] += diagonal + r * (1.0 if self.noise is None else self.noise)
+            K.flat[:: n + 1] += r * (1.0 if self.noise is None else self.noise)
         else:
-            K.flat[:: n + 1] += diagonal
             K += r * self.noise
-        return K, carry
+        return K, carry, r
 
     def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
         """The formula, less the value without columns, and the units."""
-        n, q = len(self.Y), self.n_varying
+        n, q = len(self.Y) + self.repeated, self.n_varying
+        logdet += self.repeated * np.log(r)
         quadratic = np.einsum("it,it->t", self.Y, U)
         units = np.full(len(quadratic), 1 / r) if self.known else quadratic / (n - 1)
         units = np.where(np.any(self.Y != 0, axis=0), units, 1.0)
@@ -264,7 +295,9 @@ class Evidence:
         return float(value) - self.nothing, units
 
 
-def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> Solved:
+def without_columns(
+    Y: Array, noise: Array | None, *, known: bool = False, copies: Array | None = None
+) -> Solved:
     """The same without any column: ``A = N``."""
     n = len(Y)
     A = np.eye(n) if noise is None else np.diag(noise) if noise.ndim == 1 else noise.copy()
@@ -274,9 +307,9 @@ def without_columns(Y: Array, noise: Array | None, *, known: bool = False) -> So
     P, logdet, s = factored
     U = P @ Y
     no_columns = Covariance(Linear(), np.empty((n, 0)), np.empty(0, dtype=np.intp), 0)
-    value, units = Evidence(no_columns, Y, noise, known)._total(U, logdet, s, 1.0)
+    value, units = Evidence(no_columns, Y, noise, known, copies=copies)._total(U, logdet, s, 1.0)
     units = np.where(units > 0, units, 1.0)  # of a constant target
-    return Solved(value, P, U, units, 1.0, None)
+    return Solved(value, P, U, units, 1.0, None, noise, copies)
 
 
 def against(M: Array, noise: Array | None) -> float:
@@ -311,3 +344,86 @@ def restricted_inverse(A: Array) -> tuple[Array, float, float] | None:
     s = float(sums.sum())
     P -= np.outer(sums, sums / s)
     return P, logdet, s
+
+
+PRODUCT_PASSES, RADIAL_PASSES = 12, 8
+FADED, FLAT = 1e-4, 1e-6  # variances, over the largest, that leave: of products, of radial kernels
+SETTLED = 0.01
+NOISE_STEPS = 2  # of the noise of a radial kernel before each look at the derivatives
+
+
+class Walked(NamedTuple):
+    """The best pass of a walk: groups by decreasing share in the fit, variances, noise."""
+
+    order: Index
+    variances: Array
+    noise: float
+
+
+def walk(evidence: Evidence) -> Walked | None:
+    """The ranking of the pass of largest evidence; None when no pass could be solved."""
+    radial = evidence.covariance.radial
+    n_groups = evidence.covariance.n_groups
+    alive = np.arange(n_groups)
+    v = np.full(n_groups, evidence.covariance.start())
+    r, part, best, least = 0.1 if radial else 0.3, evidence, None, np.inf
+    for _ in range(RADIAL_PASSES if radial else PRODUCT_PASSES):
+        solved, r = _settle_noise(part, v, r, NOISE_STEPS if radial else 1)
+        if solved is None:
+            r *= 10
+            continue
+        share, new = _radial_step(part, v, solved) if radial else _product_step(part, v, solved)
+        if solved.value < least:
+            order = np.argsort(-share, kind="stable")
+            least, best = solved.value, Walked(alive[order], v[order], solved.r)
+        moved = float(np.max(np.abs(new - v)) / max(new.max(), 1e-300))
+        stays = new >= (FLAT if radial else FADED) * new.max()
+        if moved < SETTLED and abs(r / solved.r - 1) < SETTLED:
+            break
+        v = new[stays]
+        if not stays.all():
+            alive = alive[stays]
+            part = evidence.part(alive)
+    return best
+
+
+def _settle_noise(part: Evidence, v: Array, r: float, steps: int) -> tuple[Solved | None, float]:
+    """The last solution, and the noise that it asks for."""
+    solved = None
+    for _ in range(steps):
+        solved = part.solve(v, r)
+        if solved is None:
+            return None, r
+        spread = np.sum(solved.U * shaped(part.noise, solved.U) / solved.units)
+        free = against(solved.P, part.noise) + part.repeated / r
+        asked = float(spread / (part.n_varying * free))
+        r = float(np.clip(r * np.clip(asked, 0.1, 10.0), 1e-8, 100.0))
+    return solved, r
+
+
+def _product_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
+    """Share of each group in the fit, and its next variance."""
+    covariance, carry = part.covariance, solved.carry
+    explained = covariance.pull((solved.U / solved.units) @ solved.U.T, v, carry)
+    spent = covariance.pull(part.n_varying * solved.P, v, carry)
+    ratio = np.clip(explained / np.maximum(spent, 1e-300), 1e-3, 10.0)
+    return v * explained, v * ratio
+
+
+def _radial_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
+    """Derivative norm of each group, and variances in their ratio at the median distance."""
+    covariance = part.covariance
+    squares = np.zeros(covariance.n_groups)
+    counts = np.bincount(covariance.labels, minlength=covariance.n_groups)
+    for u in solved.U.T / np.sqrt(solved.units)[:, None]:
+        slopes = covariance.slopes(u, v, solved.carry)
+        squares += np.bincount(covariance.labels, (slopes**2).mean(axis=0), covariance.n_groups)
+    squares /= counts
+    new = squares / max(float(squares.max()), 1e-300)
+    scaled = type(covariance)(
+        covariance.kernel,
+        covariance.F * np.sqrt(new)[covariance.labels],
+        covariance.labels,
+        covariance.n_groups,
+    )
+    return squares, new * scaled.start()

@@ -14,6 +14,9 @@ evidence is about
 
 less the same without columns: nothing selected is 0 nats. Variances are tuned on the evidence of
 the working response (:mod:`nablasso.regression.evidence`, noise known), again and again.
+
+**Left out.** At the mode the working response is a Gaussian regression, in which row i is predicted
+from the others by ``z_i - (P z)_i / P_ii``: one Newton step from the mode without the row.
 """
 
 from __future__ import annotations
@@ -35,12 +38,16 @@ NOISES = (0.02, 0.3)  # between which a least-squares fit of labels hands over i
 
 
 class Mode(NamedTuple):
-    """The most probable log-odds ``eta``: coefficients of the kernel, intercept, value in nats."""
+    """The most probable log-odds ``eta``: coefficients of the kernel, intercept, value in nats.
+
+    ``noise`` are the variances of the working response there.
+    """
 
     u: Array
     intercept: float
     eta: Array
     value: float
+    noise: Array
 
 
 class Tuned(NamedTuple):
@@ -72,7 +79,7 @@ class LogOdds(NamedTuple):
         eta, u = np.zeros(n) if eta is None else eta, np.zeros(n)
         psi, volume = np.inf, 0.0
         for _ in range(NEWTON_STEPS):
-            z, W = self._working(eta)
+            z, W = self.working(eta, self.y, self.w)
             A = K.copy()
             A.flat[:: n + 1] += 1 / W
             factored = restricted_inverse(A)
@@ -90,7 +97,10 @@ class LogOdds(NamedTuple):
             moved, psi = psi - value, value
             if abs(moved) < SETTLED * n:
                 break
-        return Mode(u / r, float(np.mean(eta - K @ u)), eta, psi + volume - self.nothing())
+        value = psi + volume - self.nothing()
+        return Mode(
+            u / r, float(np.mean(eta - K @ u)), eta, value, 1 / self.working(eta, self.y, self.w)[1]
+        )
 
     def tuned(self, logs: Array, noise: float) -> Tuned | None:
         """The variances and the noise that the working response asks for, from a start."""
@@ -100,7 +110,7 @@ class LogOdds(NamedTuple):
         for _ in range(ROUNDS):
             if best is None:
                 return None
-            z, W = self._working(best.mode.eta)
+            z, W = self.working(best.mode.eta, self.y, self.w)
             x = np.append(best.logs, best.noise)
             found = minimize(
                 Evidence(self.covariance, z[:, None], 1 / W, known=True).value_and_gradient,
@@ -119,8 +129,28 @@ class LogOdds(NamedTuple):
     def _psi(self, K: Array, u: Array, eta: Array) -> float:
         return float(self.w @ np.logaddexp(0, -self.y * eta)) + 0.5 * float(u @ (K @ u))
 
-    def _working(self, eta: Array) -> tuple[Array, Array]:
+    @staticmethod
+    def working(eta: Array, y: Array, w: Array) -> tuple[Array, Array]:
         """The working response and its weights."""
         p = expit(eta)
         bend = np.maximum(p * (1 - p), LEAST_WEIGHT)
-        return eta + ((self.y > 0) - p) / bend, self.w * bend
+        return eta + ((y > 0) - p) / bend, w * bend
+
+
+def left_out_odds(K: Array, u: Array, intercept: float, y: Array, w: Array) -> Array:
+    """Log-odds of each row from the others, at the mode ``intercept + K u``.
+
+    ``K`` are the kernel's values, (n, n). The mode itself says which ``r`` it belongs to:
+    ``K_v^{-1} f = u`` there, so ``r u`` are the slopes of the loss.
+    """
+    eta = intercept + K @ u
+    slopes = w * ((y > 0) - expit(eta))
+    r = max(float(slopes @ u) / max(float(u @ u), 1e-300), 1e-12)
+    z, W = LogOdds.working(eta, y, w)
+    A = K / r
+    A.flat[:: len(y) + 1] += 1 / W
+    factored = restricted_inverse(A)
+    if factored is None:
+        return eta
+    P = factored[0]
+    return np.asarray(z - (P @ z) / np.diag(P))

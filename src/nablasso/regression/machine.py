@@ -22,9 +22,10 @@ exact for the squared loss.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -62,47 +63,18 @@ def quadratic_model(loss: Loss, y: Array, weights: Array, z: Array) -> Quadratic
     return QuadraticModel(weights * half, z - loss.gradient(y, z) / (2 * half))
 
 
-class WeightedStep(Protocol):
-    """One weighted ridge regression."""
+class WeightedStep(NamedTuple):
+    """One weighted ridge regression: coefficients, and what makes ``1 - h``, shape (n,).
+
+    That is the share of its residual that a row keeps when it is left out.
+    """
 
     coef: Array
-
-    def kept(self) -> Array:
-        """``1 - h``: the share of its residual that a row keeps when it is left out, (n,)."""
-
-
-class MachineRows(Protocol):
-    """What a machine asks of the functions at the rows: linear maps and a regression."""
-
-    def values(self, coef: Array) -> Array:
-        """``f`` at the rows."""
-
-    def norm2(self, coef: Array, values: Array) -> float:
-        """``||f||^2``."""
-
-    def from_dual(self, u: Array) -> Array:
-        """Coefficients of the function of a dual variable."""
-
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> WeightedStep:
-        """Ridge regression of one target with any weights."""
-
-    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
-        """Trace of the weighted kernel, centred where there is an intercept."""
-
-
-class _GramStep:
-    def __init__(self, regression: WeightedRidge, target: Array, q: Array, ridge: float) -> None:
-        self.regression, self.q, self.ridge = regression, q, ridge
-        self.coef = regression.solve(target)
-
-    def kept(self) -> Array:
-        return self.ridge * self.regression.diagonal() / self.q
+    kept: Callable[[], Array]
 
 
 class GramRows:
-    """``f = K u``."""
+    """``f = K u``: what a machine asks of the functions at the rows, with a kernel."""
 
     def __init__(self, gram: Array) -> None:
         self.gram = gram
@@ -123,8 +95,8 @@ class GramRows:
         self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
     ) -> WeightedStep:
         """One Cholesky factorisation, O(n^3)."""
-        regression = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
-        return _GramStep(regression, target, weights, ridge)
+        fit = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
+        return WeightedStep(fit.solve(target), lambda: ridge * fit.diagonal() / weights)
 
     def trace(self, weights: Array, *, fit_intercept: bool) -> float:
         """``sum_i p_i K_ii``, less ``p' K p``."""
@@ -132,31 +104,8 @@ class GramRows:
         return trace - float(weights @ self.gram @ weights) if fit_intercept else trace
 
 
-class _FeatureStep:
-    def __init__(
-        self, rows: FeatureRows, target: Array, q: Array, ridge: float, *, fit_intercept: bool
-    ) -> None:
-        moments = rows.moments(target, q)
-        C, cross, _ = moments.about(centred=fit_intercept)
-        A = moments.weight * C
-        A[np.diag_indices_from(A)] += ridge
-        self.rows, self.q = rows, q
-        self.own = 1 / moments.weight if fit_intercept else 0.0
-        self.mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-        self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-        self.coef = cho_solve(self.factor, moments.weight * cross, check_finite=False)
-
-    def kept(self) -> Array:
-        h = np.empty(len(self.q))
-        for rows in self.rows.chunks():
-            psi = self.rows.phi(rows) - self.mean
-            solved = cho_solve(self.factor, psi.T, check_finite=False)
-            h[rows] = self.own + np.einsum("ij,ji->i", psi, solved)
-        return np.maximum(1 - self.q * h, 1e-10)
-
-
 class OnFeatures:
-    """``f = Phi c``."""
+    """``f = Phi c``: the same on features."""
 
     def __init__(self, rows: FeatureRows) -> None:
         self.rows = rows
@@ -177,7 +126,23 @@ class OnFeatures:
         self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
     ) -> WeightedStep:
         """One pass over the rows, O(n m^2)."""
-        return _FeatureStep(self.rows, target, weights, ridge, fit_intercept=fit_intercept)
+        moments = self.rows.moments(target, weights)
+        C, cross, _ = moments.about(centred=fit_intercept)
+        A = moments.weight * C
+        A[np.diag_indices_from(A)] += ridge
+        factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        own = 1 / moments.weight if fit_intercept else 0.0
+        mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+
+        def kept() -> Array:
+            h = np.empty(len(weights))
+            for rows in self.rows.chunks():
+                psi = self.rows.phi(rows) - mean
+                solved = cho_solve(factor, psi.T, check_finite=False)
+                h[rows] = own + np.einsum("ij,ji->i", psi, solved)
+            return np.maximum(1 - weights * h, 1e-10)
+
+        return WeightedStep(cho_solve(factor, moments.weight * cross, check_finite=False), kept)
 
     def trace(self, weights: Array, *, fit_intercept: bool) -> float:
         """Trace of the features' covariance."""
@@ -208,7 +173,7 @@ class Machines:
 
     smallest: ClassVar[float] = SMALLEST_MACHINE
     loss: Loss
-    rows: MachineRows
+    rows: GramRows | OnFeatures
     y: Array
     weights: Array
     fit_intercept: bool

@@ -54,6 +54,10 @@ class Warp:
         grown = np.exp(np.clip(self.side * t, -50, 50))
         return np.asarray(self.end + self.side * (grown - self.offset))
 
+    def moved(self, by: float) -> Warp:
+        """The same of targets that are larger by so much."""
+        return replace(self, end=self.end + by)
+
     def _inner(self, y: Array) -> Array:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
@@ -82,9 +86,11 @@ class Assumption:
         """What the model explains."""
         return y if self.warp is None else self.warp(y)
 
-    def jacobian(self, y: Array) -> float:
+    def jacobian(self, y: Array, weights: Array | None = None) -> float:
         """Mean log derivative of the target."""
-        return 0.0 if self.warp is None else float(self.warp.log_slope(y).mean())
+        if self.warp is None:
+            return 0.0
+        return float(np.average(self.warp.log_slope(y), axis=0, weights=weights).mean())
 
     def only(self, rows: Index) -> Assumption:
         """For some of the rows."""
@@ -109,7 +115,7 @@ class Assumption:
         root = np.sqrt(variances)
         return np.asarray(R * root * root[:, None])
 
-    def price(self, n: int) -> float:
+    def price(self, n: float, copies: Array | float = 1.0) -> float:
         """Half a log n for each number, the level's columns, and what the bound of tails costs."""
         numbers = (self.warp is not None) + (self.nu > 0) + 2 * (self.serial is not None)
         price = 0.5 * numbers * np.log(n) + self.level_price
@@ -117,31 +123,8 @@ class Assumption:
             w, nu = self.weights, self.nu
             squares = np.maximum((nu + 1) / w - nu, 0.0)
             normal = 0.5 * np.log(w / (2 * np.pi)) - 0.5 * w * squares
-            price -= float(np.sum(log_student(squares, nu) - normal))
+            price -= float(np.sum(copies * (log_student(squares, nu) - normal)))
         return float(price)
-
-    def words(self, mean: float = 0.0) -> list[str]:
-        """One sentence for each part; the target was searched less its ``mean``."""
-        said = []
-        if self.warp is not None:
-            warp = replace(self.warp, end=self.warp.end + mean)
-            said.append(f"The target is skewed: {warp} is explained.")
-        if self.nu:
-            assert self.weights is not None
-            small = int(np.sum(self.weights < 0.5))
-            said.append(
-                f"The noise has heavy tails ({self.nu:g} degrees of freedom); {small} rows count "
-                "less than half."
-            )
-        if self.level is not None:
-            ratio = float(np.exp(np.ptp(self.level) / 2))
-            said.append(f"The noise is uneven: its level differs by a factor of {ratio:.1f}.")
-        if self.serial is not None:
-            said.append(
-                f"Rows are serially correlated ({self.serial[0]:g} from one to the next): their "
-                "order carries information, and was taken into account."
-            )
-        return said
 
 
 PLAIN = Assumption()

@@ -14,8 +14,6 @@ import numpy as np
 
 from nablasso.types import Array
 
-TENTH = 0.1
-
 
 class Difference(NamedTuple):
     """Weighted mean of a difference between rows, and its standard error."""
@@ -40,11 +38,3 @@ def saving(null: Array, ours: Array, weights: Array) -> tuple[float, float]:
     """Share of the losses ``null`` that ``ours`` save, and that in units of its standard error."""
     gain, size = paired(null - ours, weights), float(np.average(null, weights=weights))
     return (gain.mean / size if size > 0 else 0.0), gain.in_errors
-
-
-def tolerance(loss: Difference, clearly: float, error: float) -> float:
-    """How much worse than ``error`` a smaller model may be: not clearly, and never by a tenth.
-
-    With few rows hardly anything is clear, and a model must not lose half of what it predicts.
-    """
-    return min(clearly * loss.error, TENTH * error)

@@ -203,6 +203,7 @@ class MomentRidge:
         mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
         if chosen is not None:
             C, c, mean = C[np.ix_(chosen, chosen)], c[chosen], mean[chosen]
+        self.C = C
         e, self.V = eigh(C, driver="evd", check_finite=False)
         self.e, self.c, self.mean = np.maximum(e, 0.0), self.V.T @ c, mean
         self.y_mean = moments.y_mean if fit_intercept else 0.0
@@ -319,12 +320,12 @@ class WeightedRidge:
             self.eBe = float(self.root @ self.Be)
 
     def solve(self, target: Array) -> Array:
-        """``P target``."""
-        scaled = self.root * target
+        """``P target`` for targets (n,) or (n, q)."""
+        scaled = (self.root * target.T).T
         x = cho_solve(self.factor, scaled, check_finite=False)
         if self.fit_intercept:
-            x -= self.Be * (self.Be @ scaled / self.eBe)
-        return np.asarray(self.root * x)
+            x -= np.multiply.outer(self.Be, self.Be @ scaled / self.eBe)
+        return np.asarray((self.root * x.T).T)
 
     def diagonal(self) -> Array:
         """Diagonal of ``P``, from the inverse of the triangular factor."""

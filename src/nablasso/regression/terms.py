@@ -261,6 +261,8 @@ class Posterior:
         """Restricted log evidence of the model, up to a constant of the rows."""
         prior = float(np.log(self.D[1:]).sum())
         shape = 0.5 * (float(np.linalg.slogdet(self.P)[1]) + prior)
+        if not self.noise.profiled:
+            return shape - 0.5 * self.q / self.noise.dispersion
         return shape - 0.5 * (self.noise.n - 1) * float(np.log(self.q))
 
     def cost_of_leaving(self, terms: list[Term]) -> float:

@@ -1,81 +1,21 @@
-"""What a report says, as plain data: numbers, strings and tuples of them, nothing to compute.
+"""What a report shows besides the answer, as plain data: nothing to compute.
 
-Everything is optional but the answer: a section without data is left out of the page.
+A section without data is left out of the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nablasso import __version__
-from nablasso.errors import InvalidParameterError
+from nablasso.answer import Answer
 from nablasso.estimators.derivative_base import DerivativeEstimator
 from nablasso.estimators.hierarchical_base import KernelSelector
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
 
 Numbers = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Names of the variables, and which columns of ``X`` each of them is."""
-
-    names: tuple[str, ...]
-    parts: tuple[tuple[int, ...], ...]
-    labels: tuple[str, ...]  # of the columns
-    categories: frozenset[str]
-
-    @property
-    def owner(self) -> dict[int, int]:
-        """Variable of each column of ``X``."""
-        return {a: k for k, parts in enumerate(self.parts) for a in parts}
-
-    def is_category(self, k: int) -> bool:
-        """Whether a variable's columns encode a category."""
-        return self.names[k] in self.categories
-
-
-def columns_of(names: Sequence[str], categories: Mapping[str, Sequence[str]] | None) -> Columns:
-    """Variables in the order of their first columns."""
-    owner = {column: name for name, own in (categories or {}).items() for column in own}
-    unknown = [column for column in owner if column not in set(names)]
-    if unknown:
-        raise InvalidParameterError(
-            f"categories names columns that are not there: {', '.join(unknown[:10])}. The columns "
-            f"are {', '.join(list(names)[:10])} ..."
-        )
-    parts: dict[str, list[int]] = {}
-    for a, name in enumerate(names):
-        parts.setdefault(owner.get(name, name), []).append(a)
-    listed = tuple(tuple(own) for own in parts.values())
-    return Columns(tuple(parts), listed, tuple(names), frozenset(categories or {}))
-
-
-@dataclass(frozen=True)
-class RelatedColumn:
-    """Another column that goes with a variable."""
-
-    name: str
-    correlation: float | None
-    predicts_as_well: bool
-
-
-@dataclass(frozen=True)
-class Variable:
-    """One column of the table, or one category; None is what the method does not tell."""
-
-    name: str
-    kind: str
-    selected: bool
-    strength: float
-    bounds: tuple[float, float] | None = None
-    certified: bool | None = None
-    evidence: float | None = None  # nats that leaving it out would cost
-    p_value: float | None = None
-    alternatives: tuple[RelatedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +47,7 @@ class Curve:
     slope_high: Numbers
     quantiles: Numbers
     words: str
+    band: str = "80% of rows"  # what the band holds
 
 
 @dataclass(frozen=True)
@@ -119,24 +60,14 @@ class Effect:
 
 @dataclass(frozen=True)
 class Pair:
-    """How one variable acts at three values of another."""
+    """How one column acts at three values of another."""
 
     names: tuple[str, str]
-    strength: float
+    size: str
     output: str
     grid: Numbers
     at: tuple[float, float, float]
     lines: tuple[Numbers, Numbers, Numbers]
-
-
-@dataclass(frozen=True)
-class InteractionMap:
-    """Strengths of the interactions between variables, the strongest first."""
-
-    names: tuple[str, ...]
-    strengths: tuple[tuple[int, int, float], ...]
-    pairs: tuple[Pair, ...]
-    about: str
 
 
 @dataclass(frozen=True)
@@ -146,8 +77,6 @@ class HeldOutNumbers:
     observed: Numbers
     predicted: Numbers
     how: str
-    r2: float
-    rmse: float
 
 
 @dataclass(frozen=True)
@@ -157,8 +86,17 @@ class HeldOutClasses:
     labels: tuple[str, ...]
     counts: tuple[Numbers, ...]
     how: str
-    accuracy: float
-    largest_share: float  # of the commonest class: what guessing it would reach
+    calibration: tuple[Numbers, ...] = ()  # probability told, share observed, rows
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """What each column adds to the prediction of each of some rows."""
+
+    names: tuple[str, ...]
+    parts: tuple[Numbers, ...]
+    output: str
+    residue: float  # largest difference between a prediction and the sum of its parts
 
 
 @dataclass(frozen=True)
@@ -168,14 +106,6 @@ class Trials:
     about: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What was proven, in a sentence and as labelled numbers."""
-
-    words: str
-    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -190,36 +120,21 @@ class Citation:
 class Report:
     """Everything that a report page shows."""
 
-    target: str
-    source: str
-    task: str
-    method: str
-    answer: str
-    status: str
-    status_words: str
-    n_rows: int
-    variables: tuple[Variable, ...]  # the strongest first
-    strength_words: str
-    confidence_words: str
-    quality: tuple[tuple[str, str], ...] = ()  # labelled numbers under the answer
-    cautions: tuple[str, ...] = ()
+    answer: Answer
+    source: str = ""
     warnings: tuple[str, ...] = ()
     path: PathLines | None = None
     effects: tuple[Effect, ...] = ()
-    interactions: InteractionMap | None = None
+    pairs: tuple[Pair, ...] = ()
+    small_shapes: dict[str, str] = field(default_factory=dict)  # drawings by column
     held_out: HeldOutNumbers | HeldOutClasses | None = None
+    swarm: Swarm | None = None
     trials: Trials | None = None
-    certificate: Certificate | None = None
     citations: tuple[Citation, ...] = ()
     call: str = ""
     version: str = ""
     created: str = ""
     seconds: float | None = None
-
-    @property
-    def selected(self) -> tuple[Variable, ...]:
-        """Selected variables, the strongest first."""
-        return tuple(variable for variable in self.variables if variable.selected)
 
 
 SOFTWARE = Citation(

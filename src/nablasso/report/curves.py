@@ -1,69 +1,108 @@
-"""Dependences, interactions and the path of a fitted model, as plain data."""
+"""Dependences, drawn pairs and the path of a fitted model, as plain data."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from nablasso.answer import Answer, curve_sentence, output_words, shape_sentence
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import Shape
 from nablasso.estimators.nablasso import AutomaticSelector
+from nablasso.estimators.outcome import Columns
 from nablasso.inspection import (
     Dependence,
     category_dependence,
-    interaction_strengths,
     pair_dependence,
     partial_dependence,
     path_of,
 )
 from nablasso.inspection.dependence import MOST_LEVELS
 from nablasso.progress import track
-from nablasso.report.content import (
-    Columns,
-    Curve,
-    Effect,
-    InteractionMap,
-    Numbers,
-    Pair,
-    PathLines,
-    Variable,
-)
-from nablasso.report.words import curve_words, output_words
+from nablasso.report.content import Curve, Effect, Numbers, Pair, PathLines, Swarm
 from nablasso.types import Array
 
-MAX_EFFECTS = 20  # variables with curves, the strongest
+MAX_EFFECTS = 20  # columns with curves, the strongest
+MAX_HURRIED = 3  # after an interrupt
 MAX_CLASSES = 6  # classes with a curve each
-MAX_MAP = 12  # variables on the map
 MAX_PAIRS = 3  # pairs drawn
-WEAK = 0.05  # strengths under which a pair is not drawn
+MAX_SWARM = 300  # rows whose contributions are drawn
 MAX_LINES = 12  # of a path
 N_ALPHAS, FEWEST_ALPHAS = 25, 8  # of a path, shared by the functions of several classes
 
 
 def effects_of(
+    kept: Mapping[Any, Mapping[str, Shape]],
+    rugs: Mapping[str, Array],
     model: Any,
     X: Array,
     weights: Array,
     columns: Columns,
-    variables: tuple[Variable, ...],
-    target: str,
+    answer: Answer,
 ) -> tuple[Effect, ...]:
-    """Curves of the strongest selected variables, for each class where there are several."""
+    """Curves of the strongest selected columns, for each class where there are several.
+
+    Those that the model ``kept``, with the band that holds the function; else partial
+    dependences, with the spread of the rows. ``model`` takes arrays.
+    """
     if not hasattr(model, "predict"):
         return ()
+    most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
     place = {name: k for k, name in enumerate(columns.names)}
-    chosen = [place[variable.name] for variable in variables if variable.selected][:MAX_EFFECTS]
-    labels = _outputs(model)
+    chosen = [column.name for column in answer.selected][:most]
     found = []
-    for k in track(chosen, len(chosen), "Partial dependences"):
-        curves = []
-        for label in labels:
-            for dependence in _dependences(model, X, weights, columns, k, label):
-                curves.append(_curve(dependence, target))
-        found.append(Effect(columns.names[k], tuple(curves)))
+    for name in track(chosen, len(chosen), "Shapes"):
+        if all(name in shapes for shapes in kept.values()) and kept:
+            curves = list(_kept(name, kept, rugs.get(name), answer))
+        else:
+            curves = [
+                _curve(dependence, answer.target)
+                for label in _outputs(model)
+                for dependence in _dependences(model, X, weights, columns, place[name], label)
+            ]
+        found.append(Effect(name, tuple(curves)))
     return tuple(found)
+
+
+def _kept(name: str, kept: Any, rug: Array | None, answer: Answer) -> Iterator[Curve]:
+    """Curves of one column that the model keeps."""
+    for label, shapes in list(kept.items())[:MAX_CLASSES]:
+        shape, what = shapes[name], f"part in {answer.target}"
+        if label is not None:
+            what = f"part in the log-odds of {label}"
+        kind = "category" if shape.labels else "continuous"
+        low, high = (int(place(shape.value)) for place in (np.argmin, np.argmax))
+        way = _way(shape.value)
+        levels = (shape.labels[low], shape.labels[high]) if shape.labels else ()
+        ends = float(shape.value[low]), float(shape.value[high])
+        yield Curve(
+            output=what,
+            kind=kind,
+            grid=_rounded(shape.x),
+            labels=shape.labels,
+            mean=_rounded(shape.value),
+            band_low=_rounded(shape.low),
+            band_high=_rounded(shape.high),
+            slope_grid=(),
+            slope_mean=(),
+            slope_low=(),
+            slope_high=(),
+            quantiles=() if rug is None else _rounded(rug),
+            words=shape_sentence(f"the {what}", name, way, *ends, levels),
+            band="90% band of the function",
+        )
+
+
+def _way(values: Array) -> str:
+    """Whether a curve rises, falls, or bends: goes back by a tenth of its way or more."""
+    steps = np.diff(values)
+    up, down = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+    if up == down == 0:
+        return "flat"
+    return "rises" if down < up / 10 else "falls" if up < down / 10 else "bends"
 
 
 def _outputs(model: Any) -> list[Any]:
@@ -85,7 +124,7 @@ def _dependences(
 
 
 def _curve(found: Dependence, target: str) -> Curve:
-    numbers = {
+    numbers: dict[str, Any] = {
         name: _rounded(getattr(found, name))
         for name in Curve.__annotations__
         if isinstance(getattr(found, name, None), np.ndarray)
@@ -94,7 +133,7 @@ def _curve(found: Dependence, target: str) -> Curve:
         output=output_words(found.unit, target),
         kind=found.kind,
         labels=found.labels,
-        words=curve_words(found, target),
+        words=curve_sentence(found, target),
         **numbers,
     )
 
@@ -104,50 +143,20 @@ def _rounded(values: Array) -> Numbers:
     return tuple(float(f"{value:.6g}") for value in values)
 
 
-def interactions_of(
-    model: Any,
-    X: Array,
-    weights: Array,
-    columns: Columns,
-    variables: tuple[Variable, ...],
-    y: Any,
-    target: str,
-) -> InteractionMap | None:
-    """Strengths between the strongest variables; columns of a category add up by squares."""
+def pairs_of(
+    model: Any, X: Array, weights: Array, columns: Columns, answer: Answer
+) -> tuple[Pair, ...]:
+    """The strongest interactions, drawn."""
     if not hasattr(model, "predict"):
-        return None
-    place = {name: k for k, name in enumerate(columns.names)}
-    chosen = [place[variable.name] for variable in variables if variable.selected][:MAX_MAP]
-    if len(chosen) < 2:
-        return None
-    unit = None if is_classifier(model) else float(np.std(np.asarray(y, float))) or 1.0
-    parts = sorted(a for k in chosen for a in columns.parts[k])
-    pairs = interaction_strengths(model, X, parts, unit=unit, sample_weight=weights)
-    position = {k: i for i, k in enumerate(chosen)}
-    squares: dict[tuple[int, int], float] = {}
-    leading: dict[tuple[int, int], tuple[int, int]] = {}
-    for a, b, strength in pairs:  # the strongest first
-        i, j = sorted(position[columns.owner[c]] for c in (a, b))
-        if i != j:
-            squares[i, j] = squares.get((i, j), 0.0) + strength**2
-            leading.setdefault((i, j), (a, b))
-    found = sorted(((i, j, math.sqrt(s)) for (i, j), s in squares.items()), key=lambda p: -p[2])
-    names = tuple(columns.names[k] for k in chosen)
-    drawn = [
-        _pair(model, X, weights, columns, leading[i, j], strength, target)
-        for i, j, strength in found[:MAX_PAIRS]
-        if strength >= WEAK
-    ]
-    return InteractionMap(names, tuple(found), tuple(drawn), _unit_words(model))
-
-
-def _unit_words(model: Any) -> str:
-    unit = "log-odds" if is_classifier(model) else "standard deviations of the target"
-    return (
-        "Each number is the typical size of the cross derivative: how much the slope of one "
-        f"variable, in {unit}, changes per standard deviation of the other. Zero means that the "
-        "two add up."
-    )
+        return ()
+    found = []
+    for one in answer.strongest_interactions()[:MAX_PAIRS]:
+        parts = [columns.parts[columns.names.index(name)] for name in one.columns]
+        if len(parts) == 2:
+            first = (parts[0][0], parts[1][0])
+            size = answer.interaction_size(one)
+            found.append(_pair(model, X, weights, columns, first, size, answer.target))
+    return tuple(found)
 
 
 def _pair(
@@ -156,10 +165,10 @@ def _pair(
     weights: Array,
     columns: Columns,
     pair: tuple[int, int],
-    strength: float,
+    size: str,
     target: str,
 ) -> Pair:
-    """The smoother variable along the axis, the other at a low, a middle and a high value."""
+    """The smoother column along the axis, the other at a low, a middle and a high value."""
     a, b = sorted(pair, key=lambda c: -len(np.unique(X[:, c])))
     label = None if len(_outputs(model)) == 1 else _outputs(model)[0]
     found = pair_dependence(
@@ -171,12 +180,36 @@ def _pair(
     at = _rounded(found.grid_b[nearest])
     return Pair(
         names=(columns.labels[a], columns.labels[b]),
-        strength=strength,
+        size=size,
         output=output_words(found.unit, target),
         grid=_rounded(found.grid_a),
         at=(at[0], at[1], at[2]),
         lines=(lines[0], lines[1], lines[2]),
     )
+
+
+def swarm_of(model: Any, X: Any, answer: Answer, told: Mapping[str, str]) -> Swarm | None:
+    """Contributions to the predictions of some rows, of the columns that have most of them.
+
+    None where the model has none, or several classes have their own. Columns of the fit are
+    ``told`` under other names.
+    """
+    if not hasattr(model, "contributions") or not answer.selected:
+        return None
+    some = X[:MAX_SWARM] if isinstance(X, np.ndarray) else X.head(MAX_SWARM)
+    table = model.contributions(some)
+    if "bias" not in table:  # one table for each class
+        return None
+    parts = {told.get(str(a), str(a)): np.asarray(table[a], dtype=float) for a in table}
+    names = [column.name for column in answer.selected if column.name in parts][:MAX_LINES]
+    if not names:
+        return None
+    if is_classifier(model):
+        whole, output = model.decision_function(some), "log-odds"
+    else:
+        whole, output = model.predict(some), f"predicted {answer.target}"
+    residue = float(np.max(np.abs(whole - np.sum(list(parts.values()), axis=0))))
+    return Swarm(tuple(names), tuple(_rounded(parts[name]) for name in names), output, residue)
 
 
 def path_lines(
@@ -195,7 +228,7 @@ def path_lines(
     about = "Every column competes."
     if isinstance(model, AutomaticSelector):
         about = (
-            "The derivative lasso of the certificate, on the selected variables, in the metric "
+            "The derivative lasso of the certificate, on the selected columns, in the metric "
             "that was learned."
         )
     return PathLines(

@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from nablasso.answer import Answer, number
 from nablasso.errors import MissingExtraError
+from nablasso.estimators.display import bar_svg, largest_size
 from nablasso.persistence import atomic_write
 from nablasso.report.content import (
     Curve,
+    HeldOutClasses,
     HeldOutNumbers,
-    InteractionMap,
     Pair,
     PathLines,
     Report,
-    Variable,
+    Swarm,
 )
-from nablasso.report.words import number, value_of
 
 COLOURS = {  # light, dark
     "page": ("#ffffff", "#10151b"),
@@ -58,6 +59,8 @@ TEMPLATES = files("nablasso.report") / "templates"
 WIDTH = 400.0
 SERIES = 8  # colours
 MOST_POINTS = 1500
+MAX_MAP = 12  # columns on the map of interactions
+COVERED = 0.9  # of the left-out rows, between the lines of the errors
 GLYPH = 6.3  # width of a character, at the size of small print
 
 
@@ -275,6 +278,7 @@ def curve_chart(curve: Curve, variable: str) -> str:
         parts += _levels(above, curve.grid, curve.mean, curve.band_low, curve.band_high, "1")
     else:
         parts.append(above.band(curve.grid, curve.band_low, curve.band_high, "band"))
+        parts.append(text(above.left + above.width, 36, curve.band, "m", anchor="end"))
         parts.append(above.line(curve.grid, curve.mean, "line c1"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
@@ -338,33 +342,34 @@ def _category_chart(curve: Curve, label: str) -> str:
     return drawing(WIDTH, height + 58, parts, label)
 
 
-def interaction_chart(found: InteractionMap) -> str:
+def interaction_chart(answer: Answer) -> str:
     """A cell for each pair, the darker the stronger, with its number; names along the diagonal."""
-    n = len(found.names)
-    cell = min(46.0, (WIDTH - 118.0) / n)
-    top = max((strength for *_, strength in found.strengths), default=0.0) or 1.0
+    pairs = [one for one in answer.interactions if len(one.columns) == 2]
+    inside = {name for one in pairs for name in one.columns}
+    names = [column.name for column in answer.selected if column.name in inside][:MAX_MAP]
+    n = len(names)
+    cell = min(46.0, (WIDTH - 118.0) / max(n, 1))
+    top = max((one.share for one in pairs), default=0.0) or 1.0
     parts = []
-    for i, j, strength in found.strengths:
+    for one in pairs:
+        if not set(one.columns) <= set(names):
+            continue
+        i, j = sorted(names.index(name) for name in one.columns)
         x, y = 4 + cell * i, 4 + cell * j
-        share = STRONGEST_CELL * strength / top
-        pair = f"{found.names[i]} and {found.names[j]}: {strength:.2f}"
+        size = answer.interaction_size(one)
         parts.append(
             f'<rect class="cell" x="{px(x + 1)}" y="{px(y + 1)}" width="{px(cell - 2)}" '
-            f'height="{px(cell - 2)}" fill-opacity="{share:.3f}">'
-            f"<title>{escape(pair)}</title></rect>"
+            f'height="{px(cell - 2)}" fill-opacity="{STRONGEST_CELL * one.share / top:.3f}">'
+            f"<title>{escape(' and '.join(one.columns))}: {size}</title></rect>"
         )
-        shown = f"{strength:.2f}" if cell > 34 else f"{strength:.1f}".removeprefix("0")
-        kind = "t small" if cell > 27 else "t tiny"
-        parts.append(text(x + cell / 2, y + cell / 2 + 4, shown, kind, anchor="middle"))
-    for k, name in enumerate(found.names):
+        kind = "t small" if cell > 34 else "t tiny"
+        if cell > 24:
+            parts.append(text(x + cell / 2, y + cell / 2 + 4, size, kind, anchor="middle"))
+    for k, name in enumerate(names):
         room = WIDTH - 8 - cell * k - 6
         x, y = 4 + cell * k + 4, 4 + cell * k + cell / 2 + 4
         parts.append(text(x, y, shorten(name, room, 7.2), "t", full=name))
-    strongest = found.strengths[0] if found.strengths else None
-    label = f"Map of the interactions of {n} variables."
-    if strongest is not None:
-        i, j, strength = strongest
-        label += f" Strongest: {found.names[i]} and {found.names[j]}, {strength:.2f}."
+    label = f"Map of the interactions of {n} columns. {answer.interaction_sentence()}"
     return drawing(WIDTH, 8 + cell * n, parts, label)
 
 
@@ -398,14 +403,69 @@ def scatter_chart(found: HeldOutNumbers, target: str) -> str:
         frame.line(both, both, "mark"),
         frame.points(observed, predicted, "cloud"),
     ]
-    words = f"Predicted against observed {target}, {len(observed)} left-out rows, R2 {found.r2:.2f}"
+    words = f"Predicted against observed {target}, {len(observed)} left-out rows"
     return drawing(WIDTH, 370, parts, words)
+
+
+def residual_chart(found: HeldOutNumbers, target: str) -> str:
+    """Errors against predictions; nine of ten lie between the lines."""
+    step = 1 + len(found.observed) // MOST_POINTS
+    predicted = np.array(found.predicted)
+    errors = np.array(found.observed) - predicted
+    half = float(np.quantile(np.abs(errors), COVERED))
+    across = padded(found.predicted, around=0.04)
+    frame = Frame(52, 24, 336, 300, across, padded(errors, (-half, half)))
+    parts = [
+        frame.y_axis(f"observed minus predicted {target}"[:60]),
+        frame.x_axis(f"predicted {target}"),
+        frame.band(across, (-half, -half), (half, half), "band"),
+        frame.line(across, (0.0, 0.0), "mark"),
+        frame.points(predicted[::step].tolist(), errors[::step].tolist(), "cloud"),
+    ]
+    words = f"Errors of left-out rows; {COVERED:.0%} are under {number(half)} in size"
+    return drawing(WIDTH, 370, parts, words)
+
+
+def swarm_chart(swarm: Swarm) -> str:
+    """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    step = 30.0
+    frame = Frame(130, 10, 258, step * len(swarm.names), padded(*swarm.parts, (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {swarm.output}")]
+    zero, bottom = frame.x(0.0), 10 + step * len(swarm.names)
+    parts.append(f'<path class="mark" d="M{px(zero)} 10V{px(bottom)}"/>')
+    for k, (name, values) in enumerate(zip(swarm.names, swarm.parts, strict=True)):
+        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
+        for value in values:
+            x = frame.x(value)
+            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
+            side = (n // 2) * (1 if n % 2 else -1)
+            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
+        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
+        parts.append(text(124, middle + 4, shorten(name, 120), "t", anchor="end", full=name))
+    label = f"What {len(swarm.names)} columns add to {swarm.output} of {len(swarm.parts[0])} rows"
+    return drawing(WIDTH, bottom + 50, parts, label)
+
+
+def calibration_chart(found: HeldOutClasses) -> str:
+    """How often what was told with some probability came true; on the line it is honest."""
+    told, true, rows = zip(*found.calibration, strict=True)
+    frame = Frame(52, 24, 336, 300, (-0.03, 1.03), (-0.03, 1.03))
+    at = (0.0, 0.25, 0.5, 0.75, 1.0)
+    parts = [
+        frame.y_axis("share that came true"),
+        frame.x_axis("probability told", at),
+        frame.line((0.0, 1.0), (0.0, 1.0), "mark"),
+        frame.line(told, true, "line c1"),
+        frame.points(told, true, "dot c1"),
+    ]
+    label = f"Probabilities told and shares that came true, {sum(rows):.0f} of them"
+    return drawing(WIDTH, 370, parts, label)
 
 
 def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
     """The curve as a small table: header and rows."""
-    header = ["Value", "Mean", "80% of rows"]
-    is_smooth = curve.kind == "continuous"
+    header = ["Value", "Mean", curve.band]
+    is_smooth = bool(curve.slope_grid) and curve.kind == "continuous"
     if is_smooth:
         header += ["Slope", "80% of slopes"]
     step = 1 if curve.labels else max(1, -(-len(curve.grid) // most))
@@ -421,6 +481,11 @@ def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]
             row += [number(curve.slope_mean[k]), slopes]
         rows.append(row)
     return header, rows
+
+
+def value_of(output: str, value: float) -> str:
+    """A predicted value: a probability in hundredths, else a number in at most four digits."""
+    return f"{value:.2f}" if output.startswith("probability") else number(value)
 
 
 def _between(low: float, high: float) -> str:
@@ -460,47 +525,32 @@ def render_report(report: Report) -> str:
         return lambda *of: markup(chart(*of))
 
     template = environment.get_template("report.html")
-    strongest = max((variable.strength for variable in report.variables), default=0.0)
+    answer = report.answer
+    largest = largest_size(answer)
+    headers, rows = answer.table()
     return str(
         template.render(
             report=report,
+            answer=answer,
+            headers=headers,
+            rows=rows,
             light=variables(LIGHT),
             dark=variables(DARK),
             script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
-            strongest=strongest or 1.0,
             places={effect.variable: k for k, effect in enumerate(report.effects)},
-            rank=confidence_rank,
-            confidence_of=confidence_text,
-            confidence=report.confidence_words,
-            number=number,
             numbers_of=numbers_of,
+            share_bar=lambda column: markup(bar_svg(column, largest)),
+            small_shape=lambda name: markup(report.small_shapes[name]),
             curve_chart=drawn(curve_chart),
             interaction_chart=drawn(interaction_chart),
             pair_chart=drawn(pair_chart),
             scatter_chart=drawn(scatter_chart),
+            residual_chart=drawn(residual_chart),
+            calibration_chart=drawn(calibration_chart),
+            swarm_chart=drawn(swarm_chart),
             path_chart=drawn(path_chart),
         )
     )
-
-
-def confidence_text(variable: Variable) -> str:
-    """How sure a variable's place is, in a few words."""
-    if variable.p_value is not None:
-        return f"p = {number(variable.p_value)}"
-    if variable.evidence is not None:
-        return f"{variable.evidence:.1f} nats" if variable.evidence > 0 else ""
-    if variable.certified is not None:
-        return "certified" if variable.certified else "not certified"
-    return ""
-
-
-def confidence_rank(variable: Variable) -> float:
-    """What the column of confidence is sorted by."""
-    if variable.p_value is not None:
-        return 1 - variable.p_value
-    if variable.evidence is not None:
-        return variable.evidence
-    return float(variable.certified or 0)
 
 
 def _environment() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,49 +18,60 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.search.families import FAMILIES
+from nablasso.search.families import ADDITIVE, LINEAR
 from nablasso.search.few import FewRows, Model
 from nablasso.types import Array
 
 FIRST_SERIAL = (0.9, 1.0)
 FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not noise
-LINEAR, ADDITIVE = FAMILIES[0], FAMILIES[3]
 
 
 class Suspicion(NamedTuple):
-    """An assumption for all rows; ``moves`` when one of its kind holds already."""
+    """An assumption for all rows, and the total it promises."""
 
     kind: str
     assumption: Assumption
     total: float
-    moves: bool = False
 
 
-def rows_in_time(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
-    """Serial noise, if target or residuals correlate from row to row and rows may be in time."""
-    if few.time is None or few.Y.shape[1] > 1:
+def suspicions(
+    rows: FewRows, few: FewRows, model: Model, failed: Collection[str] = ()
+) -> Iterator[Suspicion]:
+    """All assumptions next to the one at hand, but those that failed, judged at the model found.
+
+    Serial noise comes first, if target or residuals correlate from row to row and rows may be in
+    time: nothing else is believed before.
+    """
+    own = rows.assumption
+    if few.Y.shape[1] > 1:
         return
+    if own.serial is None and "serial" not in failed and _in_time(few, model):
+        yield Suspicion("serial", replace(own, serial=FIRST_SERIAL), -np.inf)
+        return
+    if len(np.unique(few.targets)) > FEW_VALUES:
+        yield from (s for s in _judged(rows, few, model) if s.kind not in failed)
+
+
+def _in_time(few: FewRows, model: Model) -> bool:
+    if few.time is None:
+        return False
     residuals = few.solved(model).left_out()[0][:, 0]
     looks = (lag_correlation(e, few.time) for e in (few.Y[:, 0], residuals))
-    if in_time(few.targets[:, 0], few.time) and max(looks) > few.rules.clearly:
-        yield Suspicion("serial", replace(rows.assumption, serial=FIRST_SERIAL), -np.inf)
+    return in_time(few.targets[:, 0], few.time) and max(looks) > few.rules.clearly
 
 
-def suspicions(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
-    """All assumptions next to the one at hand, judged at the model found."""
+def _judged(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
     own = rows.assumption
-    if few.Y.shape[1] > 1 or len(np.unique(few.targets)) <= FEW_VALUES:
-        return
     residuals = few.residuals(model, rows)[:, 0]
     plain = replace(own, nu=0.0, weights=None, level=None, level_price=0.0)
     for warp in (*warps(rows.targets[:, 0], residuals[: len(few.X)], own.warp), None):
         if warp != own.warp:
             warped = replace(plain, warp=warp)
-            yield Suspicion("warp", warped, judged(few, model, warped), own.warp is not None)
+            yield Suspicion("warp", warped, judged(few, model, warped))
     if own.serial is not None:
         for serial in ((rho, share) for rho in CORRELATIONS for share in SHARES):
             moved = replace(own, serial=serial)
-            yield Suspicion("serial", moved, judged(few, model, moved), moves=True)
+            yield Suspicion("serial", moved, judged(few, model, moved))
         return
     if own.level is None:
         uneven = _level(rows, few, model, residuals)
@@ -71,7 +82,7 @@ def suspicions(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]
         weights, gain = tail_weights(flat, nu)
         tailed = replace(own, nu=nu, weights=weights)
         if own.nu:
-            yield Suspicion("tails", tailed, judged(few, model, tailed), moves=True)
+            yield Suspicion("tails", tailed, judged(few, model, tailed))
         else:  # a fit that follows outliers is no judge of weights that do not
             share = len(few.X) / len(rows.X)
             total = few.total(model) - share * gain + 0.5 * float(np.log(len(few.X)))
@@ -106,16 +117,7 @@ def _level(rows: FewRows, few: FewRows, model: Model, residuals: Array) -> Assum
         labels = np.append(labels, rows.n_groups)
     squares = residuals[:n] ** 2
     logs = np.log(squares + 1e-3 * float(np.median(squares)) + 1e-300)
-    inner = FewRows(
-        columns[:n],
-        logs[:, None],
-        few.weights,
-        labels,
-        np.empty(0, dtype=np.intp),
-        few.time,
-        few.rules,
-        families=(LINEAR, ADDITIVE),
-    )
+    inner = FewRows(columns[:n], logs[:, None], few.weights, labels, families=(LINEAR, ADDITIVE))
     proposed = min(inner.proposals(), key=lambda proposal: proposal[0], default=None)
     if proposed is None:
         return None

@@ -15,6 +15,10 @@ from nablasso.regression.paired import paired
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.types import Array, Index
 
+COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
+LAST_ROWS = 500  # up to which the last tuning takes all its steps
+SHARED = 3  # families that are tried with one variance for all
+
 Losses = tuple[Array, Array, Array]
 
 
@@ -66,9 +70,14 @@ def _left_out(few: FewRows, model: Model) -> Losses:
     if few.folds is None:
         residuals, densities = solved.left_out()
         losses = np.abs(residuals).sum(axis=1)
+        w = few.copies
         if few.shape is not None:
-            losses /= np.sqrt(few.shape if few.shape.ndim == 1 else np.diag(few.shape))
-        return losses, densities, few.weights
+            shape = few.shape if few.shape.ndim == 1 else np.diag(few.shape)
+            losses /= np.sqrt(shape if w is None else w * shape)
+        if w is None:
+            return losses, densities, few.weights
+        each = np.repeat(np.arange(len(w)), w.astype(int))
+        return losses[each], densities[each], np.ones(len(each))
     found = []
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
@@ -98,7 +107,10 @@ def worth(few: FewRows, model: Model) -> dict[int, float]:
     shared = model.paid > n_ties  # one variance for groups that are no copies
     r = float(np.exp(model.noise))
     value = part.value(model.variances, r)
-    ties = copies_of(few, model) if shared else model.ties
+    ties = model.ties
+    if shared:
+        alike = _likeness(few, model.groups)[:, model.groups] >= few.rules.copy
+        ties = np.asarray(connected_components(alike, directed=False)[1], dtype=np.intp)
     for tie in range(int(ties.max(initial=-1)) + 1):
         inside = ties == tie
         if np.isin(model.groups[inside], few.kept).any():
@@ -136,10 +148,9 @@ def _in_errors(change: Array, weights: Array) -> float:
 
 
 def with_copies(few: FewRows, model: Model) -> Model:
-    """Relatives of the groups, tied to their variance: the same evidence, no price for copies.
+    """Near copies of the groups, tied to their variance, unless the price speaks against it.
 
-    Near copies join unless the price speaks against it, other relatives if it speaks for it.
-    What is kept by decree says nothing of its relatives.
+    The same evidence, and no price for a copy. What is kept by decree says nothing of its copies.
     """
     if not len(model.groups):
         return model
@@ -147,27 +158,11 @@ def with_copies(few: FewRows, model: Model) -> Model:
     kept = np.flatnonzero(np.isin(model.groups, few.kept))
     alike[kept], alike[:, model.groups[kept]] = 0.0, 0.0
     alike[kept, model.groups[kept]] = 1.0
-    best = model
-    for least in (few.rules.copy, *few.rules.relatives):
-        tied = _tied(alike, model, least)
-        if tied is None or (few.most is not None and len(tied[0]) > few.most):
-            continue
-        trial = few.tune(model.family, tied[0], tied[2], steps=15, ties=tied[1])
-        near = least == few.rules.copy
-        allowed = few.rules.copy_nats if near else -few.rules.relative_nats
-        if trial.price < best.price + allowed:
-            best = trial
-    return best
-
-
-def copies_of(few: FewRows, model: Model) -> Index:
-    """Which groups of a model came as copies of each other, where all share a variance."""
-    alike = _likeness(few, model.groups)[:, model.groups]
-    for least in (1.0, few.rules.copy, *few.rules.relatives):
-        n_ties, ties = connected_components(alike >= least, directed=False)
-        if n_ties <= model.paid:
-            break
-    return np.asarray(ties, dtype=np.intp)
+    tied = _tied(alike, model, few.rules.copy)
+    if tied is None or (few.most is not None and len(tied[0]) > few.most):
+        return model
+    trial = few.tune(model.family, tied[0], tied[2], steps=COPY_STEPS, ties=tied[1])
+    return trial if trial.price < model.price + few.rules.copy_nats else model
 
 
 def _likeness(few: FewRows, groups: Index) -> Array:
@@ -180,20 +175,25 @@ def _likeness(few: FewRows, groups: Index) -> Array:
     return out[np.argsort(np.argsort(groups))]
 
 
-def one_variance(few: FewRows, model: Model, others: Sequence[Model]) -> Model | None:
-    """One variance for all groups of a model, if that is worth more than one for each."""
-    paid = int(model.ties.max(initial=-1)) + 1
-    if paid < 2:
-        return None
+def to_the_end(few: FewRows, model: Model, others: Sequence[Model]) -> Model:
+    """Tuned to the end, with one variance for each group or for all, whichever is worth more."""
+    model = one_variance(few, model, others)
+    steps = LAST_STEPS if len(few.X) <= LAST_ROWS else FEWER_STEPS
+    return few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7)
+
+
+def one_variance(few: FewRows, model: Model, others: Sequence[Model]) -> Model:
+    """One variance for all groups of a model, where that is worth more than one for each."""
+    if len(model.logs) < 2:
+        return model
     same = sorted((m for m in others if m.same_groups(model)), key=lambda m: m.price)
     families = {m.family.name: m.family for m in [model, *same]}
     one = np.zeros(len(model.groups), dtype=np.intp)
-    tuned = [
-        few.tune(family, model.groups, ties=one, paid=paid, steps=FEWER_STEPS)
-        for family in list(families.values())[:3]
+    shared = [
+        few.tune(family, model.groups, ties=one, paid=len(model.logs), steps=FEWER_STEPS)
+        for family in list(families.values())[:SHARED]
     ]
-    best = min(tuned, key=lambda m: m.price)
-    return best if best.price < model.price else None
+    return min([model, *shared], key=lambda m: m.price)
 
 
 def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array] | None:

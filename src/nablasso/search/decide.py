@@ -1,46 +1,46 @@
-r"""The whole algorithm: propose, price, check.
+r"""The whole algorithm, from thirty rows to a million: propose, price, check.
 
-**Propose.** Kernels of eight families walk (:mod:`~nablasso.search.families`), each ending in a
-ranking of the columns that is cut where its price is least.
+One number in nats compares everything: the gain in log evidence minus what the choice costs.
 
-**Price.** One number, in nats, compares everything: minus the log evidence, half a log n for each
-variance, the log of the number of ways to choose the columns (:mod:`~nablasso.search.few`). The
-best proposals are tuned and pruned; columns that the evidence asks for join; every family is tried
-on the columns found. Assumptions about noise and target compete by the same number
-(:mod:`~nablasso.search.assumptions`): one that promises half a log n is searched under, and
-stays if the total falls.
+**Few rows** (:func:`decide`, models on an n x n factor). *Propose*: kernels of eight families walk
+on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best four are
+tuned and pruned, columns that the evidence asks for join, every family is tried on what was found;
+what residuals make suspect of noise and target is searched under if it promises half a log n.
+*Check*: without a column left-out rows must be clearly worse. Then all rows up to 600, and copies.
 
-**Check.** Without a column left-out rows must be clearly worse. Then more rows, copies, and the
-last tuning.
+**Many rows** (:func:`on_many_rows`, terms on sums over all rows). *Propose*: scores of residuals
+for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
+*Check*: what does not earn its price leaves; the next residuals judge the rest. And so forth.
+
+**Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
+have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.search.assumptions import Suspicion, rows_in_time, suspicions
-from nablasso.search.check import check, one_variance, with_copies
+from nablasso.regression.terms import Posterior
+from nablasso.search.assumptions import suspicions
+from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import FewRows, Model
-from nablasso.types import Index
+from nablasso.search.growth import Growth
 
-ROUNDS = 4  # of assumptions
-MORE_STEPS, LAST_STEPS = 8, 30  # of tuning on more rows, and at the end
-LAST_ROWS = 500  # up to which the last tuning takes all its steps
+ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
+MORE_STEPS = 8  # of tuning on more rows
+SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The model that won and what it rests on.
+    """The model that won on few rows, all rows under its assumption, and what it rests on.
 
-    ``rows`` are all rows under the assumption that won, ``few`` the first of them, on which the
-    model was tuned. ``clear`` tells for each group that could have gone how many standard errors
-    left-out rows are worse without it; ``tried`` are other models; ``history`` tells which
-    assumptions were searched under, what each gained in nats, and whether it stayed; ``plain`` is
-    the decision on the target itself where a warp of it won.
+    ``few`` are the rows that it was tuned on; ``clear`` tells by how many standard errors left-out
+    rows are worse without each group; ``plain`` is the decision on the target itself where a warp
+    of it won; ``gained`` are the nats by which assumptions lowered the total.
     """
 
     rows: FewRows
@@ -48,8 +48,8 @@ class Decision:
     model: Model
     clear: dict[int, float] = field(default_factory=dict)
     tried: tuple[Model, ...] = ()
-    history: tuple[tuple[str, float, bool], ...] = ()
     plain: Decision | None = None
+    gained: float = 0.0
     interrupted: bool = False
 
     @property
@@ -59,52 +59,79 @@ class Decision:
 
 
 def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
-    """The best decision; after an interrupt the best so far, which says so."""
-    found: list[Decision] = []
+    """The best decision on few rows; after an interrupt the best so far, which says so."""
+    best = nothing = started(rows, rows.rules.walked_rows)
+    steps = (proposed, compared, assumed, checked, finished)
     try:
-        for better in track(_steps(rows), 3, "searching", verbose=verbose):
-            found.append(better)
+        for step in track(steps, len(steps), "searching", verbose=verbose, shares=SHARES):
+            best = step(best)
     except KeyboardInterrupt:
-        if not found:
+        if best is nothing:
             raise
-        return replace(found[-1], interrupted=True)
-    return found[-1]
+        return replace(best, interrupted=True)
+    return best
 
 
-def _steps(rows: FewRows) -> Iterator[Decision]:
-    """Ever better decisions."""
-    yield (best := compared(proposed(rows, rows.rules.walked_rows, rows.rules.followed)))
-    yield (best := checked(assumed(best)))
-    yield finished(best)
+def on_many_rows(growth: Growth) -> Posterior:
+    """The model of terms in which nothing changes any more."""
+    growth.begin()
+    model = None
+    for _ in range(ROUNDS):
+        shortlist = growth.propose()
+        if shortlist is None:
+            break
+        model = growth.price(shortlist)
+        growth.check(model)
+    return growth.sums(()) if model is None else model
 
 
 def search(rows: FewRows, n: int) -> Decision:
     """Propose, price and check on the first ``n`` rows, under their assumption."""
-    return checked(compared(proposed(rows, n, rows.rules.followed)))
+    return checked(compared(proposed(started(rows, n))))
 
 
-def proposed(rows: FewRows, n: int, n_followed: int) -> Decision:
-    """The best of so many proposals, tuned, pruned and grown."""
+def started(rows: FewRows, n: int) -> Decision:
+    """Nothing but what is kept, on the first ``n`` rows: 0 nats."""
     few = rows.first(n)
-    followed: dict[tuple[object, ...], Model] = {}
-    for _, family, groups, x in sorted(few.proposals(), key=lambda proposal: proposal[0]):
-        key = (family.name, *sorted(groups.tolist()))
-        if key not in followed and len(followed) < n_followed:
-            followed[key] = few.backward(few.tune(family, groups, x))
-    tried = [few.smallest(few.families[0]), *followed.values()]
-    best = few.forward(min(tried, key=lambda model: model.price))
-    return Decision(rows, few, best, tried=(*tried, best))
+    return Decision(rows, few, few.smallest(few.families[0]))
+
+
+def proposed(best: Decision) -> Decision:
+    """The best proposals, tuned and pruned; the best of these grown."""
+    few = best.few
+    first = sorted(few.proposals(), key=lambda proposal: proposal[0])[: few.rules.followed]
+    tried = [best.model, *(few.backward(few.tune(*proposal[1:])) for proposal in first)]
+    model = few.forward(min(tried, key=lambda model: model.price))
+    return replace(best, model=model, tried=(*tried, model))
 
 
 def compared(best: Decision) -> Decision:
     """All families on the groups found; another that wins is pruned and grown too."""
-    few, model, tried = best.few, best.model, list(best.tried)
+    few, model = best.few, best.model
     if not len(model.groups):
         return best
-    tried += [m for m in few.families_on(model, tried) if m not in tried]
-    other = min([model, *tried], key=lambda m: m.price)
+    same = {other.family.name: other for other in best.tried if other.same_groups(model)}
+    new = [few.tune(f, model.groups) for f in few.families if f.name not in same]
+    other = min([model, *same.values(), *new], key=lambda m: m.price)
     model = model if other is model else few.forward(few.backward(other))
-    return replace(best, model=model, tried=tuple(tried))
+    return replace(best, model=model, tried=(*best.tried, *new))
+
+
+def assumed(best: Decision) -> Decision:
+    """Searched again under what residuals make suspect, as long as the total falls."""
+    first, failed = best, set[str]()
+    for _ in range(SUSPECTED):
+        found = suspicions(best.rows, best.few, best.model, failed)
+        worst = min(found, key=lambda suspicion: suspicion.total, default=None)
+        if worst is None or worst.total >= best.total - 0.5 * np.log(len(best.few.X)):
+            break
+        again = proposed(started(best.rows.under(worst.assumption), len(best.few.X)))
+        if again.total >= best.total:
+            failed.add(worst.kind)
+            continue
+        best = replace(again, plain=best if best.rows.assumption.warp is None else best.plain)
+    gained = first.total - best.total
+    return best if best is first else replace(compared(best), gained=gained)
 
 
 def checked(best: Decision) -> Decision:
@@ -113,84 +140,11 @@ def checked(best: Decision) -> Decision:
     return replace(best, model=model, clear=clear)
 
 
-def assumed(best: Decision) -> Decision:
-    """Searched again under what residuals make suspect, as long as the total falls."""
-    failed: set[str] = set()
-    for turn in range(ROUNDS + 1):
-        look = suspicions if turn else rows_in_time
-        least = best.total - 0.5 * np.log(len(best.few.X))
-        found = [s for s in look(best.rows, best.few, best.model) if s.kind not in failed]
-        worst = min(found, key=lambda suspicion: suspicion.total, default=None)
-        if worst is None or worst.total >= least:
-            if turn:
-                break
-            continue
-        again = _searched(best, worst)
-        better = again.total < best.total
-        failed |= set() if better else {worst.kind}
-        history = (*best.history, (worst.kind, best.total - again.total, better))
-        unwarped = best if better and best.rows.assumption.warp is None else best.plain
-        best = replace(again if better else best, history=history, plain=unwarped)
-    return compared(best) if any(stayed for *_, stayed in best.history) else best
-
-
-def _searched(best: Decision, suspicion: Suspicion) -> Decision:
-    """Under the suspected assumption; from the model at hand where that only moves."""
-    rows, n = best.rows.under(suspicion.assumption), len(best.few.X)
-    if not suspicion.moves or not len(best.model.groups):
-        return proposed(rows, n, rows.rules.followed // 2)
-    few = rows.first(n)
-    model = few.forward(few.backward(few.retune(best.model)))
-    return replace(best, rows=rows, few=few, model=model, tried=(model,))
-
-
 def finished(best: Decision) -> Decision:
-    """Tuned, pruned and grown on all rows; with copies; tuned to the end."""
-    few, small = best.rows, best.few
-    if len(few.X) > len(small.X) and len(best.model.groups):
-        best = on_more_rows(best)
-    model = with_copies(few, best.model)
-    return replace(best, few=few, model=_tuned_to_the_end(few, small, model, best.tried))
-
-
-def on_more_rows(best: Decision) -> Decision:
-    """Tuned, pruned and grown again from there; columns that join must pass the check too."""
+    """Tuned, pruned and grown on all rows, where columns that join must pass the check too."""
     few, model = best.rows, best.model
-    near = model.price + few.rules.copy_nats
-    rivals = [m for m in best.tried if m.same_groups(model) and m.family != model.family]
-    rivals = [m for m in rivals if m.price < near][:1]
-    tuned = [few.retune(m, steps=MORE_STEPS) for m in (model, *rivals)]
-    better = few.forward(few.backward(min(tuned, key=lambda m: m.price)), tries=1)
-    better, joined = check(few, better, trusted=model.groups)
-    return replace(best, few=few, model=better, clear=best.clear | joined)
-
-
-def _tuned_to_the_end(
-    few: FewRows, small: FewRows, model: Model, tried: tuple[Model, ...]
-) -> Model:
-    """One variance for each group or for all of them, whichever is worth more."""
-    if not len(model.groups):
-        return model
-    own = model if small is few else small.retune(model, steps=MORE_STEPS)
-    shared = one_variance(small, own, tried)
-    if shared is not None:
-        if small is not few:
-            shared = few.retune(shared, paid=shared.paid, steps=MORE_STEPS)
-        model = min(model, shared, key=lambda m: m.price)
-    steps = LAST_STEPS if len(few.X) <= LAST_ROWS else MORE_STEPS
-    return few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7)
-
-
-def keep_all(rows: FewRows) -> Decision:
-    """Nothing to decide: the best family on what is kept."""
-    return settle(Decision(rows, rows, rows.smallest(rows.families[0])), rows.kept)
-
-
-def settle(decision: Decision, groups: Index) -> Decision:
-    """The best family on given groups, tuned to the end."""
-    few = decision.few
-    tuned = [few.tune(family, groups) for family in few.families]
-    best = min(tuned, key=lambda model: model.price)
-    return replace(
-        decision, model=_tuned_to_the_end(few, few, best, tuple(tuned)), tried=tuple(tuned)
-    )
+    if len(few.X) > len(best.few.X) and len(model.groups):
+        more = few.forward(few.backward(few.retune(model, steps=MORE_STEPS)), tries=1)
+        model, joined = check(few, more, trusted=model.groups)
+        best = replace(best, clear=best.clear | joined)
+    return replace(best, few=few, model=to_the_end(few, with_copies(few, model), best.tried))

@@ -13,7 +13,7 @@ is 0 nats. Kernels, supports, copies, one variance or many are all compared by i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +21,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, without_columns
+from nablasso.data.table import Table
+from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
-from nablasso.search.families import FAMILIES, Family, walk
+from nablasso.regression.spread import Spread
+from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -70,24 +72,32 @@ class Model:
         keep = np.delete(np.arange(len(self.groups)), position)
         return self.groups[keep], np.append(self.logs[keep], self.noise)
 
-    def only(self, positions: Index) -> Model:
-        """On the groups at some positions, with their variances; its price is that of all."""
-        ties = np.arange(len(positions))
-        logs = self.logs[self.ties[positions]]
-        return replace(self, groups=self.groups[positions], ties=ties, logs=logs)
-
     def same_groups(self, other: Model) -> bool:
         """Whether both stand on the same groups."""
         return set(self.groups.tolist()) == set(other.groups.tolist())
+
+
+def mean_one(weights: Array) -> Array:
+    """Weights of mean one."""
+    return np.asarray(weights / weights.mean())
+
+
+def counted(weights: Array) -> Array:
+    """Whole numbers as copies, in units of their greatest common divisor; others of mean one."""
+    whole = np.rint(weights)
+    if not (whole > 0).all() or not np.allclose(weights, whole, rtol=1e-9, atol=0):
+        return mean_one(weights)
+    return np.asarray(whole / np.gcd.reduce(whole.astype(np.int64)))
 
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
     """Rows, and the models that are tried on them under an assumption.
 
-    ``X`` (n, d) standardised, ``targets`` (n, q), ``weights`` (n,) of mean one, ``labels`` (d,) the
-    group of each column, ``kept`` groups that are in every model, ``time`` (n,) the place of each
-    row as it came, None if that means nothing. ``folds`` are rows left out together in the check
+    ``X`` (n, d) standardised, ``targets`` (n, q), ``weights`` (n,) whole numbers of copies or of
+    mean one, ``labels`` (d,) the group of each column, ``kept`` groups that are in every model,
+    ``time`` (n,) the place of each row as it came, None if that means nothing. ``folds`` are rows
+    left out together in the check
     (single rows without), scored by ``score`` if given; ``most`` groups at most, ``looked`` the
     number of groups that these were picked from (all by default). With ``classes`` the targets are
     labels -1 and 1, explained by least squares in the search and by log-odds in the check.
@@ -97,9 +107,9 @@ class FewRows:
     targets: Array
     weights: Array
     labels: Index
-    kept: Index
-    time: Array | None
-    rules: Rules
+    kept: Index = field(default_factory=NO_GROUPS.copy)
+    time: Array | None = None
+    rules: Rules = field(default_factory=Rules)
     families: Sequence[Family] = FAMILIES
     assumption: Assumption = PLAIN
     folds: Sequence[Index] | None = None
@@ -107,6 +117,20 @@ class FewRows:
     looked: int | None = None
     classes: bool = False
     score: Callable[[FewRows, Array, Index], float] | None = None
+
+    @classmethod
+    def of(
+        cls, table: Table, targets: Array, groups: tuple[Index, Index], n: int, **options: Any
+    ) -> FewRows:
+        """The first ``n`` rows of a table; ``groups`` are labels and what is kept."""
+        X = table.X[:n]
+        return cls(
+            X if (table.deviations == 1).all() else X / table.deviations,
+            targets[:n],
+            counted(table.weights * table.total)[:n],
+            *groups,
+            **options,
+        )
 
     def under(self, assumption: Assumption) -> FewRows:
         """The same rows under another assumption."""
@@ -126,12 +150,27 @@ class FewRows:
             self,
             X=self.X[rows],
             targets=self.targets[rows],
-            weights=self.weights[rows] / float(self.weights[rows].mean()),
+            weights=self.weights[rows] if self.copied else mean_one(self.weights[rows]),
             time=None if self.time is None else self.time[rows],
             folds=folds,
             score=self.score if folds and np.array_equal(rows, np.arange(len(rows))) else None,
             assumption=self.assumption.only(rows),
         )
+
+    @cached_property
+    def copied(self) -> bool:
+        """Whether rows stand for several equal ones."""
+        return bool(self.weights.max() > 1 and (self.weights == np.rint(self.weights)).all())
+
+    @property
+    def copies(self) -> Array | None:
+        """How many equal rows each stands for; None for one each, and for serial noise."""
+        return self.weights if self.copied and self.assumption.serial is None else None
+
+    @property
+    def n_rows(self) -> float:
+        """Rows, copies counted."""
+        return float(len(self.X) if self.copies is None else self.copies.sum())
 
     @cached_property
     def unit(self) -> tuple[Array, Array]:
@@ -151,9 +190,12 @@ class FewRows:
     @cached_property
     def base(self) -> float:
         """What the assumption costs whatever the model: see :mod:`~nablasso.regression.noise`."""
-        n = len(self.X)
-        scale = float(np.log(self.unit[1]).sum()) - self.assumption.jacobian(self.targets)
-        return self.empty.value + (n - 1) * scale + self.assumption.price(n)
+        n = self.n_rows
+        weights = None if self.copies is None else self.copies
+        scale = float(np.log(self.unit[1]).sum())
+        scale -= self.assumption.jacobian(self.targets, weights)
+        price = self.assumption.price(n, 1.0 if weights is None else weights)
+        return self.empty.value + (n - 1) * scale + price
 
     def total(self, model: Model) -> float:
         """What compares models under different assumptions."""
@@ -178,7 +220,7 @@ class FewRows:
     @cached_property
     def empty(self) -> Solved:
         """The model without columns."""
-        return without_columns(self.Y, self.shape)
+        return without_columns(self.Y, self.shape, copies=self.copies)
 
     @cached_property
     def _evidence(self) -> dict[str, Evidence]:
@@ -188,7 +230,9 @@ class FewRows:
         """All groups under a family."""
         if family.name not in self._evidence:
             covariance = family.covariance(self.X, self.labels, self.weights)
-            made = Evidence(covariance, self.Y, self.shape, nothing=self.empty.value)
+            made = Evidence(
+                covariance, self.Y, self.shape, nothing=self.empty.value, copies=self.copies
+            )
             self._evidence[family.name] = made
         return self._evidence[family.name]
 
@@ -198,7 +242,7 @@ class FewRows:
         looked = self.n_groups if self.looked is None else self.looked
         free, chosen = looked - n_kept, max(k - n_kept, 0)
         choice = gammaln(free + 1) - gammaln(chosen + 1) - gammaln(free - chosen + 1)
-        scales = 0.5 * (k if variances is None else variances) * np.log(len(self.X))
+        scales = 0.5 * (k if variances is None else variances) * np.log(self.n_rows)
         return float(scales + choice + np.log(chosen + 1))
 
     # -- tuning ------------------------------------------------------------------------------
@@ -280,11 +324,10 @@ class FewRows:
 
     @property
     def precisions(self) -> Array:
-        """Weights of the rows by their noise, adding up to one."""
+        """Weights of the rows by their noise: one over its variances."""
         if self.shape is None:
-            return self.weights / float(self.weights.sum())
-        p = 1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape))
-        return np.asarray(p / p.sum())
+            return np.ones(len(self.X))
+        return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
@@ -328,20 +371,24 @@ class FewRows:
             for y in self.targets.T
         ]
 
-    def odds_function(self, model: Model) -> list[Function]:
-        """Log-odds of each target as functions of ``X``."""
+    def odds(self, model: Model) -> list[tuple[Function, Spread | None]]:
+        """Log-odds of each target as functions of ``X``, and how sure they are."""
         columns = np.flatnonzero(np.isin(self.labels, model.groups))
         total = float(self.weights.sum())  # a class that is not there is rare
         counts = np.clip(self.weights @ (self.targets > 0), 0.5, total - 0.5)
-        functions = [Function(float(b), NO_GROUPS) for b in np.log(counts / (total - counts))]
+        found: list[tuple[Function, Spread | None]] = [
+            (Function(float(b), NO_GROUPS), None) for b in np.log(counts / (total - counts))
+        ]
         X = self.X[:, columns]
         position = self._positions(model)[self.labels[columns]]
         for k, one in enumerate(self.log_odds(model) if len(columns) else []):
             if one is not None:
                 kernel, scales = model.family.fitted(X, self.weights, np.exp(one.logs)[position])
                 space = RepresenterSpace(kernel, X, scales)
-                functions[k] = Function(one.mode.intercept, columns, space, one.mode.u)
-        return functions
+                function = Function(one.mode.intercept, columns, space, one.mode.u)
+                r = float(np.exp(one.noise))
+                found[k] = function, Spread(r, one.mode.noise, 1 / r)
+        return found
 
     def _positions(self, model: Model) -> Index:
         """Where in the model each group is; anything for groups outside."""
@@ -353,7 +400,7 @@ class FewRows:
 
     def proposals(self) -> Iterator[tuple[float, Family, Index, Array]]:
         """For each family that walks: its ranking, cut where the price is least."""
-        for family in self.families if self.Y.any() else ():
+        for family in self.families if self.Y.any() and self.n_groups else ():
             walked = walk(self.evidence(family)) if family.walks else None
             if walked is not None:
                 yield self._cut(family, walked.order, walked.variances, walked.noise)
@@ -431,11 +478,3 @@ class FewRows:
                 return model
             model = best
         return model
-
-    def families_on(self, model: Model, done: Sequence[Model]) -> list[Model]:
-        """All families on the groups of a model; those in ``done`` as they are."""
-        tuned = {other.family.name: other for other in done if other.same_groups(model)}
-        return [
-            tuned[family.name] if family.name in tuned else self.tune(family, model.groups)
-            for family in self.families
-        ]

@@ -10,20 +10,19 @@ found.predict(X), found.gradient(X)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
 import numpy as np
 
-from nablasso.errors import InvalidDataError
 from nablasso.regression.terms import Posterior
+from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.rules import Rules
 from nablasso.solvers.sums import Certificate, centred, certify
-from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart
-from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.coded import CodedTable, coded_table
 from nablasso.streaming.judgement import (
     Judgement,
     Kind,
@@ -31,19 +30,16 @@ from nablasso.streaming.judgement import (
     is_skewed,
     label_judgement,
 )
-from nablasso.streaming.passes import State, Sums, Term, counted
-from nablasso.streaming.sample import Sample, fair_sample
+from nablasso.streaming.passes import State, Term
+from nablasso.streaming.sample import SAMPLE
 from nablasso.streaming.sources import Source
 from nablasso.types import Array
 
-SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 MANY = 4  # times as many rows as sampled: the sample's terms then start the search on all rows
 BEYOND = 0.1  # of the range of predictions at the sample: how far outside of it others may be
-LEAST_ROWS = 5
 CERTIFIED = 4  # functions of a column that is not in the model, in the certificate
 CERTIFIED_WORK = 3e10  # products of its sums: a million rows of fifty columns are just too many
 JUDGED = 2048  # sampled rows on which y and its log are compared
-SORTED = 0.01  # share of turns below which a column (or y) is sorted
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,8 @@ class Grown:
     gain: Mapping[int, float]
     terms: Mapping[Term, float]
     judgement: Judgement  # the loss, and why
-    rows: float  # used, by weight
+    n_rows: int
     passes: int
-    deviation: float  # of the noise, in the units of the response's target
     model: Posterior
     state: State
     smear: float
@@ -107,13 +102,9 @@ def grow(
     *,
     positive: float = 1.0,
     categories: Collection[int] = (),
-    groups: Sequence[Collection[int]] | None = None,
-    keep: Collection[int] = (),
-    max_columns: int | None = None,
-    start_terms: Collection[Term] = (),
     time: bool | None = None,
     certificate: bool = False,
-    progress: Callable[[str], None] | None = None,
+    **wishes: Any,
 ) -> Grown:
     """Find the columns, pairs and triples of which y is a function.
 
@@ -128,71 +119,25 @@ def grow(
         The label that is told from all others.
     categories : collection of int
         Columns whose values are names, not numbers.
-    groups : sequence of collections of int, optional
-        Columns that come together: once one is in, the others are no news.
-    keep : collection of int
-        Columns that stay whatever they gain.
-    max_columns : int, optional
-    start_terms : collection of tuples of int
-        Terms to begin with; they must earn their price.
     time : bool, optional
         Whether the order of the rows is time; judged by the residuals if not given.
     certificate : bool
         Whether to certify the selection over all columns: one pass more, where it can be afforded.
-    progress : callable, optional
-        Called with one sentence after each round.
-
-    Returns
-    -------
-    Grown
+    **wishes
+        ``groups``, ``keep`` and ``max_columns`` of :class:`~nablasso.search.growth.Growth`.
     """
     rules = rules or Rules()
-    table = coded_table(source, categories)
+    table = coded_table(source, MOST_FUNCTIONS[1], categories)
     judgement = _judgement(target_kind, table, rules, positive)
-    return _searched(
-        table,
-        judgement,
-        rules,
-        time,
-        certificate,
-        groups=groups or (),
-        keep=keep,
-        max_columns=max_columns,
-        start_terms=start_terms,
-        progress=progress,
-    )
-
-
-def _searched(
-    table: CodedTable,
-    judgement: Judgement,
-    rules: Rules,
-    time: bool | None,
-    certificate: bool = False,
-    **wishes: Any,
-) -> Grown:
-    """The search on a coded table; on its sample first where rows are many more."""
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
-        start = table.on_sample(SAMPLE, judgement, rules, **wishes)
-        start.run()
-    growth = Growth(
-        table.coded,
-        table.columns,
-        judgement,
-        table.n,
-        rules,
-        sample=table.sample,
-        sample_codes=table.codes,
-        start=start,
-        order=_order(table.counts, time),
-        **wishes,
-    )
-    found = _grown(growth, growth.run())
+        start = Growth(table.on_sample(SAMPLE), judgement, rules, **wishes)
+        on_many_rows(start)
+    growth = Growth(table, judgement, rules, start=start, order=table.order(time), **wishes)
+    found = _grown(growth, on_many_rows(growth))
     width = CERTIFIED * len(growth.columns) + growth.state.design.width
-    return (
-        _certified(found, growth) if certificate and table.n * width**2 < CERTIFIED_WORK else found
-    )
+    affordable = table.n * width**2 < CERTIFIED_WORK
+    return _certified(found, growth) if certificate and affordable else found
 
 
 def _certified(found: Grown, growth: Growth) -> Grown:
@@ -213,64 +158,6 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     return replace(found, certificate=made, certified=frozenset(agreed))
 
 
-@dataclass(frozen=True)
-class CodedTable:
-    """A coded table, its fair sample, and the counts of its codes."""
-
-    sample: Sample
-    codes: Codes  # of the sample
-    columns: tuple[Column, ...]
-    coded: Coded
-    counts: Sums
-
-    @property
-    def n(self) -> float:
-        """How many rows, by weight."""
-        return float(self.counts["rows"])
-
-    def on_sample(self, rows: int, judgement: Judgement, rules: Rules, **wishes: Any) -> Growth:
-        """A search on the first sampled rows, in the table's own functions."""
-        sample = self.sample.first(rows)
-        weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(CodedPart(self.codes[:, :rows], sample.y, weight))
-        return Growth(
-            coded,
-            self.columns,
-            judgement,
-            float(len(sample.y)),
-            rules,
-            sample=sample,
-            sample_codes=self.codes[:, :rows],
-            **wishes,
-        )
-
-
-def coded_table(source: Source, categories: Collection[int] = ()) -> CodedTable:
-    """A table in codes: two passes over the rows and one over the codes, once for each source."""
-    key = tuple(sorted(categories))
-    if key not in source.tables:
-        source.tables[key] = _coded(source, key)
-    made: CodedTable = source.tables[key]
-    return made
-
-
-def _coded(source: Source, categories: Collection[int]) -> CodedTable:
-    sample = fair_sample(source, SAMPLE)
-    if len(sample.y) < LEAST_ROWS:
-        raise InvalidDataError(
-            f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
-            f"{len(sample.y)}."
-        )
-    bins = bins_for(source.n_columns)
-    drafts = [
-        draft(sample.X[:, j], sample.weight, bins, j in categories) for j in range(source.n_columns)
-    ]
-    coded = source.coded(drafts)
-    columns, counts = counted(coded, drafts, MOST_FUNCTIONS[1])
-    codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
-    return CodedTable(sample, codes, columns, coded, counts)
-
-
 def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> Judgement:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
@@ -283,23 +170,12 @@ def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> 
     even = replace(rules, tails=np.inf)
     values = []
     for judgement in (plain, logs):
-        growth = table.on_sample(JUDGED, judgement, even)
-        values.append(growth.run().log_evidence - judgement.response.log_volume(y[:JUDGED]))
+        growth = Growth(table.on_sample(JUDGED), judgement, even)
+        values.append(on_many_rows(growth).log_evidence - judgement.response.log_volume(y[:JUDGED]))
     better = values[1] - values[0]
     if better < log(len(y[:JUDGED])) / 2:
         return plain
     return replace(logs, reason=f"log of y: better by {better:.3g} nats on {len(y[:JUDGED])} rows")
-
-
-def _order(counts: dict[str, Array], time: bool | None) -> str:
-    """What the order of rows may be: "none", "time", or "sorted" by a column (perhaps time)."""
-    if time is not None:
-        return "time" if time else "none"
-    turns = np.minimum(counts["up"], counts["down"])
-    is_sorted = turns < SORTED * (counts["up"] + counts["down"])
-    if is_sorted[-1]:
-        return "none"
-    return "sorted" if is_sorted.any() else "time"
 
 
 def _grown(growth: Growth, model: Posterior) -> Grown:
@@ -311,9 +187,9 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         group = growth.group_of.get(j, frozenset({j}))
         own = [t for t in terms if group & set(t)]
         others = [t for t in terms if not group & set(t)]
-        gains[j] = model.cost_of_leaving(own) - sum(growth.price(t, others) for t in own[:1])
+        gains[j] = model.cost_of_leaving(own) - sum(growth.cost(t, others) for t in own[:1])
     alone = {
-        t: model.inside(t).robust - growth.price(t, [u for u in terms if u != t]) for t in terms
+        t: model.inside(t).robust - growth.cost(t, [u for u in terms if u != t]) for t in terms
     }
     eta = growth.sample_predictor()
     reach = BEYOND * float(np.ptp(eta))
@@ -322,9 +198,8 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         gain=gains,
         terms=alone,
         judgement=growth.judgement,
-        rows=growth.n,
+        n_rows=growth.n_rows,
         passes=growth.passes,
-        deviation=float(np.sqrt(model.noise.dispersion)),
         model=model,
         state=growth.state,
         smear=growth.smear,

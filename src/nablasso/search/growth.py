@@ -10,21 +10,23 @@ One round is two passes over the rows.
    variances are **tuned**; what does not earn its price **leaves**; a basis whose last functions
    are used **grows**.
 
+When nothing changes any more, every term is compared with those that have a correlated column in
+the place of one of its own: what came first is not always what explains most. An **exchange** stays
+if the model, without what it makes needless, is then worth more.
+
 The loss is judged on the way (:mod:`nablasso.streaming.judgement`). With more rows than the fair
 sample holds by far, the sample's terms start the search on all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.regression.terms import Noise, Posterior, price
-from nablasso.search.proposals import (
+from nablasso.regression.proposals import (
     Ranked,
     columns_by_gain,
     pairs_by_gain,
@@ -32,9 +34,9 @@ from nablasso.search.proposals import (
     triple_rows,
     triples_by_gain,
 )
+from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.rules import Rules
-from nablasso.streaming.blocks import Coded
-from nablasso.streaming.codes import Column
+from nablasso.streaming.coded import CodedTable
 from nablasso.streaming.judgement import Judgement, judged, serial_filter
 from nablasso.streaming.passes import (
     Design,
@@ -45,7 +47,6 @@ from nablasso.streaming.passes import (
     model_sums,
     screen,
 )
-from nablasso.streaming.sample import Sample
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
@@ -54,39 +55,56 @@ USED = 0.5  # share of a function's weight that is data's, not the prior's: it i
 WIDE = 60  # columns beyond which products are screened with three functions a column, not four
 PRODUCTS = 4000  # functions that products are screened of at most
 WORTH_MEASURING = -4.0  # nats as if orthonormal: what correlation may turn into a gain
+SHORTLIST = 16  # terms that a round measures exactly: more only take time
 RISEN = 1.0  # nats by which the screen must think better of a term that was refused
 SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
 CALM = 1e-2  # change of the loss a row below which a term on trial is judged
+RELATIVES = 8  # of a column that are tried in its place
+COMPARED = 4096  # rows on which they are
+CONTENDERS = 3  # the best of them on all rows
 STRIDE = 1.0  # change of a curved loss's predictor in one step at most: a factor of e of a mean
 CLUSTERS = 4096  # of consecutive rows at most
 
 
 class Growth:
-    """The model while it grows; :meth:`run` is the search."""
+    """The model while it grows; :func:`nablasso.search.decide.grow` is the search.
+
+    Parameters
+    ----------
+    table : CodedTable
+    judgement : Judgement
+        The loss to begin with.
+    rules : Rules
+    groups : sequence of collections of int
+        Columns that come together: once one is in, the others are no news.
+    keep : collection of int
+        Columns that stay whatever they gain.
+    max_columns : int, optional
+    start : Growth, optional
+        A search that has ended, on fewer rows of the table.
+    order : {"none", "time", "sorted"}
+        What the order of the rows may be.
+    """
 
     def __init__(
         self,
-        coded: Coded,
-        columns: tuple[Column, ...],
+        table: CodedTable,
         judgement: Judgement,
-        n: float,
         rules: Rules,
         *,
-        sample: Sample,
-        sample_codes: NDArray[np.uint8],
         groups: Sequence[Collection[int]] = (),
         keep: Collection[int] = (),
         max_columns: int | None = None,
         start: Growth | None = None,
-        start_terms: Collection[Term] = (),
         order: str = "none",
-        progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.coded, self.columns, self.rules, self.n = coded, columns, rules, n
-        self.judgement, self.progress = judgement, progress
-        self.sample, self.sample_codes = sample, sample_codes
+        self.coded, self.columns, self.n = table.coded, table.columns, table.n
+        self.n_rows = int(table.counts["count"])
+        self.sample, self.sample_codes = table.sample, table.codes
+        self.some = table.on_sample(COMPARED)
+        self.judgement, self.rules = judgement, rules
         self.group_of = {j: frozenset(g) for g in groups for j in g}
-        self.kept = [(j,) for j in keep if len(columns[j].prior)]
+        self.kept = [(j,) for j in keep if len(self.columns[j].prior)]
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
@@ -94,13 +112,17 @@ class Growth:
         self.size: dict[Term, int] = {}
         self.banned: dict[Term, int] = {}  # how often a term has left
         self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
-        self.trial: Term | None = None
+        self.trial: Term | None = None  # in the model on trial, and the one that was before
+        self.tried: Term | None = None
         self.misses = 0
+        self.silent, self.loss, self.moved = False, np.inf, 0.0
+        self.ranked: dict[Term, float] = {}
+        self.exchange: dict[Term, list[Term]] = {}
+        self.came: set[Term] = set()
+        self.compared: set[Term] = set()  # with the relatives of their columns
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
-        self.variance.update(dict.fromkeys((tuple(sorted(t)) for t in start_terms), 1.0))
-        self.state = State(
-            columns, self.design(()), np.array([judgement.start]), judgement.response
-        )
+        start_at = np.array([judgement.start])
+        self.state = State(self.columns, self.design(()), start_at, judgement.response)
         if start is not None:  # a search on fewer rows, in the same functions
             self.judgement, self.state = start.judgement, replace(start.state, filter=())
             self.size = dict(start.size)
@@ -131,7 +153,7 @@ class Growth:
         found = {j for t in terms for j in t}
         return found.union(*(self.group_of.get(j, ()) for j in found))
 
-    def price(self, term: Term, others: Collection[Term]) -> float:
+    def cost(self, term: Term, others: Collection[Term]) -> float:
         """Price of a term given other terms."""
         return price(term, self.inside(others), len(self.columns), self.rules.surprise)
 
@@ -165,16 +187,55 @@ class Growth:
             return {}
         return self.priced(triples_by_gain(self.columns, self.sample_codes[:, :rows], weight, g))
 
+    def exchanges(self) -> dict[Term, list[Term]]:
+        """Terms that may be worth more with a relative in a column's place, and the best of these.
+
+        Measured on some of the sampled rows.
+        """
+        if self.compared == self.variance.keys():
+            return {}
+        self.compared = set(self.variance)
+        found: dict[Term, list[Term]] = {}
+        for term in sorted(self.compared - set(self.kept)):
+            others = {
+                tuple(sorted({*term} - {j} | {k}))
+                for j in term
+                for k in self.relatives(j)
+                if k not in term
+            }
+            others -= self.variance.keys()
+            if not others:
+                continue
+            model = self.sums(sorted(others), self.some)
+            model.leave(term)
+            gains = {
+                t: model.outside(t).plain - self.cost(t, model.variance) for t in (term, *others)
+            }
+            least = gains.pop(term) + WORTH_MEASURING
+            near = [t for t in gains if gains[t] > least]
+            if near:
+                found[term] = sorted(near, key=lambda t: (-gains[t], t))[:CONTENDERS]
+        return found
+
+    def relatives(self, j: int) -> list[int]:
+        """Columns that are most correlated with one, at some rows."""
+        weight, codes = self.some.sample.weight, self.some.codes
+        own = self.columns[j].table[codes[j], 0] * weight / weight.sum()
+        live = [k for k, column in enumerate(self.columns) if k != j and len(column.prior)]
+        alike = [abs(own @ self.columns[k].table[codes[k], 0]) for k in live]
+        near = sorted((-r, k) for r, k in zip(alike, live, strict=True) if r >= self.rules.relative)
+        return [k for _, k in near[:RELATIVES]]
+
     def priced(self, found: Ranked) -> dict[Term, float]:
         """Terms that are worth measuring, the best first."""
         terms = list(self.variance)
-        gains = {t: g - self.price(t, terms) for g, t in found if t not in self.variance}
+        gains = {t: g - self.cost(t, terms) for g, t in found if t not in self.variance}
         worth = {t: g for t, g in gains.items() if g > WORTH_MEASURING}
         return dict(sorted(worth.items(), key=lambda x: (-x[1], x[0])))
 
     def shortlist(self, ranked: dict[Term, float]) -> list[Term]:
         """Terms to be measured: the best that were not refused already, and their parts."""
-        best = [t for t in ranked if self.banned.get(t, 0) < 2][: self.rules.shortlist]
+        best = [t for t in ranked if self.banned.get(t, 0) < 2][:SHORTLIST]
         fresh = [t for t in best if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
         parts = [
             p
@@ -199,18 +260,20 @@ class Growth:
 
     # --- price ---
 
-    def sums(self, shortlist: Sequence[Term]) -> Posterior:
-        """The model on the sums of its terms and of the shortlist."""
+    def sums(self, shortlist: Sequence[Term], some: CodedTable | None = None) -> Posterior:
+        """The model on the sums of its terms and of the shortlist; over all rows, or some."""
         design = self.design([*self.variance, *shortlist])
         state = self.state.refined(design)
-        cluster = 0
-        if self.in_time:
+        cluster, n = 0, self.n
+        if some is not None:
+            state, n = replace(state, filter=()), some.n
+        elif self.in_time:
             cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
-        sums = model_sums(self.coded, state, cluster)
-        self.passes += 1
-        free = max(self.n - self.effective - 1, 1.0)
-        dispersion = float(sums["score"] / sums["weight"]) * self.n / free
-        noise = Noise(self.n, dispersion, state.response.least_squares, float(sums["independent"]))
+        sums = model_sums(self.coded if some is None else some.coded, state, cluster)
+        self.passes += some is None
+        free = max(n - self.effective - 1, 1.0)
+        dispersion = float(sums["score"] / sums["weight"]) * n / free
+        noise = Noise(n, dispersion, state.response.least_squares, float(sums["independent"]))
         priors = {t: self.prior(t, d) for t, d in zip(design.terms, design.degrees, strict=True)}
         return Posterior(sums, design, state.coefficients, priors, noise, self.variance)
 
@@ -223,7 +286,7 @@ class Growth:
         came: list[Term] = []
         while known:
             term = max(known, key=lambda t: (known[t], t))
-            cost = self.price(term, model.variance)
+            cost = self.cost(term, model.variance)
             gain = model.outside(term)
             plain[term] = gain.plain - cost, gain.variance
             known[term] = gain.robust - cost
@@ -239,6 +302,37 @@ class Growth:
                 known.pop(t, None)
             known = {t: np.inf if set(t) & set(term) else g for t, g in known.items()}
         return came, plain
+
+    def exchanged(self, model: Posterior, exchanges: Mapping[Term, Sequence[Term]]) -> bool:
+        """Terms give way to others if the whole is then worth more; whether any did.
+
+        Two proxies of one column need not both leave by themselves: what no longer earns its price
+        once the right one is in leaves before the whole is judged.
+        """
+        before = set(model.variance)
+        for term, others in exchanges.items():
+            if term not in model.variance:
+                continue
+            best, chosen = self.worth(model), dict(model.variance)
+            rest = {t: v for t, v in chosen.items() if t != term}
+            for other in others:
+                if other in rest:
+                    continue
+                model.variance = dict(rest)
+                model.rebuild()
+                model.enter(other, model.outside(other).variance)
+                self.left(model, None, sweeps=0)
+                worth = self.worth(model)
+                if worth > best and self.allowed(other, model):
+                    best, chosen = worth, dict(model.variance)
+            model.variance = chosen
+            model.rebuild()
+        return before != set(model.variance)
+
+    def worth(self, model: Posterior) -> float:
+        """Log evidence of a model minus the price of its terms, columns first."""
+        terms = sorted(model.variance, key=lambda t: (len(t), t))
+        return model.log_evidence - sum(self.cost(t, terms[:i]) for i, t in enumerate(terms))
 
     def allowed(self, term: Term, model: Posterior) -> bool:
         """Whether a term keeps the number of columns, or groups of them, within its limit."""
@@ -258,12 +352,12 @@ class Growth:
 
     # --- check ---
 
-    def left(self, model: Posterior, spared: Term | None) -> list[Term]:
+    def left(self, model: Posterior, spared: Term | None, sweeps: int = 3) -> list[Term]:
         """Terms that do not earn their price leave, the worst first."""
         gone: list[Term] = []
         while True:
             worth = {
-                t: model.inside(t).robust - self.price(t, [u for u in model.variance if u != t])
+                t: model.inside(t).robust - self.cost(t, [u for u in model.variance if u != t])
                 for t in model.variance
                 if t != spared and t not in self.kept
             }
@@ -272,7 +366,7 @@ class Growth:
             term = min(worth, key=lambda t: (worth[t], t))
             gone.append(term)
             model.leave(term)
-            model.tune(3)
+            model.tune(sweeps)
 
     def grown(self, model: Posterior) -> list[Term]:
         """Terms whose last functions are used get more of them."""
@@ -319,46 +413,47 @@ class Growth:
         share = min(1.0, STRIDE / max(far, 1e-300))
         self.state = replace(self.state, coefficients=full - (1 - share) * step)
 
-    def run(self) -> Posterior:
-        """The search."""
-        model, before = None, np.inf
-        if self.variance.keys() - self.state.design.at.keys():  # terms to begin with
+    # --- the three words of the search (nablasso.search.decide) ---
+
+    def begin(self) -> None:
+        """Terms to begin with, if any, tuned; those that do not earn their price leave."""
+        if self.variance.keys() - self.state.design.at.keys():
             model = self.sums(())
             model.tune()
             self.left(model, None)
             self.settle(model)
-        silent = False
-        for number in range(self.rules.rounds):
-            ranked, residual = self.screened()
-            again = self.judge(residual, silent)
-            loss = float(residual["loss"] / residual["rows"])
-            moved = 0.0 if self.state.response.least_squares else abs(loss - before)
-            settled = moved < SETTLED
-            before = loss
-            shortlist = self.shortlist(ranked)
-            if not shortlist and not again and self.look_at_triples:
-                ranked = self.triples()
-                shortlist = self.shortlist(ranked)
-            idle = not shortlist and not again and self.trial is None
-            if idle and (silent or not self.variance) and settled:
-                break
-            model = self.sums(shortlist)
-            silent = not self.round(model, shortlist, moved < CALM) and not again
-            for t in shortlist:
-                self.refused[t] = max(ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
-            if self.progress is not None:
-                self.progress(f"round {number + 1}: {len(self.variance)} terms")
-        return model or self.sums(())
 
-    def round(self, model: Posterior, shortlist: Sequence[Term], calm: bool) -> bool:
-        """Enter, try, tune, leave and grow on the sums at hand; whether anything changed.
+    def propose(self) -> list[Term] | None:
+        """Terms to be measured: of the screen, then triples, then exchanges; None at the end."""
+        self.ranked, residual = self.screened()
+        again = self.judge(residual, self.silent)
+        before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
+        self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
+        shortlist = self.shortlist(self.ranked)
+        if not shortlist and not again and self.look_at_triples:
+            self.ranked = self.triples()
+            shortlist = self.shortlist(self.ranked)
+        self.exchange = self.exchanges() if not shortlist and not again and self.silent else {}
+        shortlist += dict.fromkeys(t for others in self.exchange.values() for t in others)
+        idle = not shortlist and not again and self.trial is None
+        if idle and (self.silent or not self.variance) and self.moved < SETTLED:
+            return None
+        self.silent = not again
+        return shortlist
+
+    def price(self, shortlist: Sequence[Term]) -> Posterior:
+        """The model on sums of the shortlist too, with what enters, or is exchanged or tried.
 
         A term on trial is judged when the predictor is calm: on a curved loss that takes steps.
         """
+        model = self.sums(shortlist)
         model.tune(4)
-        came, plain = self.entered(model, shortlist)
-        last = self.trial if calm else None
-        self.trial = None if calm else self.trial
+        if self.exchanged(model, self.exchange):
+            # what was refused beside a proxy may be right beside the column itself
+            self.banned, self.refused, self.silent = {}, {}, False
+        came, plain = self.entered(model, [t for t in shortlist if t not in model.variance])
+        calm = self.moved < CALM
+        self.tried, self.trial = (self.trial, None) if calm else (None, self.trial)
         if not came and self.trial is None and self.misses < self.rules.trials:
             doubtful = {
                 t: x
@@ -368,13 +463,20 @@ class Growth:
             if doubtful:
                 self.trial = max(doubtful, key=lambda t: (doubtful[t][0], t))
                 came = self.take(model, self.trial, doubtful[self.trial][1])
+        for t in shortlist:
+            self.refused[t] = max(self.ranked.get(t, -np.inf), self.refused.get(t, -np.inf))
+        self.came = set(came)
         model.tune()
+        return model
+
+    def check(self, model: Posterior) -> None:
+        """What does not earn its price leaves; a basis that is used up grows."""
         gone = self.left(model, self.trial)
-        self.misses += last in gone
+        self.misses += self.tried in gone
         for term in gone:
             self.banned[term] = self.banned.get(term, 0) + 1
-        bigger = self.settle(model)
-        return bool(set(came) ^ set(gone)) or bool(bigger)
+        changed = bool(self.came ^ set(gone)) | bool(self.settle(model))
+        self.silent = self.silent and not changed
 
     def judge(self, residual: Sums, silent: bool) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.

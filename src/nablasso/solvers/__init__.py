@@ -8,8 +8,8 @@ from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
 from nablasso.solvers.admm import Admm
-from nablasso.solvers.base import Solution, Solver, Status
-from nablasso.solvers.denovas import Denovas, irrelevant
+from nablasso.solvers.base import Solution, Solver, Status, support_of
+from nablasso.solvers.denovas import Denovas, consistent_tau, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
@@ -57,5 +57,7 @@ __all__ = [
     "Solver",
     "Status",
     "as_solver",
+    "consistent_tau",
     "irrelevant",
+    "support_of",
 ]

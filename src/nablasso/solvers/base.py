@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from nablasso.problems import Coefficients, DualPoint, Problem, SquaredProblem
-from nablasso.types import Array
+from nablasso.types import Array, Mask
+
+ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 
 Callback = Callable[[int, Coefficients], None]
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
@@ -84,3 +87,22 @@ def certify(problem: SquaredProblem, coef: Coefficients, n_iter: int, status: St
     point = problem.feasible_point(coef.v * (2 * problem.ridge / problem.root))
     dual = problem.primal_dual(point)[1]
     return Solution(coef, point, problem.primal(coef), dual, n_iter, status)
+
+
+def support_of(problem: Problem, solution: Solution) -> Mask:
+    """Which variables are in: dual norm on the sphere and derivative norm not rounding.
+
+    A variable whose derivative norm the gap proves positive is in too: at a loose tolerance its
+    dual norm may not have reached the sphere yet. Whole groups are in or out; unpenalised groups
+    are always in.
+    """
+    penalty, partition = problem.penalty, problem.penalty.partition
+    derivative = partition.norms(solution.point.g)
+    dual = partition.norms(solution.point.s)
+    on_sphere = dual >= penalty.radius(problem.alpha) * (1 - ON_SPHERE)
+    proven = problem.derivative_bounds(solution.point)[0] > 0
+    proven = np.bincount(partition.labels, weights=proven, minlength=partition.n_groups) > 0
+    size = max(float(derivative.max(initial=0.0)), float(np.sqrt(problem.reference)))
+    threshold = np.sqrt(np.finfo(float).eps) * size
+    chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
+    return np.asarray(partition.spread(chosen), dtype=bool)

@@ -1,4 +1,4 @@
-r"""DENOVAS: Algorithm 1 of Rosasco et al. (2013), on the operators of this library.
+r"""DENOVAS: Algorithm 1 of Rosasco et al. (2013).
 
 With :math:`\hat S f = \sqrt{p_i}(f(x_i) - \bar f)` and
 :math:`\hat\nabla f = \sqrt{p_i}\,\partial_a f(x_i)` (the mean is taken off when there is an
@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nablasso.errors import InvalidParameterError
 from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
 from nablasso.solvers.base import Callback, Solution, Solver, Status, certify
 from nablasso.types import Array, Mask
@@ -202,3 +203,45 @@ class _Maps:
 
     def _centre(self, a: Array) -> Array:
         return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
+
+
+def consistent_tau(
+    n_samples: int, goal: str = "safe filter", *, scale: float = 1.0, exponent: float | None = None
+) -> float:
+    r"""A ``tau`` that goes to zero with n as the theorems of Rosasco et al. (2013) ask for.
+
+    In the paper's problem ``alpha = 2 tau`` and ``ridge = tau nu`` with ``nu`` fixed. With
+    :math:`\tau_n = c\, n^{-q}`
+
+    * "prediction" (Theorem 8): the risk goes to the smallest in the space if :math:`\tau_n \to 0`
+      and :math:`\sqrt n\, \tau_n \to \infty`, so for ``0 < q < 1/2``;
+    * "function" (Theorem 9): so does the distance to the function of smallest norm that has it, if
+      :math:`\sqrt n\, \tau_n^2 \to \infty`, so for ``0 < q < 1/4``;
+    * "safe filter" (Theorem 11): under the same condition every relevant variable is selected with
+      probability going to one. That no other is selected is not claimed.
+
+    Parameters
+    ----------
+    n_samples : int
+    goal : {"prediction", "function", "safe filter"}
+    scale : float
+        The constant c, in the units of y times those of the columns; theory does not give it.
+    exponent : float, optional
+        q; by default the middle of what the goal allows, 1/4 or 1/8.
+
+    Returns
+    -------
+    float
+    """
+    largest = {"prediction": 0.5, "function": 0.25, "safe filter": 0.25}
+    if goal not in largest:
+        raise InvalidParameterError(
+            f"goal must be one of {', '.join(map(repr, largest))}; got {goal!r}."
+        )
+    q = largest[goal] / 2 if exponent is None else exponent
+    if not 0 < q < largest[goal]:
+        raise InvalidParameterError(
+            f"exponent must lie between 0 and {largest[goal]} for the goal {goal!r}; got {q!r}. "
+            "Faster decay leaves the noise in, none keeps the bias."
+        )
+    return float(scale * n_samples**-q)

@@ -10,7 +10,7 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n d`` is at most ``MAX_FACTORED``, a problem that has not converged after ``n d`` products
+Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``n d`` products
 gets a better point from :class:`~nablasso.solvers.admm.Admm`: its factorisation then costs no more
 than the products spent, and saves thousands.
 
@@ -41,13 +41,11 @@ from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
-MAX_FACTORED = 3000
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
 NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
-LARGE = 5_000_000  # unknowns from which on memory decides: no third point, no polishing
 
 
 class DualSolver(Solver[SquaredProblem]):
@@ -62,6 +60,9 @@ class DualSolver(Solver[SquaredProblem]):
     spectral_steps : int
         Products after which acceleration takes over.
     """
+
+    max_factored = 3000  # unknowns up to which ADMM may help out
+    large = 5_000_000  # unknowns from which on memory decides: no third point, no polishing
 
     def __init__(self, tol: float = 1e-6, max_iter: int = 20000, spectral_steps: int = 300) -> None:
         self.tol = tol
@@ -91,10 +92,10 @@ class DualSolver(Solver[SquaredProblem]):
                     break
                 if n_iter == self.max_iter:
                     break
-                if n_iter == rescue and size <= MAX_FACTORED:
+                if n_iter == rescue and size <= self.max_factored:
                     run = self._factored(problem, run.point.s)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
-                if not (run.spectral() if early or size > LARGE else run.accelerated()):
+                if not (run.spectral() if early or size > self.large else run.accelerated()):
                     status = Status.CONVERGED if converged else Status.STALLED
                     break
         except KeyboardInterrupt:
@@ -107,9 +108,9 @@ class DualSolver(Solver[SquaredProblem]):
 
         Two runs that differ by rounding then give the same answer to many digits. Nothing is done
         where a looser ``tol`` than the default was asked for, or was not reached, nor with more
-        than ``LARGE`` unknowns, where two solutions at once would be too many.
+        than ``large`` unknowns, where two solutions at once would be too many.
         """
-        if solution.point.s.size > LARGE:
+        if solution.point.s.size > self.large:
             return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)
@@ -135,11 +136,6 @@ def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
     return not np.any(derivative[inside] > NEARLY_FLAT * largest)
 
 
-def _distance2(a: Array, b: Array) -> float:
-    """Squared distance, a row at a time: no temporary of their size."""
-    return float(sum(np.vdot(row, row) for row in (x - y for x, y in zip(a, b, strict=True))))
-
-
 @dataclass
 class _Run:
     """The iterate and what the step rules remember of it."""
@@ -162,15 +158,17 @@ class _Run:
         """One step along the spectral projected gradient; False when nothing moves any more."""
         here = self.point
         target = self._forward(here, self.step)
-        length2 = _distance2(target, here.s)
+        move = target - here.s
+        length2 = float(np.vdot(move, move))
         if length2 <= TINY:
             return False
+        del move  # arrays as large as the table: none is kept longer than needed
         there = self.problem.dual_point(target)
         move = target - here.s
         change = there.g - here.g
         slope, bend = float(np.vdot(move, here.g)), float(np.vdot(move, change))
         change2 = float(np.vdot(change, change))
-        del move, change  # arrays as large as the table: none is kept longer than needed
+        del move, change
         h_there = self._h(target)
         drop = slope + h_there - self.h  # directional derivative bound, negative
         self.projected = self.smooth + slope + bend / 2 + h_there <= max(self.recent) + 1e-4 * drop

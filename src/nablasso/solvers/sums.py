@@ -38,6 +38,7 @@ class Certificate:
 
     alpha: float
     objective: float
+    at_zero: float  # objective without any group
     gap: float
     support: tuple[int, ...]  # of the groups
     n_groups: int
@@ -82,7 +83,7 @@ def certify(
         objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
         support = tuple(i for i, a in enumerate(parts) if w[a].any())
         exact = set(support) == set(selected)
-        best = Certificate(alpha, objective, gap, support, len(parts), False)
+        best = Certificate(alpha, objective, 0.5 * yy, gap, support, len(parts), False)
         best = replace(best, holds=exact and best.closed)
         if best.holds or len(support) > len(selected):
             break

@@ -1,16 +1,14 @@
 """Spaces: where f lives, with its values, gradients and norm."""
 
-from nablasso.spaces.choice import (
-    SpaceChoice,
-    choose_space,
-    require_memory,
-)
 from nablasso.spaces.exact import (
     Function,
     PenaltyPoints,
     RepresenterSpace,
     Space,
+    SpaceChoice,
+    choose_space,
     penalty_points,
+    require_memory,
 )
 from nablasso.spaces.features import (
     FeatureMap,
@@ -18,17 +16,18 @@ from nablasso.spaces.features import (
     FeatureSpace,
     Moments,
     PseudoRows,
-    row_moments,
     slope_map,
 )
-from nablasso.spaces.fourier import FourierFeatures, draw_fourier, slope_moments
 from nablasso.spaces.frequencies import has_frequencies
-from nablasso.spaces.nystrom import (
+from nablasso.spaces.maps import (
+    FourierFeatures,
     LowRank,
     NystromFeatures,
+    draw_fourier,
     draw_nystrom,
     low_rank,
     nystrom_features,
+    slope_moments,
 )
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "nystrom_features",
     "penalty_points",
     "require_memory",
-    "row_moments",
     "slope_map",
     "slope_moments",
 ]

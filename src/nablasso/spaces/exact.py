@@ -18,78 +18,93 @@ gradients are multiplied by ``scales`` on the way in and out. A length scale is
 ``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
 
 **Penalty points.** A narrow kernel with a small ridge can be flat at the data and steep between
-them; derivatives at more points make the empirical norms honest. Two kinds of points are added to
-the data:
+them; derivatives at more points make the empirical norms honest. Rows without a target are added to
+the data, each as a row of weight one; they are merged and sorted, so that permuting the input
+permutes the result.
 
-* *unlabelled* rows: inputs without a target. Each counts as a row of weight one.
-* *jittered* copies of the data: row ``i`` moved a random part, at most half, of the way to another
-  row drawn at random, with the weight of row ``i``. They stay inside the cloud of the data.
+**Which space**, by name, or by what memory and time allow:
 
-Draws are made row by row of a table, whose order is canonical, so that permuting the input permutes
-the result; unlabelled rows are merged and sorted for the same reason.
+* ``"exact"``: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
+* ``"fourier"``: m cosines and sines, one pass over the rows, O(d m^2) a product. It selects where
+  frequencies are sparse, that is with ANOVA kernels. Other losses than the squared one make a pass
+  at every Newton step.
+* ``"nystrom"``: (P) exactly on m landmark rows, the refit on all rows. For the others.
+
+``"auto"`` takes the exact space while its matrices fit into half of the memory at hand and its
+floating-point operations stay under ``OPERATIONS`` (a minute or two on one core), and beyond that
+the one of the other two that can select with the kernel at hand.
 """
 
 from __future__ import annotations
 
+import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from nablasso.data.table import Table
-from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
+from nablasso.errors import DataTooLargeError, InvalidParameterError
+from nablasso.kernels.base import Kernel, KernelOperator, Operator, row_blocks
+from nablasso.kernels.radial import Anova
+from nablasso.spaces.frequencies import has_frequencies
 from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for one matrix
-FURTHEST = 0.5  # of the way to another row
+SPACES = ("exact", "fourier", "nystrom")
+OPERATIONS = 2e12
+PRODUCTS = 300  # products with the kernel's derivatives that a fit is reckoned at
+SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their making needs
+EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
 
 
-class Space(Protocol):
+class Space(Operator):
     """Values, gradients and their inner products."""
 
+    points: Array  # where derivatives are penalised, shape (k, d)
+
     @property
+    @abstractmethod
     def n_samples(self) -> int:
         """``n``."""
 
     @property
     def n_features(self) -> int:
         """``d``."""
+        return int(self.points.shape[1])
 
     @property
+    @abstractmethod
     def gram(self) -> Array:
         """``K``, shape (n, n)."""
 
-    points: Array  # where derivatives are penalised, shape (k, d)
-
-    def kernel_product(self, u: Array) -> Array:
-        """``K u``."""
-
-    def push(self, v: Array) -> tuple[Array, Any]:
-        """``D' v``, shape (n,), and a carry for :meth:`pull`."""
-
-    def pull(self, u: Array, v: Array, carry: Any) -> Array:
-        """``D u + L v``, shape (k, d)."""
-
-    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
-        """``K u + D' v`` and ``D u + L v``."""
-
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v``."""
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v``."""
-
+    @abstractmethod
     def derivative_diagonal(self) -> Array:
         """Diagonal of ``L``, shape (k, d)."""
 
+    @abstractmethod
     def dense(self) -> tuple[Array, Array]:
-        """``D`` (k d x n) and ``L`` (k d x k d)."""
+        """``D`` (k d x n) and ``L`` (k d x k d), rows ordered as ``v.ravel()``."""
+
+    def kernel_product(self, u: Array) -> Array:
+        """``K u``."""
+        return np.asarray(self.gram @ u)
+
+    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """``K u + D' v`` and ``D u + L v``."""
+        Dv, carry = self.push(v)
+        return self.kernel_product(u) + Dv, self.pull(u, v, carry)
+
+    def values(self, u: Array, v: Array) -> Array:
+        """``K u + D' v``."""
+        return self.kernel_product(u) + self.push(v)[0]
 
 
-class RepresenterSpace:
+class RepresenterSpace(Space):
     """Functions spanned by the kernel at the rows of ``X`` and its derivatives at all points.
 
     Parameters
@@ -122,11 +137,6 @@ class RepresenterSpace:
         """Number of penalty points."""
         return int(self.points.shape[0])
 
-    @property
-    def n_features(self) -> int:
-        """Number of variables."""
-        return int(self.X.shape[1])
-
     @cached_property
     def operator(self) -> KernelOperator:
         """The kernel bound to the points on both sides."""
@@ -139,10 +149,6 @@ class RepresenterSpace:
         n = self.n_samples
         return gram if n == self.n_points else np.ascontiguousarray(gram[:n, :n])
 
-    def kernel_product(self, u: Array) -> Array:
-        """``K u``."""
-        return np.asarray(self.gram @ u)
-
     def push(self, v: Array) -> tuple[Array, Any]:
         """``D' v`` at the data, shape (n,), and a carry for :meth:`pull`."""
         Dv, carry = self.operator.push(v * self.scales)
@@ -153,19 +159,6 @@ class RepresenterSpace:
         gradients = self.operator.pull(self._padded(u), v * self.scales, carry)
         gradients *= self.scales
         return gradients
-
-    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
-        """Values ``K u + D' v`` at the data and gradients ``D u + L v`` at the points."""
-        Dv, carry = self.push(v)
-        return self.gram @ u + Dv, self.pull(u, v, carry)
-
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v`` at the data."""
-        return self.gram @ u + self.push(v)[0]
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v`` at the points."""
-        return self.pull(u, v, self.push(v)[1])
 
     def slopes(self, u: Array) -> Array:
         """``D u`` at the points: gradients of a function without derivative terms."""
@@ -266,46 +259,107 @@ class PenaltyPoints(NamedTuple):
     weights: Array  # (m,)
 
 
-def penalty_points(
-    table: Table, total: float, unlabelled: Array | None, n_jitter: int, random_state: Any
-) -> PenaltyPoints | None:
-    """The points that ``X_unlabeled`` and ``n_jitter`` ask for; None where both ask for nothing.
+def penalty_points(table: Table, unlabelled: Array | None) -> PenaltyPoints | None:
+    """Rows ``unlabelled`` (k, n_features), in the units of the input, beside those of a table."""
+    if unlabelled is None or not len(unlabelled):
+        return None
+    Z = table.scaler.transform(unlabelled)[:, table.columns]
+    extra, counts = np.unique(Z, axis=0, return_counts=True)
+    weights = np.concatenate([table.weights, counts / table.total])
+    return PenaltyPoints(extra, weights / weights.sum())
+
+
+# --- which space ---
+
+
+class SpaceChoice(NamedTuple):
+    """The name of a space, and why it was taken."""
+
+    name: str
+    reason: str
+
+
+def check_number(n_components: Any) -> None:
+    """Refuse anything but a number of features or landmarks."""
+    if not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise InvalidParameterError(
+            f"n_components must be a whole number of at least 1; got {n_components!r}."
+        )
+
+
+def choose_space(
+    space: Any,
+    kernel: Kernel,
+    n_rows: int,
+    n_columns: int,
+    n_components: Any,
+) -> SpaceChoice:
+    """What ``space`` means for a table of this size.
 
     Parameters
     ----------
-    table : Table
-    total : float
-        Sum of the sample weights behind the table's, which add up to one.
-    unlabelled : array, shape (k, n_features), optional
-        In the units of the input.
-    n_jitter : int
-        Copies of each row.
-    random_state : int, RandomState or None
-        None stands for 0: fits are reproducible by default.
+    space : {"auto", "exact", "fourier", "nystrom"}
+    kernel : Kernel
+    n_rows, n_columns : int
+        Penalty points besides the rows count as rows.
+    n_components : int
     """
-    extra = [np.empty((0, table.X.shape[1]))]
-    weights = [table.weights]
-    if n_jitter:
-        extra += _jittered(table.X, n_jitter, random_state)
-        weights += [table.weights] * n_jitter
-    if unlabelled is not None and len(unlabelled):
-        Z = table.scaler.transform(unlabelled)[:, table.columns]
-        Z, counts = np.unique(Z, axis=0, return_counts=True)
-        extra.append(Z)
-        weights.append(counts / total)
-    if len(weights) == 1:
-        return None
-    joined = np.concatenate(weights)
-    return PenaltyPoints(np.vstack(extra), joined / joined.sum())
+    check_number(n_components)
+    if isinstance(space, str) and space == "auto":
+        fourier = isinstance(kernel, Anova) and has_frequencies(kernel)
+        return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)
+    if isinstance(space, str) and space in SPACES:
+        return SpaceChoice(space, "asked for")
+    raise InvalidParameterError(f"space must be one of auto, {', '.join(SPACES)}; got {space!r}.")
 
 
-def _jittered(X: Array, n_jitter: int, random_state: Any) -> list[Array]:
-    """Each row moved part of the way to another one, once per copy."""
-    rng = check_random_state(0 if random_state is None else random_state)
-    n = len(X)
-    copies = []
-    for _ in range(n_jitter):
-        other = (np.arange(n) + rng.randint(1, n, size=n)) % n
-        part = rng.uniform(0, FURTHEST, size=(n, 1))
-        copies.append(X + part * (X[other] - X))
-    return copies
+def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool) -> SpaceChoice:
+    needed, available = needed_bytes(n, d), available_bytes()
+    slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
+    operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
+    if n <= n_components:
+        return SpaceChoice("exact", f"{n} rows are few")
+    if available is not None and 2 * needed > available:
+        why = (
+            f"the exact space needs {needed / 2**30:.1f} GiB for {n} rows, more than half of the "
+            f"{available / 2**30:.1f} GiB available"
+        )
+    elif operations > OPERATIONS:
+        why = f"the exact space would take about {operations:.0e} operations for {n} rows"
+    else:
+        return SpaceChoice("exact", f"{n} rows fit into memory and time of the exact space")
+    if fourier:
+        return SpaceChoice("fourier", f"{why}; features of this kernel touch few variables each")
+    return SpaceChoice("nystrom", f"{why}; no Fourier features select with this kernel")
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had now, or None where the system does not tell."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def needed_bytes(n_samples: int, n_features: int) -> int:
+    """Memory that a fit in the exact space takes."""
+    return 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
+
+
+def require_memory(n_samples: int, n_features: int) -> None:
+    """Refuse sizes whose n x n matrices would not fit."""
+    needed = needed_bytes(n_samples, n_features)
+    available = available_bytes()
+    if available is None or needed <= available:
+        return
+    fitting = int((available / (8 * SQUARE_MATRICES)) ** 0.5 * 0.9)
+    raise DataTooLargeError(
+        f"The exact space needs n x n matrices: {needed / 2**30:.1f} GiB for {n_samples} rows, and "
+        f"{available / 2**30:.1f} GiB are available. Fit on a random sample of at most {fitting} "
+        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...), or on a "
+        'derivative estimator use space="auto".'
+    )

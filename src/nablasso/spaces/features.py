@@ -9,7 +9,7 @@ loss only by their moments: with weights ``p`` adding up to one, ``mean = E phi`
                           + w^\top C w ,
 
 and ``S = E psi psi'`` of the slopes gives the norms of all derivatives
-(:mod:`nablasso.spaces.fourier`).
+(:mod:`nablasso.spaces.maps`).
 
 **Pseudo-rows.** Factor
 
@@ -55,8 +55,8 @@ from scipy.linalg.blas import dsyrk
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
-from nablasso.spaces.fourier import FourierFeatures, slope_moments
-from nablasso.spaces.nystrom import NystromFeatures
+from nablasso.spaces.exact import Space
+from nablasso.spaces.maps import FourierFeatures, NystromFeatures, slope_moments
 from nablasso.types import Array
 
 FeatureMap = FourierFeatures | NystromFeatures
@@ -196,11 +196,6 @@ class FeatureRows:
         return Moments(total, len(self.Z), mean, y_mean, variance, C, cross / total, slopes)
 
 
-def row_moments(features: FeatureMap, Z: Array, y: Array, weights: Array) -> Moments:
-    """Moments of rows in memory, whose features are not kept."""
-    return FeatureRows(features, Z, keep=False).moments(y, weights)
-
-
 class PseudoRows:
     """``Q`` and a row of zeros: what moments are worth, as rows.
 
@@ -259,7 +254,7 @@ class PseudoRows:
         return self.eigenvalues * u
 
 
-class FeatureSpace:
+class FeatureSpace(Space):
     """(P) in a space of Fourier features, on pseudo-rows or on true ones.
 
     Of the pseudo-points only the number means something.
@@ -273,11 +268,6 @@ class FeatureSpace:
     def n_samples(self) -> int:
         """Number of rows."""
         return self.rows.n_samples
-
-    @property
-    def n_features(self) -> int:
-        """Number of variables."""
-        return self.slopes.n_columns
 
     @property
     def gram(self) -> Array:

@@ -69,9 +69,8 @@ from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from nablasso.errors import InvalidParameterError, MissingInteractionsWarning
-from nablasso.kernels.anova import Anova
 from nablasso.kernels.base import Kernel, Scaled, Sum, positive
-from nablasso.kernels.radial import Gaussian, Matern52, RadialKernel, RationalQuadratic
+from nablasso.kernels.radial import Anova, Gaussian, Matern52, RadialKernel, RationalQuadratic
 from nablasso.types import Array, Index
 
 Generator = np.random.RandomState
@@ -158,8 +157,8 @@ def _draw(kernel: Kernel, scales: Array, n: int, how: Drawing) -> Frequencies:
         return _sum(kernel, scales, n, how)
     if isinstance(kernel, Scaled):
         inner = _draw(kernel.kernel, scales, n, how)
-        factor = np.sqrt(kernel._checked_factor())
-        return inner._replace(amplitudes=factor * inner.amplitudes)
+        ((factor, _),) = kernel.terms()
+        return inner._replace(amplitudes=np.sqrt(factor) * inner.amplitudes)
     if isinstance(kernel, Anova):
         return _anova(kernel, scales, n, how)
     assert isinstance(kernel, RadialKernel)

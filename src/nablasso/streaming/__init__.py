@@ -1,9 +1,7 @@
 """Blocks of rows and sums over them: tables from anywhere, columns as codes, passes that add up."""
 
-from nablasso.streaming.collection import collect_statistics
-from nablasso.streaming.frozen import FrozenSpace
 from nablasso.streaming.sample import fair_sample
-from nablasso.streaming.statistics import SufficientStatistics
+from nablasso.streaming.statistics import FrozenSpace, SufficientStatistics, collect_statistics
 from nablasso.streaming.tables import open_table
 
 __all__ = [

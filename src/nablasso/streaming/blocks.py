@@ -1,8 +1,13 @@
-"""Rows in codes of one byte, in blocks that see their neighbours.
+"""Blocks of rows: as they are read, checked, and in codes of one byte.
 
-The coded rows of a part stay where they were made: in memory, in files, or on a worker. A block is
-some of them with up to two rows before and after it, those of other parts included, so that lags
-know no blocks; for that the ends of all parts are known everywhere.
+A *part* is some neighbouring rows of a table that can be read anywhere: a slice of arrays, a run of
+row groups of a Parquet file, a piece of a CSV file, a partition of a Dask collection. It yields
+blocks of rows, which are checked before anything is computed from them; errors name where they came
+from.
+
+The coded rows of a part stay where they were made: in memory, in files, or on a worker. A block of
+them comes with up to two rows before and after it, those of other parts included, so that lags know
+no blocks; for that the ends of all parts are known everywhere.
 """
 
 from __future__ import annotations
@@ -11,19 +16,196 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.errors import InvalidDataError
+from nablasso.persistence import atomic_write
 from nablasso.streaming.codes import Codes
 from nablasso.types import Array
 
-Result = TypeVar("Result")
-Merge = Callable[[Result, Result], Result]
+Task = Callable[..., Any]
+Merge = Callable[[Any, Any], Any]
+Items = Sequence[tuple[Any, ...]]
 
+MOST_LABELS = 10_000
+SHOWN = 10  # names listed in a message before it says "..."
 BLOCK_ROWS = 8192  # their functions of columns stay near the cache; any number gives the same sums
 CONTEXT = 2  # rows of its neighbours that a coded block sees: the lags of a serial filter
+
+
+class Raw(NamedTuple):
+    """Some rows as they were read; ``X`` is None where only the targets were asked for."""
+
+    X: NDArray[Any] | None
+    y: NDArray[Any]
+    weight: NDArray[Any] | None
+    origin: str  # a file, or what stands for it
+    first_row: int  # number of the first row there
+
+
+class Rows(NamedTuple):
+    """Some rows of a table: checked, with numbers as targets."""
+
+    X: Array  # (m, d), perhaps in single precision; NaN is missing
+    y: Array  # (m,)
+    weight: Array  # (m,): how many rows each one stands for
+    part: int  # number of the part
+    start: int  # number of the first row in the part
+
+
+class Part(Protocol):
+    """Neighbouring rows of a table."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many, where that is known without reading."""
+
+    def blocks(self) -> Iterator[Raw]:
+        """The rows, block by block."""
+
+    def targets(self) -> Part:
+        """The same rows without X."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows that were read become rows to compute with.
+
+    ``classes`` turn labels into their numbers and ``factors`` multiply the weights of each class;
+    ``missing`` says whether NaN may stand in X.
+    """
+
+    names: tuple[str, ...]
+    missing: bool = False
+    classes: NDArray[Any] | None = None
+    factors: Array | None = None
+
+    def rows(self, raw: Raw, part: int, start: int) -> Rows:
+        """Rows of positive weight, or an error that names file, row and column."""
+        assert raw.X is not None
+        y = self._targets(raw)
+        weight = weights_of(raw)
+        if not np.isfinite(y).all():
+            raise _bad(raw, y, "the target")
+        if not (np.isfinite(raw.X.sum()) or np.isfinite(raw.X).all()):
+            for j, name in enumerate(self.names):
+                x = raw.X[:, j]
+                if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
+                    raise _bad(
+                        raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
+                    )
+        if self.factors is not None:
+            weight = weight * self.factors[y.astype(np.intp)]
+        return Rows(raw.X, y, weight, part, start)
+
+    def _targets(self, raw: Raw) -> Array:
+        if self.classes is None:
+            return as_targets(raw)
+        y = raw.y.astype(self.classes.dtype) if raw.y.dtype.kind == "O" else raw.y
+        place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        return np.where(self.classes[place] == y, place, 0).astype(float)
+
+
+def rows_of(number: int, part: Part, reading: Reading) -> Iterator[Rows]:
+    """Checked rows of a part, block by block."""
+    start = 0
+    for raw in part.blocks():
+        if len(raw.y):
+            yield reading.rows(raw, number, start)
+        start += len(raw.y)
+
+
+def weights_of(raw: Raw) -> Array:
+    """Weights of rows, one by default; refuses negative and infinite ones."""
+    if raw.weight is None:
+        return np.ones(len(raw.y))
+    weight = np.asarray(raw.weight, dtype=float)
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
+        raise InvalidDataError(
+            f"{raw.origin}, row {raw.first_row + row} (the first is 0): the weight is "
+            f"{weight[row]:g}; expected a finite number that is not negative. Give rows to be left "
+            "out weight 0."
+        )
+    return weight
+
+
+def as_targets(raw: Raw) -> Array:
+    """Targets as numbers."""
+    try:
+        return np.asarray(raw.y, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(
+            f"The target in {raw.origin} must be numbers: {error}. Use a classifier for labels, "
+            "or repair the file."
+        ) from error
+
+
+# --- labels ---
+
+
+def labels_of(part: Part) -> dict[Any, float]:
+    """Weights of the labels of a part."""
+    found: dict[Any, float] = {}
+    for raw in part.blocks():
+        weight = weights_of(raw)
+        missing = [y is None or y != y for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
+        if any(missing):
+            raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
+        labels, inverse = np.unique(raw.y, return_inverse=True)
+        totals = np.bincount(inverse, weights=weight, minlength=len(labels))
+        for label, total in zip(labels.tolist(), totals.tolist(), strict=True):
+            found[label] = found.get(label, 0.0) + total
+    return _few(found)
+
+
+def added_labels(a: dict[Any, float], b: dict[Any, float]) -> dict[Any, float]:
+    """Weights of the labels of both."""
+    return _few({label: a.get(label, 0.0) + b.get(label, 0.0) for label in {**a, **b}})
+
+
+def _few(labels: dict[Any, float]) -> dict[Any, float]:
+    if len(labels) > MOST_LABELS:
+        raise InvalidDataError(
+            f"A classifier expects few labels, each of many rows; the target has more than "
+            f"{MOST_LABELS}. Use a regressor for numbers."
+        )
+    return labels
+
+
+def sorted_labels(totals: dict[Any, float]) -> dict[str, Any]:
+    """Labels of positive weight and their weights, as arrays."""
+    kinds = {isinstance(label, str) for label in totals}
+    if len(kinds) > 1:
+        raise InvalidDataError(
+            f"Labels must be all text or all numbers; got {listed(sorted(map(str, totals)))}."
+        )
+    used = sorted(label for label, total in totals.items() if total > 0)
+    return {"labels": np.array(used), "weights": np.array([totals[label] for label in used])}
+
+
+# --- messages ---
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, quoted."""
+    more = " ..." if len(names) > SHOWN else ""
+    return ", ".join(repr(name) for name in names[:SHOWN]) + more
+
+
+def _bad(raw: Raw, values: Array, what: str) -> InvalidDataError:
+    row = int(np.flatnonzero(~np.isfinite(values))[0])
+    kind = "NaN" if np.isnan(values[row]) else "infinity"
+    return InvalidDataError(
+        f"{raw.origin} contains {kind}: row {raw.first_row + row} (the first is 0), {what}. Drop "
+        "such rows, or impute them first."
+    )
+
+
+# --- codes ---
 
 
 class Block(NamedTuple):
@@ -63,10 +245,8 @@ class CodedFile:
         """Write both files; the second one says that the first is whole."""
         arrays: tuple[NDArray[Any], ...] = (part.codes, np.stack([part.y, part.weight]))
         for place, array in zip(self._files(), arrays, strict=True):
-            beside = place.with_suffix(".new")
-            with beside.open("wb") as file:
+            with atomic_write(place) as beside, beside.open("wb") as file:
                 np.save(file, array)
-            beside.replace(place)
 
     def read(self) -> CodedPart:
         """The part, its codes mapped from disk."""
@@ -96,12 +276,7 @@ class Neighbours(NamedTuple):
 class Coded(Protocol):
     """A coded table in blocks."""
 
-    def fold(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str = "Sums",
-    ) -> dict[str, Any]:
+    def fold(self, task: Task, merge: Merge, label: str = "Sums") -> dict[str, Any]:
         """Results of a task on every block, merged in the order of the rows."""
 
 
@@ -112,24 +287,18 @@ class CodedArrays:
     part: CodedPart
     rows: int = BLOCK_ROWS
 
-    def fold(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str = "Sums",  # noqa: ARG002
-    ) -> dict[str, Any]:
+    def fold(self, task: Task, merge: Merge, label: str = "Sums") -> dict[str, Any]:  # noqa: ARG002
         """Results of a task on every block, merged in the order of the rows."""
         none = self.part.rows(0, 0)
-        return on_codes(self.part, Neighbours(0, none, none), task, merge, self.rows)
+        found: dict[str, Any] = on_codes(
+            self.part, Neighbours(0, none, none), task, merge, self.rows
+        )
+        return found
 
 
 def on_codes(
-    handle: CodedPart | CodedFile,
-    around: Neighbours,
-    task: Callable[[Block], Result],
-    merge: Merge[Result],
-    rows: int,
-) -> Result:
+    handle: CodedPart | CodedFile, around: Neighbours, task: Task, merge: Merge, rows: int
+) -> Any:
     """A task on every block of a part, merged in order; runs where the part is."""
     part = handle.read() if isinstance(handle, CodedFile) else handle
     return reduce(merge, map(task, _blocks(part, around, rows)))

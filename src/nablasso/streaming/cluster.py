@@ -13,9 +13,9 @@ says who is missing; it holds no results but the last one.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,12 @@ from numpy.typing import NDArray
 from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
-    MissingExtraError,
     NablassoError,
     WorkersTimeoutError,
+    optional,
 )
 from nablasso.progress import track
-from nablasso.streaming.blocks import CodedPart, Edge, Merge, edge_of
-from nablasso.streaming.reading import Raw, listed
-
-Result = TypeVar("Result")
+from nablasso.streaming.blocks import CodedPart, Edge, Items, Merge, Raw, Task, edge_of, listed
 
 TIMEOUT = 600.0  # seconds; Dask itself gives a silent worker's tasks to others after 300
 PIECE_ROWS = 1 << 15  # of a partition that are worked on at a time
@@ -39,18 +36,7 @@ PIECE_ROWS = 1 << 15  # of a partition that are worked on at a time
 
 def dask(module: str) -> Any:
     """A module of Dask, or an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Tables on a cluster need Dask, which is not installed; pip install "
-            '"nablasso[distributed]"'
-        ) from error
-
-
-def is_dask(X: Any) -> bool:
-    """Whether this is a collection of Dask."""
-    return type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
+    return optional(module, "Tables on a cluster need Dask", "distributed")
 
 
 def current_client() -> Any:
@@ -205,16 +191,10 @@ class Cluster:
     client: Any
     timeout: float = TIMEOUT
 
-    def fold(
-        self,
-        task: Callable[..., Result | None],
-        merge: Merge[Result],
-        items: Sequence[tuple[Any, ...]],
-        label: str,
-    ) -> Result | None:
+    def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
         """Merged by a tree of fixed order, on the workers."""
         with self.client.as_current():
-            leaves = self._applied(_apply, task, items)
+            leaves = self._applied(task, items)
             shared = self._shared(merge)
             level = leaves
             while len(level) > 1:
@@ -223,18 +203,14 @@ class Cluster:
                 level = merged + level[2 * len(merged) :]
             return next(self._watched(leaves, level, label), None)
 
-    def keep(
-        self, task: Callable[..., CodedPart], items: Sequence[tuple[Any, ...]], key: str
-    ) -> tuple[list[Any], list[Edge]]:
+    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
         """Futures of coded parts."""
         with self.client.as_current():
-            handles = self._applied(_apply, task, items)
+            handles = self._applied(task, items)
             ends = [self.client.submit(_edge, handle, key, pure=False) for handle in handles]
             return handles, list(self._watched(ends, ends, "Codes"))
 
-    def _applied(
-        self, call: Callable[..., Any], task: Callable[..., Any], items: Sequence[tuple[Any, ...]]
-    ) -> list[Any]:
+    def _applied(self, task: Task, items: Items) -> list[Any]:
         """Futures of ``task(*item)``; lazy pieces of partitions are computed on the way."""
         if any(isinstance(value, Partition) for item in items for value in item):
             lazy = dask("dask").delayed
@@ -246,7 +222,7 @@ class Cluster:
                 graph.append(make(shared, others, bare, *partition.pieces))
             return list(self.client.compute(graph))
         shared = self._shared(task)
-        return [self.client.submit(call, shared, *item, pure=False) for item in items]
+        return [self.client.submit(_apply, shared, *item, pure=False) for item in items]
 
     def _shared(self, what: Any) -> Any:
         """A future of what many tasks need; made again from the task if its worker dies."""
@@ -294,7 +270,7 @@ class Cluster:
         )
 
 
-def _apply(task: Callable[..., Any], *item: Any) -> Any:
+def _apply(task: Task, *item: Any) -> Any:
     return task(*item)
 
 
@@ -306,13 +282,11 @@ def _edge(part: CodedPart, key: str) -> Edge:  # noqa: ARG001
     return edge_of(part)
 
 
-def _on_partition(
-    task: Callable[..., Any], others: list[Any], bare: Partition, *pieces: Any
-) -> Any:
+def _on_partition(task: Task, others: list[Any], bare: Partition, *pieces: Any) -> Any:
     return task(*others, bare.filled(pieces))
 
 
-def _merged(merge: Merge[Result], a: Result | None, b: Result | None) -> Result | None:
+def _merged(merge: Merge, a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return merge(a, b)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import importlib
 import io
 import os
 import re
@@ -22,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from nablasso.streaming.reading import Part, Raw, listed
+from nablasso.errors import InvalidDataError, InvalidParameterError, optional
+from nablasso.streaming.blocks import Part, Raw, listed
 
 PathLike = str | os.PathLike[str]
 
@@ -72,13 +71,7 @@ def _values(batch: Any, name: str) -> NDArray[Any]:
 
 def arrow(module: str) -> Any:
     """A module of pyarrow, or an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Parquet and CSV files are read in batches by pyarrow, which is not installed; "
-            'pip install "nablasso[io]"'
-        ) from error
+    return optional(module, "Parquet and CSV files are read in batches by pyarrow", "io")
 
 
 @dataclass(frozen=True)
@@ -116,34 +109,9 @@ def open_files(
 ) -> Files:
     """Look at the columns and types of all files, and cut them into parts.
 
-    Parameters
-    ----------
-    paths : path, pattern, or sequence of them
-        Read in this order; a folder, or a pattern such as ``data/*.parquet``, stands for its files
-        by name. Files with numbers in their names must then come without gaps.
-    target : str
-        Column of ``y``.
-    sample_weight : str, optional
-        Column of weights.
-    columns : sequence of str, optional
-        Columns of ``X``; by default all others of the first file. Then every file must have the
-        same columns, in any order.
-    ignore : sequence of str
-        Columns that are not read.
-    separator : str
-        Between the fields of a CSV file.
-    part_rows, part_bytes : int
-        Size of a part of a Parquet file in rows, of a CSV file in bytes.
-
-    Returns
-    -------
-    Files
-
-    Raises
-    ------
-    InvalidDataError
-        If a file is missing, empty, damaged, or has other columns or types than the others; the
-        message names it.
+    Options as in :func:`nablasso.streaming.open_table`. Without ``columns`` every file must have
+    those of the first one, in any order. A file that is missing, empty, damaged, or has other
+    columns or types than the others is refused; the message names it.
     """
     found = found_files(paths)
     parquet = found[0].name.endswith(PARQUET)

@@ -21,13 +21,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
-from nablasso.streaming.reading import Rows
+from nablasso.streaming.blocks import Rows
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
 
+SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
+PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
@@ -90,6 +93,11 @@ def fair_sample(source: Source, size: int) -> Sample:
     return known.rows.first(size)
 
 
+def prepared_rows(source: Source) -> Sample:
+    """The rows of a large table that kernels look at, in its order; terms use the same sample."""
+    return fair_sample(source, SAMPLE).first(PREPARED_ROWS).in_order()
+
+
 class Drawn(NamedTuple):
     """A sample, how many rows were asked for, and how many the table has."""
 
@@ -121,11 +129,12 @@ def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
     X += 0.0  # -0.0 is 0.0
     X[np.isnan(X)] = np.nan  # one pattern of bits
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
-    piece = Sample(_hashes(X, y, ordered), X, y, rows.weight, place)
+    piece = Sample(hashes_of(X, y, ordered), X, y, rows.weight, place)
     return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
 
 
-def _hashes(X: Array, y: Array, ordered: bool) -> Hash:
+def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
+    """Hash of each row; where ``ordered`` the places of the columns count."""
     places = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
     keys = _mix(places, places) if ordered else np.zeros_like(places)
     hashes = np.empty(len(y), dtype=np.uint64)
@@ -160,7 +169,7 @@ def _smallest(pieces: list[Sample], size: int) -> Sample:
     tied[:-1] |= tied[1:].copy()
     if tied.any():  # copies of a row, or other rows of its family
         own = np.zeros(len(order), dtype=np.uint64)
-        own[tied] = _hashes(X[order[tied]], y[order[tied]], True)
+        own[tied] = hashes_of(X[order[tied]], y[order[tied]], True)
         again = np.lexsort((place[order], own, hashes[order]))
         order, own = order[again], own[again]
         new = new | (np.diff(own, prepend=own[:1]) != 0)

@@ -18,6 +18,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -26,35 +27,34 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from nablasso.errors import InvalidDataError
+from nablasso.persistence import Store, digest
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
     BLOCK_ROWS,
-    Block,
     Coded,
     CodedFile,
     CodedPart,
     Edge,
+    Items,
     Merge,
     Neighbours,
-    edge_of,
-    joined,
-    neighbours_of,
-    on_codes,
-)
-from nablasso.streaming.checkpoints import Store, digest
-from nablasso.streaming.codes import Column
-from nablasso.streaming.reading import (
     Part,
     Raw,
     Reading,
-    Rows,
+    Task,
     added_labels,
+    edge_of,
+    joined,
     labels_of,
+    neighbours_of,
+    on_codes,
     rows_of,
     sorted_labels,
 )
+from nablasso.streaming.codes import Column
 from nablasso.types import Array
 
 if TYPE_CHECKING:
@@ -69,18 +69,10 @@ PROBED_ROWS = 64  # of an array, that its fingerprint looks at
 class Runner(Protocol):
     """Who works on the parts."""
 
-    def fold(
-        self,
-        task: Callable[..., Result | None],
-        merge: Merge[Result],
-        items: Sequence[tuple[Any, ...]],
-        label: str,
-    ) -> Result | None:
+    def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
         """``task(*item)`` of every item, merged in their order; None says there was nothing."""
 
-    def keep(
-        self, task: Callable[..., CodedPart], items: Sequence[tuple[Any, ...]], key: str
-    ) -> tuple[list[Any], list[Edge]]:
+    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
         """Handles of coded parts that stay where they were made, and their edges.
 
         ``key`` belongs to the table and its codes.
@@ -104,29 +96,28 @@ def in_order(
             yield waiting.popleft().result()
 
 
+def limited(threads: int) -> AbstractContextManager[Any]:
+    """One thread of linear algebra for each of several threads."""
+    return threadpool_limits(1, "blas") if threads > 1 else nullcontext()
+
+
 @dataclass(frozen=True)
 class Here:
     """Threads of this process; codes in memory, or in files of a folder."""
 
     threads: int = 1
     folder: Path | None = None
+    scratch: Any = None  # a temporary folder, deleted with this object
 
-    def fold(
-        self,
-        task: Callable[..., Result | None],
-        merge: Merge[Result],
-        items: Sequence[tuple[Any, ...]],
-        label: str,
-    ) -> Result | None:
+    def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
         """Threads change who computes, not the order of merging."""
-        results = in_order(lambda item: task(*item), items, self.threads)
-        found = (r for r in track(results, len(items), label) if r is not None)
-        first = next(found, None)
-        return None if first is None else reduce(merge, found, first)
+        with limited(self.threads):
+            results = in_order(lambda item: task(*item), items, self.threads)
+            found = (r for r in track(results, len(items), label) if r is not None)
+            first = next(found, None)
+            return None if first is None else reduce(merge, found, first)
 
-    def keep(
-        self, task: Callable[..., CodedPart], items: Sequence[tuple[Any, ...]], key: str
-    ) -> tuple[list[Any], list[Edge]]:
+    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
         """Arrays, or files that are read when their rows are needed."""
         folder = None if self.folder is None else self.folder / f"codes-{key[:32]}"
         if folder is not None:
@@ -154,38 +145,22 @@ class Here:
 class Source:
     """A table in blocks of rows.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        In the order of the rows.
-    names : tuple of str
-        Of the columns of X.
-    fingerprint : str
-        Changes when the table does; a checkpoint of another table is not taken up.
-    target : str, optional
-        Name of the target, where it is a column.
-    origin : str
-        What messages call the table.
-    missing : bool
-        Whether NaN may stand in X.
-    runner : Runner
-    block_rows : int
-        Rows of a coded block.
-    store : Store
-        Where results of passes are remembered.
-    named : bool
-        Whether the names came with the table.
+    A ``fingerprint`` changes when the table does: results of another table are not taken up.
+    ``target`` is the name of the target where it is a column, ``origin`` what messages call the
+    table, ``missing`` says whether NaN may stand in X, ``named`` whether the names came with it.
     """
 
-    parts: Sequence[Part]
-    names: tuple[str, ...]
+    in_blocks = True  # what is_in_blocks asks
+
+    parts: Sequence[Part]  # in the order of the rows
+    names: tuple[str, ...]  # of the columns of X
     fingerprint: str = ""
     target: str | None = None
     origin: str = "The table"
     missing: bool = False
     runner: Runner = field(default_factory=Here)
-    block_rows: int = BLOCK_ROWS
-    store: Store = field(default_factory=Store)
+    block_rows: int = BLOCK_ROWS  # of a coded block
+    store: Store = field(default_factory=Store)  # where results of passes are remembered
     named: bool = True
     reading: Reading = field(init=False)
     sample: Drawn | None = field(init=False, default=None)
@@ -211,11 +186,14 @@ class Source:
         return found
 
     def fold(
-        self, task: Callable[[Rows], Result], merge: Merge[Result], label: str = "Rows"
-    ) -> Result | None:
-        """Results of a task on every block, merged in the order of the rows; None without rows."""
+        self, task: Task, merge: Merge, label: str = "Rows", parts: slice = slice(None)
+    ) -> Any:
+        """Results of a task on every block, merged in the order of the rows; None without rows.
+
+        ``parts`` are all parts by default.
+        """
         work = partial(_on_rows, task=task, merge=merge, reading=self.reading)
-        return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
+        return self.runner.fold(work, merge, list(enumerate(self.parts))[parts], label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
@@ -237,22 +215,9 @@ class Source:
 
 
 class Arrays(Source):
-    """Arrays in memory as a source.
+    """Arrays in memory, or mapped from disk: only the ``rows`` of a block are read.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Missing values are NaN. Perhaps mapped from disk; only the rows of a block are read.
-    y : array of shape (n,)
-    weight : array of shape (n,), optional
-        How many rows each one stands for; one by default.
-    names : sequence of str, optional
-    rows : int
-        Rows of a block.
-    threads : int
-        Blocks worked on at a time.
-    missing : bool
-        Whether NaN may stand in X.
+    A ``weight`` says how many rows each one stands for. ``threads`` blocks are worked on at a time.
     """
 
     def __init__(
@@ -268,10 +233,15 @@ class Arrays(Source):
         store: Store | None = None,
     ) -> None:
         arrays = [X, y] if weight is None else [X, y, weight]
-        if np.ndim(X) != 2 or len({len(array) for array in arrays}) > 1:
+        if np.ndim(X) != 2 or np.ndim(y) != 1 or len({len(array) for array in arrays}) > 1:
             raise InvalidDataError(
-                "X must be a table, and X, y and weight must have as many rows; got shapes "
-                f"{', '.join(str(np.shape(array)) for array in arrays)}."
+                "X must be a table, y a list, and X, y and weight must have as many rows; got "
+                f"shapes {', '.join(str(np.shape(array)) for array in arrays)}."
+            )
+        if np.asarray(X[:0]).dtype.kind not in "fiub":
+            raise InvalidDataError(
+                f"X must hold numbers; it has values of type {np.asarray(X[:0]).dtype}. Encode "
+                "text as numbers first."
             )
         origin = str(getattr(X, "filename", None) or "The table")
         super().__init__(
@@ -345,23 +315,13 @@ class CodedSource:
         self.source, self.columns = source, columns
         self._made: tuple[list[Any], list[Neighbours]] | None = None
 
-    def fold(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str = "Sums",
-    ) -> dict[str, Any]:
+    def fold(self, task: Task, merge: Merge, label: str = "Sums") -> dict[str, Any]:
         """Results of a task on every block, merged in the order of the rows."""
         return self.source.remembered(
             (self._codes(), task), partial(self._folded, task, merge, label)
         )
 
-    def _folded(
-        self,
-        task: Callable[[Block], dict[str, Any]],
-        merge: Merge[dict[str, Any]],
-        label: str,
-    ) -> dict[str, Any]:
+    def _folded(self, task: Task, merge: Merge, label: str) -> Any:
         handles, neighbours = self._parts()
         work = partial(on_codes, task=task, merge=merge, rows=self.source.block_rows)
         items = list(zip(handles, neighbours, strict=True))
@@ -383,9 +343,7 @@ class CodedSource:
         return [(column.edges, column.category) for column in self.columns]
 
 
-def _on_rows(
-    number: int, part: Part, task: Callable[[Rows], Result], merge: Merge[Result], reading: Reading
-) -> Result | None:
+def _on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading) -> Any:
     results = map(task, rows_of(number, part, reading))
     first = next(results, None)
     return None if first is None else reduce(merge, results, first)

@@ -10,31 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from nablasso.data.table import is_dask, is_in_blocks
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.streaming.blocks import BLOCK_ROWS
-from nablasso.streaming.checkpoints import Store
+from nablasso.persistence import Store
+from nablasso.streaming.blocks import BLOCK_ROWS, listed
 from nablasso.streaming.cluster import (
     TIMEOUT,
     Cluster,
     current_client,
     dask,
-    is_dask,
     partitions_of,
 )
 from nablasso.streaming.files import PART_BYTES, PART_ROWS, open_files
-from nablasso.streaming.reading import listed
 from nablasso.streaming.sources import Arrays, Here, Runner, Source
 
 IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
-
-
-def is_in_blocks(X: Any) -> bool:
-    """Whether X is a table that is read in blocks: a source, files, or a Dask collection."""
-    if isinstance(X, Source | str | os.PathLike) or is_dask(X):
-        return True
-    return (
-        isinstance(X, list | tuple) and bool(X) and all(isinstance(x, str | os.PathLike) for x in X)
-    )
 
 
 def open_table(
@@ -58,7 +48,8 @@ def open_table(
     Parameters
     ----------
     X : path, pattern, list of paths, dask.dataframe, dask.array, data frame or array
-        Parquet or CSV files (a folder or a pattern stands for its files by name), or rows.
+        Parquet or CSV files (a folder or a pattern stands for its files by name; numbers in their
+        names must then have no gaps), or rows.
     y : str or array
         The target: the name of a column, or values that go with X.
     sample_weight : str or array, optional
@@ -157,16 +148,10 @@ def _runner(client: Any, timeout: float, threads: int, store: Store, size: int |
         return Cluster(client, timeout)
     if store.folder is not None:
         return Here(threads, store.folder)
-    return Here(threads) if size is not None and size <= IN_MEMORY else InScratch(threads)
-
-
-class InScratch(Here):
-    """Threads here, codes in a temporary folder that goes with the source."""
-
-    def __init__(self, threads: int) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="nablasso-")
-        super().__init__(threads, Path(folder.name))
-        object.__setattr__(self, "_scratch", folder)
+    if size is not None and size <= IN_MEMORY:
+        return Here(threads)
+    scratch = tempfile.TemporaryDirectory(prefix="nablasso-")  # goes with the source
+    return Here(threads, Path(scratch.name), scratch)
 
 
 def apart(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

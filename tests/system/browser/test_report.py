@@ -22,7 +22,7 @@ def requests(page):
 
 def rows(page):
     """Names in the table of variables that can be seen, from top to bottom."""
-    found = page.find_elements(CSS, "#variables-table tbody tr")
+    found = page.find_elements(CSS, "#columns-table tbody tr")
     return [row.get_attribute("data-name") for row in found if row.is_displayed()]
 
 
@@ -63,7 +63,7 @@ def test_the_table_sorts(open_page, small):
     assert button.find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
     button.click()
     assert rows(page) == sorted(before, key=str.lower, reverse=True)
-    page.find_element(CSS, "button[data-key=strength]").click()
+    page.find_element(CSS, "button[data-key=size]").click()
     assert rows(page) == before
     page.find_element(CSS, "button[data-key=confidence]").click()
     assert set(rows(page)) == set(before)
@@ -80,7 +80,7 @@ def test_the_table_filters(open_page, small):
     box.send_keys(" ")
     assert len(rows(page)) == n
     page.find_element(ID, "only").click()
-    chosen = page.find_elements(CSS, "#variables-table tr[data-selected='1']")
+    chosen = page.find_elements(CSS, "#columns-table tr[data-selected='1']")
     assert len(rows(page)) == len(chosen) < n
 
 

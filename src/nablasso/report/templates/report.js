@@ -18,8 +18,8 @@
   system.addEventListener("change", say);
   say();
 
-  /* The table of variables: sort by a column, filter by name, show the selected only. */
-  var table = document.getElementById("variables-table");
+  /* The table of columns: sort by a column, filter by name, show the selected only. */
+  var table = document.getElementById("columns-table");
   if (table) {
     var body = table.tBodies[0], rows = all("tr", body);
     var filter = document.getElementById("filter"), only = document.getElementById("only"), count = document.getElementById("count");
@@ -51,7 +51,7 @@
     show();
   }
 
-  /* One variable's curves at a time. */
+  /* One column's curves at a time. */
   var pick = document.getElementById("pick");
   if (pick) {
     var effects = all(".effect");

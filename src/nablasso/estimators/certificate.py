@@ -1,0 +1,158 @@
+r"""The certificate of an automatic selection: the derivative lasso in the metric that was learned.
+
+(P) on the selected columns only, in the kernel and the scales of the model that won, with its noise
+as the ridge: a model with covariance ``K + r N`` predicts what ridge regression with
+``lambda = r / sum_i N_ii^{-1}`` and weights ``p ~ 1 / N_ii`` does. ``alpha`` is a tenth of the
+largest of a short grid at which (P) still selects all of them: it agrees with the decision made out
+of sample, with room to spare, and shrinks little. It is looked for on at most ``PATH_ROWS`` rows;
+its value carries over, since every term of (P) is a mean over rows. A classifier of K > 2 classes
+has K problems, "one against the rest".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nablasso.losses import Loss
+from nablasso.penalties import Penalty
+from nablasso.problems import Problem, SmoothProblem, SquaredProblem
+from nablasso.reading import discrete_columns, importances
+from nablasso.regression.evidence import restricted_inverse
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
+from nablasso.spaces import Function, RepresenterSpace
+from nablasso.types import Array, Mask
+
+FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of the largest alpha worth a look
+ROOM = 0.1
+LEAST_RIDGE = 1e-5  # of the kernel's trace: below it rounding keeps the solver from its gap
+SMOOTH_RIDGE = 1e-3  # likewise: separable classes would drive a logistic f to infinity
+PATH_ROWS = 300
+PATH_TOL, TOL = 1e-3, 1e-5
+MAX_ITER = 2000
+BUDGET = 3e9  # rows squared times columns times iterations of the last solve
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the problems of a selection share: ``X`` (n, k) standardised, weights adding up to 1."""
+
+    space: RepresenterSpace
+    weights: Array
+    penalty: Penalty
+    loss: Loss
+    noise: float
+
+    def first(self, n: int) -> Setting:
+        """On the first rows, a fair sample."""
+        space, weights = self.space, self.weights[:n]
+        few = RepresenterSpace(space.kernel, space.X[:n], space.scales)
+        return replace(self, space=few, weights=weights / weights.sum())
+
+    @cached_property
+    def ridge(self) -> float:
+        """The noise of the model, in the units of (P), at least so much of the kernel's trace."""
+        K, p = self.space.gram, self.weights
+        trace = float(p @ np.diag(K) - p @ K @ p)
+        return max(self.noise, (LEAST_RIDGE if self.loss.translates else SMOOTH_RIDGE) * trace)
+
+    def problems(self, targets: Sequence[Array], ridge: float | None = None) -> list[Problem]:
+        """(P) of each target, without a penalty yet."""
+        shared: dict[str, Any] = {
+            "space": self.space,
+            "weights": self.weights,
+            "penalty": self.penalty,
+            "loss": self.loss,
+            "alpha": 0.0,
+            "ridge": self.ridge if ridge is None else ridge,
+            "fit_intercept": True,
+        }
+        if not self.loss.translates:
+            return [SmoothProblem(**shared, y=y) for y in targets]
+        A = self.space.gram.copy()
+        A.flat[:: len(A) + 1] += shared["ridge"] / self.weights
+        factored = restricted_inverse(A)
+        if factored is None:
+            raise np.linalg.LinAlgError("The ridge is too small for the certificate's kernel.")
+        return [SquaredProblem(**shared, y=y, P=factored[0]) for y in targets]
+
+    def solver(self, tol: float, max_iter: int = MAX_ITER) -> Solver[Any]:
+        """For these problems."""
+        inner = DualSolver(tol=tol, max_iter=max_iter)
+        return inner if self.loss.translates else Newton(inner, tol=tol)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A solved problem, read per column."""
+
+    problem: Problem
+    solution: Solution
+
+    @cached_property
+    def support(self) -> Mask:
+        """Which variables are in."""
+        return support_of(self.problem, self.solution)
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Certified bounds of the exact minimiser's derivative norms."""
+        return self.problem.derivative_bounds(self.solution.point)
+
+    @cached_property
+    def importances(self) -> Array:
+        """Derivative norms; of discrete columns those of quotients between neighbouring levels."""
+        g, coef, space = self.solution.point.g, self.solution.coef, self.problem.space
+        assert isinstance(space, RepresenterSpace)
+        norms, discrete = np.sqrt(np.einsum("ia,ia->a", g, g)), discrete_columns(space.X)
+        if np.any(discrete & self.support):
+            function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
+            levels = importances(function, space.X, self.problem.weights, discrete)
+            norms = np.where(discrete, levels, norms)
+        return np.where(self.support, norms, 0.0)
+
+
+def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]:
+    """Solve (P) for each target on the selected columns."""
+    problems = setting.problems(targets)
+    n, d = setting.space.X.shape
+    looked = problems
+    if n > PATH_ROWS:
+        pieces = [target[:PATH_ROWS] for target in targets]
+        looked = setting.first(PATH_ROWS).problems(pieces, setting.ridge)
+    alpha = ROOM * largest_alpha(looked, setting.solver(PATH_TOL))
+    solver = setting.solver(TOL, int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER)))
+    solved = [replace(problem, alpha=alpha) for problem in problems]
+    return [Proof(problem, _finished(solver.solve(problem))) for problem in solved]
+
+
+def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
+    """Largest alpha of the grid at which the problems together select every variable."""
+    alphas = max(map(_worth_a_look, problems)) * np.array(FRACTIONS)
+    starts: list[Array | None] = [None] * len(problems)
+    reached = alphas[0]
+    for alpha in alphas:
+        here = [replace(problem, alpha=float(alpha)) for problem in problems]
+        found = [_finished(solver.solve(*each)) for each in zip(here, starts, strict=True)]
+        if not np.any(list(map(support_of, here, found)), axis=0).all():
+            break
+        starts, reached = [solution.point.s for solution in found], alpha
+    return float(reached)
+
+
+def _finished(solution: Solution) -> Solution:
+    """Half a certificate is none."""
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
+
+
+def _worth_a_look(problem: Problem) -> float:
+    """The alpha at which the penalty of the ridge fit takes back all that it saves over zero."""
+    point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
+    penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
+    return (problem.reference - problem.objective(point)) / penalty if penalty > 0 else 0.0

@@ -1,0 +1,361 @@
+"""Looking at an answer: in words, in a notebook, as one figure.
+
+All of it prints :mod:`nablasso.answer`; nothing is computed here but where ink goes. The page of a
+notebook needs no script, no network and no theme of its own: text has the colour of its
+surroundings, bars and bands have one that is seen on light and dark grounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from nablasso.answer import Answer, Column
+from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.estimators.explained import player_names
+from nablasso.estimators.outcome import answer_of
+from nablasso.types import Array
+
+ACCENT = "#3b86c8"
+WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
+GRID, ROWS = 25, 40  # of a surface, and rows that it is averaged over
+RUG = 60  # ticks
+FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")
+STYLE = f"""
+.nablasso {{ font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; color: inherit; }}
+.nablasso p {{ margin: .3rem 0; }}
+.nablasso .head {{ font-size: 1.15em; font-weight: 600; }}
+.nablasso table {{ border-collapse: collapse; margin: .5rem 0; display: block; overflow-x: auto; }}
+.nablasso th, .nablasso td {{ text-align: left; padding: .2rem .8rem .2rem 0; border: 0;
+  border-bottom: 1px solid rgba(127,127,127,.35); vertical-align: middle; background: none;
+  color: inherit; white-space: nowrap; }}
+.nablasso td:last-child {{ white-space: normal; min-width: 8rem; }}
+.nablasso svg {{ vertical-align: middle; }}
+.nablasso .bar {{ fill: {ACCENT}; }} .nablasso .band {{ fill: {ACCENT}; opacity: .3; }}
+.nablasso .curve {{ fill: none; stroke: {ACCENT}; stroke-width: 1.6; }}
+.nablasso .ends {{ fill: none; stroke: currentColor; stroke-width: 1.2; }}
+.nablasso .warn {{ border-left: 3px solid #c98a1b; padding-left: .6rem; }}
+.nablasso .note, .nablasso summary {{ opacity: .75; }}
+"""
+
+
+class Answers:
+    """What every selector tells: ``answer_``, in words, in a notebook and as a figure."""
+
+    _n_rows: int  # that were given
+    _target_name: str = "y"
+
+    @property
+    def answer_(self) -> Answer:
+        """What was found, how sure, why, what to do next, as plain data."""
+        check_is_fitted(self)
+        return answer_of(self, self._n_rows, target=self._target_name)
+
+    def summary(self) -> str:
+        """The answer in words."""
+        return self.answer_.summary()
+
+    def plot(self, *, n_shapes: int = 6) -> Any:
+        """The answer as one figure.
+
+        Importances with intervals, the largest shapes with their bands and a rug of the rows, and
+        the strongest pair as a map. Models that keep no shapes draw importances alone.
+
+        Parameters
+        ----------
+        n_shapes : int
+            Shapes drawn, at most.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        answer = self.answer_
+        return draw_answer(
+            answer, shapes_of(self), rugs_of(self), surface_of(self, answer), n_shapes
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
+        made = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in made and hasattr(self, "support_"):
+            made["text/html"] = answer_html(self.answer_, shapes_of(self))
+        return made
+
+    def _repr_html_inner(self) -> str:
+        if not hasattr(self, "support_"):
+            return str(super()._repr_html_inner())  # type: ignore[misc]
+        return answer_html(self.answer_, shapes_of(self))
+
+
+class Shape(NamedTuple):
+    """A column's part in the prediction, and the band that holds it; labels of a category."""
+
+    x: Array
+    value: Array
+    low: Array
+    high: Array
+    labels: tuple[str, ...] = ()
+
+
+class Surface(NamedTuple):
+    """The prediction over two columns, all others as they are: ``value[i, j]`` at ``a_i, b_j``."""
+
+    names: tuple[str, str]
+    a: Array
+    b: Array
+    value: Array
+
+
+def shapes_of(model: Any) -> dict[str, Shape]:
+    """Curves by column; of several classes those of the last. Empty where the model keeps none."""
+    return next(reversed(shapes_by_class(model).values()), {})
+
+
+def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
+    """Curves by class (None for numbers) and column; empty where the model keeps none."""
+    if not hasattr(model, "shapes") or not model.support_.any():
+        return {}
+    table = model.shapes()
+    part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
+    labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
+    found: dict[Any, dict[str, Shape]] = {}
+    for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
+        own = (labels == label) & (part["column"] == name)
+        x = part["x"][own].tolist()
+        words = any(isinstance(value, str) for value in x)
+        at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
+        value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
+        levels = tuple(str(one) for one in x) if words else ()
+        found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
+    return found
+
+
+def rugs_of(model: Any) -> dict[str, Array]:
+    """Some values of each selected column of numbers."""
+    read = getattr(model, "_explanation", None)
+    if read is None:
+        return {}
+    scaler, places = model._scaler, _places(model)
+    return {
+        name: read.Z[:RUG, a] * scaler.scale[read.chosen[a]] + scaler.centre[read.chosen[a]]
+        for name, a in places.items()
+    }
+
+
+def surface_of(model: Any, answer: Answer) -> Surface | None:
+    """The prediction over the strongest pair of columns of numbers, averaged over rows."""
+    read, places = getattr(model, "_explanation", None), {}
+    if read is not None:
+        places = _places(model)
+    pairs = [
+        one.columns
+        for one in answer.strongest_interactions()
+        if len(one.columns) == 2 and all(name in places for name in one.columns)
+    ]
+    if read is None or not pairs:
+        return None
+    at = [places[name] for name in pairs[0]]
+    ends = [np.quantile(read.Z[:, a], (0.02, 0.98)) for a in at]
+    axes = [np.linspace(float(low), float(high), GRID) for low, high in ends]
+    rows = np.repeat(read.Z[:ROWS][None], GRID * GRID, axis=0)
+    first, second = np.meshgrid(*axes, indexing="ij")
+    rows[:, :, at[0]], rows[:, :, at[1]] = first.reshape(-1, 1), second.reshape(-1, 1)
+    values = read.values(rows.reshape(-1, rows.shape[-1]))[:, -1, 0]
+    mean = values.reshape(GRID, GRID, -1).mean(axis=-1) + getattr(model, "_y_mean", 0.0)
+    scale, centre = (getattr(model._scaler, part)[read.chosen[at]] for part in ("scale", "centre"))
+    units = [axis * s + c for axis, s, c in zip(axes, scale, centre, strict=True)]
+    return Surface((pairs[0][0], pairs[0][1]), units[0], units[1], mean)
+
+
+def _places(model: Any) -> dict[str, int]:
+    """Where the selected columns of numbers are among those that the explanation reads."""
+    read = model._explanation
+    each = zip(player_names(model), read.players, strict=True)
+    return {name: int(player[0]) for name, player in each if len(player) == 1}
+
+
+def answer_html(answer: Answer, shapes: Mapping[str, Shape] | None = None) -> str:
+    """An answer for a notebook.
+
+    Parameters
+    ----------
+    answer : Answer
+    shapes : mapping of str to Shape, optional
+        By the names of columns.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    first = [fact for fact in answer.facts() if fact[0] in FIRST]
+    rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
+    parts = [
+        f'<div class="nablasso"><style>{STYLE}</style>',
+        f'<p class="head">{escape(answer.headline())}</p>',
+        _html_table(answer, shapes or {}) if answer.selected else "",
+        *(_html_fact(*fact) for fact in first),
+        *(f'<p class="warn">{escape(caution)}</p>' for caution in answer.cautions),
+        "<details><summary>Left out, why, certificate, what next</summary>",
+        *(_html_fact(*fact) for fact in rest),
+        f'<p class="note">{escape(answer.legend())}</p></details></div>',
+    ]
+    return "".join(parts)
+
+
+def _html_fact(label: str, sentence: str) -> str:
+    return f"<p><b>{escape(label)}</b> {escape(sentence)}</p>"
+
+
+def _html_table(answer: Answer, shapes: Mapping[str, Shape]) -> str:
+    headers, rows = answer.table()
+    largest = largest_size(answer)
+    lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headers)}</tr>"]
+    for column, row in zip(answer.selected, rows, strict=True):
+        cells = []
+        for name, cell in zip(headers, row, strict=True):
+            drawn = bar_svg(column, largest) if name in ("Share", "Strength") else ""
+            if name == "Shape" and column.name in shapes:
+                drawn = shape_svg(shapes[column.name])
+            cells.append(f"<td>{drawn} {escape(cell)}</td>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def largest_size(answer: Answer) -> float:
+    """What bars are measured by: the largest end of an interval, or the largest size."""
+    ends = [c.size if c.share is None else c.high or c.size for c in answer.selected]
+    return max(ends, default=0.0) or 1.0
+
+
+def bar_svg(column: Column, largest: float) -> str:
+    """A bar of a column's size, with the ends of its interval."""
+    size = max(WIDTH * column.size / largest, 1.0)
+    parts = [f'<rect class="bar" x="0" y="4" width="{size:.1f}" height="8"/>']
+    if column.share is not None and column.low is not None and column.high is not None:
+        low, high = (WIDTH * min(end / largest, 1.0) for end in (column.low, column.high))
+        parts.append(
+            f'<path class="ends" d="M{low:.1f} 8H{high:.1f}M{low:.1f} 4v8M{high:.1f} 4v8"/>'
+        )
+    return (
+        f'<svg class="share" width="{WIDTH}" height="16" viewBox="0 0 {WIDTH} 16" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def shape_svg(shape: Shape) -> str:
+    """A small curve with its band."""
+    low, high = float(np.min(shape.low)), float(np.max(shape.high))
+    across = WIDTH * (shape.x - shape.x.min()) / (float(np.ptp(shape.x)) or 1.0)
+
+    def way(values: Array, turn: int = 1) -> str:
+        down = 1 + (HEIGHT - 2) * (1 - (values - low) / ((high - low) or 1.0))
+        points = zip(across[::turn], down[::turn], strict=True)
+        return " ".join(f"{a:.1f} {b:.1f}" for a, b in points)
+
+    return (
+        f'<svg class="shape" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'aria-hidden="true"><path class="band" d="M{way(shape.high)} {way(shape.low, -1)}z"/>'
+        f'<path class="curve" d="M{way(shape.value)}"/></svg>'
+    )
+
+
+def draw_answer(
+    answer: Answer,
+    shapes: Mapping[str, Shape],
+    rugs: Mapping[str, Array],
+    surface: Surface | None,
+    most: int = 6,
+) -> Any:
+    """Importances with intervals, the largest shapes with bands, the strongest pair: one figure.
+
+    Parameters
+    ----------
+    answer : Answer
+    shapes : mapping of str to Shape
+    rugs : mapping of str to array
+        Values of rows, drawn as ticks below the curves.
+    surface : Surface or None
+        Of the strongest pair.
+    most : int
+        Shapes drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            'Plots need matplotlib; install it with: pip install "nablasso[plot]"'
+        ) from error
+    if not answer.selected:
+        raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
+    drawn = [column.name for column in answer.selected if column.name in shapes][:most]
+    n_cells = 1 + len(drawn) + (surface is not None)
+    columns = min(3 if n_cells <= 6 else 4, n_cells)
+    rows = -(-n_cells // columns)
+    figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
+    cells = figure.subplots(rows, columns, squeeze=False).ravel()
+    _draw_sizes(cells[0], answer)
+    for cell, name in zip(cells[1:], drawn, strict=False):
+        _draw_shape(cell, name, shapes[name], rugs.get(name), answer.target)
+    if surface is not None:
+        _draw_surface(figure, cells[1 + len(drawn)], surface, answer.target)
+    for cell in cells[n_cells:]:
+        cell.set_axis_off()
+    figure.suptitle(answer.headline(), wrap=True, fontsize=11)
+    return figure
+
+
+def _draw_sizes(cell: Any, answer: Answer) -> None:
+    chosen = answer.selected[::-1]
+    sizes = np.array([column.size for column in chosen])
+    cell.barh(range(len(chosen)), sizes, color=ACCENT, height=0.6)
+    ends = [(c.low, c.high) for c in chosen if c.share is not None and c.low is not None]
+    if len(ends) == len(chosen):
+        low, high = np.array(ends, dtype=float).T
+        spread = np.maximum([sizes - low, high - sizes], 0.0)
+        cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
+    cell.set_yticks(range(len(chosen)), [c.name for c in chosen])
+    shares = all(column.share is not None for column in chosen)
+    cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
+
+
+def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: str) -> None:
+    cell.axhline(0.0, color="0.7", lw=0.8)
+    if shape.labels:
+        at = np.arange(len(shape.labels))
+        spread = np.maximum([shape.value - shape.low, shape.high - shape.value], 0.0)
+        cell.errorbar(at, shape.value, yerr=spread, fmt="o", color=ACCENT, capsize=3)
+        cell.set_xticks(at, shape.labels, rotation=30, ha="right")
+    else:
+        cell.fill_between(shape.x, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
+        cell.plot(shape.x, shape.value, color=ACCENT)
+        if rug is not None:
+            cell.plot(
+                rug,
+                np.full(len(rug), 0.02),
+                "|",
+                color="0.3",
+                ms=6,
+                mew=0.5,
+                transform=cell.get_xaxis_transform(),
+            )
+    cell.set_xlabel(name)
+    cell.set_ylabel(f"part in {target}")
+
+
+def _draw_surface(figure: Any, cell: Any, surface: Surface, target: str) -> None:
+    drawn = cell.pcolormesh(
+        surface.a, surface.b, surface.value.T, shading="gouraud", cmap="viridis"
+    )
+    figure.colorbar(drawn, ax=cell, label=f"predicted {target}")
+    cell.set_xlabel(surface.names[0])
+    cell.set_ylabel(surface.names[1])

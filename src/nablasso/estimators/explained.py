@@ -1,0 +1,291 @@
+"""What a fitted selector says of its columns, as tables in the units of the input.
+
+The numbers are those of :mod:`nablasso.reading.explanation`; here they get names, units and places
+among all columns of the input. Tables are data frames where pandas is installed, else dictionaries
+of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from nablasso.data.table import Table
+from nablasso.estimators.tables import players
+from nablasso.estimators.target import class_shares
+from nablasso.estimators.validation import column_indices, feature_names, group_labels
+from nablasso.reading.explanation import Explanation, LeftOut
+from nablasso.reading.function import discrete_columns, moves, quotients
+from nablasso.reading.law import players_of
+from nablasso.regression.spread import Spread
+from nablasso.search.predictor import Predictor
+from nablasso.types import Array, Index
+
+ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
+SLOPE_ROWS = 300  # rows that slopes are averaged over
+
+
+def explanation_of(
+    selector: Any, table: Table, functions: list[Any], spreads: list[Spread | None], n: int
+) -> Explanation:
+    """Of what predicts, at the rows of the table, of which the first ``n`` were searched."""
+    chosen = np.flatnonzero(selector.support_)
+    place = {int(a): k for k, a in enumerate(chosen)}
+    together = [
+        np.array([place[int(a)] for a in player], dtype=np.intp)
+        for player in players_of(_player_labels(selector), chosen)
+    ]
+    order = np.argsort(table.columns)
+    own = order[np.searchsorted(table.columns[order], chosen)]
+    return Explanation(
+        functions=tuple(functions),
+        spreads=tuple(spreads),
+        Z=table.X[:, own],
+        weights=table.weights,
+        chosen=chosen,
+        n_columns=len(selector.support_),
+        players=tuple(together),
+        left_out=_left_out(functions[0], table.X[:, own], n),
+    )
+
+
+def _player_labels(selector: Any) -> Index:
+    """One label for the columns of a group, and for the numbers of one column of a table."""
+    labels = group_labels(selector, selector.feature_groups).copy()
+    for numbers in players(selector):
+        for label in np.unique(labels[numbers])[1:]:
+            labels[labels == label] = labels[numbers].min()
+    return labels
+
+
+def _left_out(function: Any, Z: Array, n: int) -> LeftOut | None:
+    """The rows behind a predictor's left-out errors: those searched, or the next ones."""
+    if not isinstance(function, Predictor) or not len(function.observed):
+        return None
+    first = 0 if n == len(Z) else n
+    rows = Z[first : first + len(function.observed)]
+    errors = function.observed - function.left_out
+    return LeftOut(rows, errors, function.observed, function.weights)
+
+
+def table_columns(selector: Any) -> list[Index]:
+    """The columns of the table that each player stands for."""
+    explanation: Explanation = selector._explanation
+    encoding = getattr(selector, "_encoding", None)
+    origin = np.arange(explanation.n_columns) if encoding is None else encoding.origin
+    return [np.unique(origin[explanation.chosen[player]]) for player in explanation.players]
+
+
+def share_of_columns(selector: Any) -> Array:
+    """Shares of all columns of the table; several columns of one player have equal parts."""
+    shares = np.zeros(selector.n_features_in_)
+    each = zip(table_columns(selector), selector._explanation.shares, strict=True)
+    for columns, share in each:
+        shares[columns] = share / len(columns)
+    return shares
+
+
+def interactions_of(selector: Any) -> list[tuple[int, int, float]]:
+    """Pairs of columns with the share of the variance in which they act together."""
+    first = [int(columns[0]) for columns in table_columns(selector)]
+    found = [(*sorted((first[a], first[b])), s) for a, b, s in selector._explanation.pairs]
+    return [(a, b, share) for a, b, share in found]
+
+
+def triples_of(selector: Any) -> list[tuple[int, int, int, float]]:
+    """Triples of columns likewise."""
+    first = [int(columns[0]) for columns in table_columns(selector)]
+    found = selector._explanation.triples
+    each = [(*sorted((first[a], first[b], first[c])), share) for a, b, c, share in found]
+    return [(a, b, c, share) for a, b, c, share in each]
+
+
+def importance_table(selector: Any, level: float = 0.9) -> Any:
+    """One row for each selected column or group, the largest share first."""
+    explanation: Explanation = selector._explanation
+    ends = explanation.intervals(level) if explanation.players else {}
+    first = total = np.empty(0)
+    if explanation.players:
+        first, total = explanation.indices.first[:, 0], explanation.indices.total[:, 0]
+    share = explanation.shares
+    slope, direction = slopes_of(selector)
+    columns = table_columns(selector)
+    names = player_names(selector)
+    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
+    none = np.empty((0, 2))
+    made: dict[str, Any] = {
+        "column": np.array(names, dtype=object),
+        "share": share,
+        "low": ends.get("share", none)[:, 0],
+        "high": ends.get("share", none)[:, 1],
+        "of_y": share * max(float(selector.loo_r2_), 0.0),
+        "first_order": first,
+        "first_order_low": ends.get("first", none)[:, 0],
+        "first_order_high": ends.get("first", none)[:, 1],
+        "total": total,
+        "total_low": ends.get("total", none)[:, 0],
+        "total_high": ends.get("total", none)[:, 1],
+        "slope": slope,
+        "direction": np.array(direction, dtype=object),
+        "degrees": explanation.degrees,
+    }
+    shuffled = explanation.shuffled
+    if shuffled is not None:
+        made["shuffled"] = shuffled
+    if selector.p_values_ is not None:
+        made["p_value"] = np.array([selector.p_values_[own].min() for own in columns])
+    return frame({name: values[order] for name, values in made.items()})
+
+
+def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
+    """Share, its interval, first order, slope and direction by column of the table.
+
+    Several columns of one player have equal parts of its share.
+    """
+    explanation: Explanation = selector._explanation
+    if not explanation.players:
+        return {}
+    ends, (slopes, words) = explanation.intervals(level)["share"], slopes_of(selector)
+    found = {}
+    for a, columns in enumerate(table_columns(selector)):
+        parts = len(columns)
+        for column in columns:
+            found[int(column)] = {
+                "share": float(explanation.shares[a]) / parts,
+                "low": float(ends[a, 0]) / parts,
+                "high": float(ends[a, 1]) / parts,
+                "first_order": float(explanation.indices.first[a, 0]),
+                "slope": None if np.isnan(slopes[a]) else float(slopes[a]),
+                "direction": words[a],
+            }
+    return found
+
+
+def slopes_of(selector: Any) -> tuple[Array, list[str]]:
+    """Root mean squared slope in the units of the table, and the way each column goes.
+
+    Of several columns and of several classes there is no one slope.
+    """
+    explanation: Explanation = selector._explanation
+    if "slopes" in explanation.kept:
+        slope, words = explanation.kept["slopes"]
+        return slope, words
+    scale = selector._scaler.scale[explanation.chosen]
+    Z = explanation.Z[:SLOPE_ROWS]
+    p = explanation.weights[: len(Z)] / explanation.weights[: len(Z)].sum()
+    discrete = discrete_columns(explanation.Z) if explanation.Z.size else np.empty(0, dtype=bool)
+    slope, words = np.full(len(explanation.players), np.nan), []
+    for a, player in enumerate(explanation.players):
+        if len(player) > 1 or len(explanation.functions) > 1:
+            words.append("differs")
+            continue
+        along = moves(Z, int(player[0]), discrete=bool(discrete[player[0]]))
+        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], Z, along)
+        slope[a] = np.sqrt(p @ np.sum(along.share * steps**2, axis=0)) / scale[player[0]]
+        mean, size = (p @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
+        way = mean / size if size > 0 else 0.0
+        words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
+    explanation.kept["slopes"] = slope, words
+    return slope, words
+
+
+def player_names(selector: Any) -> list[str]:
+    """A column's name, or that of its group: given, or its columns joined."""
+    names = feature_names(selector)
+    labels = group_labels(selector, selector.feature_groups)
+    given: dict[int, str] = {}
+    if isinstance(selector.feature_groups, Mapping):
+        for name, members in selector.feature_groups.items():
+            own = [members] if isinstance(members, str) else list(members)
+            for a in column_indices(selector, own, "feature_groups"):
+                given[int(labels[a])] = str(name)
+    found = []
+    for columns in table_columns(selector):
+        joined = " + ".join(names[a] for a in columns)
+        found.append(given.get(int(labels[columns[0]]), joined))
+    return found
+
+
+def shape_table(selector: Any, level: float = 0.9) -> Any:
+    """Curves of all selected columns, one after the other, with their bands."""
+    explanation: Explanation = selector._explanation
+    names = player_names(selector)
+    classes = getattr(selector, "classes_", None)
+    parts: dict[str, list[Any]] = {}
+
+    def put(name: str, values: Any) -> None:
+        parts.setdefault(name, []).append(np.atleast_1d(values))
+
+    for k, curves in enumerate(explanation.curves(level) if explanation.players else []):
+        for curve in curves:
+            n = len(curve.value)
+            if classes is not None:
+                label = classes[k if len(explanation.functions) > 1 else 1]
+                put("class", np.full(n, label, dtype=object))
+            put("column", np.full(n, names[curve.player], dtype=object))
+            put(
+                "x",
+                _in_units(selector, explanation.chosen[explanation.players[curve.player]], curve.x),
+            )
+            for name in ("value", "low", "high", "low_simultaneous", "high_simultaneous"):
+                put(name, getattr(curve, name))
+    return frame({name: np.concatenate(values) for name, values in parts.items()})
+
+
+def _in_units(selector: Any, columns: Index, x: Array) -> Any:
+    """Values in the units of the table; of several columns in words: a level, or all values."""
+    scaler, encoding = selector._scaler, getattr(selector, "_encoding", None)
+    values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
+    if len(columns) == 1:
+        return values[:, 0]
+    names = feature_names(selector) if encoding is None else encoding.names
+    own = [str(names[a]) for a in columns]
+    words = []
+    for row in np.round(values, 9):
+        level = [name for name, value in zip(own, row, strict=True) if value == 1]
+        if len(level) == 1 and set(row) <= {0.0, 1.0}:
+            words.append(level[0].rpartition("=")[2])
+        else:
+            pairs = zip(own, row, strict=True)
+            words.append(" ".join(f"{name}={value:.6g}" for name, value in pairs))
+    return np.array(words, dtype=object)
+
+
+def contribution_table(selector: Any, Z: Array) -> Any:
+    """What every selected column adds to every prediction; ``bias`` is what it starts from.
+
+    Of several classes one table for each.
+    """
+    explanation: Explanation = selector._explanation
+    parts = explanation.contributions(Z[:, explanation.chosen])
+    parts[:, 0] += getattr(selector, "_y_mean", 0.0)
+    names = ["bias", *player_names(selector)]
+    tables = [
+        frame({name: parts[:, i, k] for i, name in enumerate(names)}) for k in range(parts.shape[2])
+    ]
+    if len(tables) == 1:
+        return tables[0]
+    return dict(zip(selector.classes_.tolist(), tables, strict=True))
+
+
+def drawn_predictions(selector: Any, X: Array, count: int, code: int = 0) -> Array:
+    """Draws (m, count) of predictions at rows of numbers; of classes, of the probability of one."""
+    explanation: Explanation = selector._explanation
+    drawn = explanation.drawn(count)(selector._scaler.transform(X)[:, explanation.chosen])
+    if not hasattr(selector, "classes_"):
+        return np.asarray(drawn[:, 0] + selector._y_mean)
+    odds = np.moveaxis(drawn, 1, 2).reshape(-1, drawn.shape[1])
+    shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+    return np.asarray(shares[:, code].reshape(len(X), count))
+
+
+def frame(columns: dict[str, Any]) -> Any:
+    """A data frame where pandas is installed, else the columns."""
+    if find_spec("pandas") is None:
+        return columns
+    import pandas
+
+    return pandas.DataFrame(columns)

@@ -1,0 +1,432 @@
+r"""A fitted answer with rows to read it at: shares with intervals, pairs, curves, contributions.
+
+**Intervals.** A statistic ``t(f, law)`` of the fitted function and of the law of the rows errs
+because ``f`` was fitted and because the rows are a sample. Draws ``f_b``
+(:mod:`nablasso.reading.draws`) move the first, rows drawn anew with replacement the second; the
+interval is that between quantiles of
+
+.. math:: t(f_b, \mathrm{law}) + t(f, \mathrm{law}_s) - t(f, \mathrm{law}) \quad
+          \text{over all } b, s,
+
+widened to hold ``t(f, law)`` where draws bend more than the mean does. The two moves share their
+points, so what the points err cancels.
+
+**Curves.** With the other columns as in some rows, ``m(t) = \sum_i p_i f(t, x_{i,-a})``, less its
+mean over the column's own values: it is the column's part of an additive function. Its band is the
+spread of the *function*: ``m -+ q s(t)``, ``s`` the deviation of the draws' curves from it;
+pointwise with ``q`` the normal quantile, simultaneous with ``q`` the quantile of ``max_t |m_b - m|
+/ s``. What the rows themselves spread around a curve, because of interactions, is not in it.
+Effective degrees of freedom: how many the fit has more with the column than without it, nothing
+tuned again.
+
+**Contributions.** ``f(x) - f(x')`` is split along a chain from ``x'`` to ``x`` that takes the
+columns over one by one, in an order and in its reversal; the mean over rows ``x'`` gives numbers
+that add up to the prediction with the mean prediction in front. For functions that are sums of
+functions of two columns this is exactly ``f_a + \sum_b f_{ab} / 2`` (Shapley's split of the ANOVA
+terms, in the metric of the rows ``x'``); of more columns the orders are a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from nablasso.reading.draws import degrees_of, draws_of
+from nablasso.reading.function import DISCRETE_LEVELS
+from nablasso.reading.law import Law, between, law_of_rows
+from nablasso.reading.shares import (
+    ALL_SETS,
+    LEAST,
+    MOST,
+    Values,
+    rows_for,
+    shapley_shares,
+    sobol,
+    together,
+)
+from nablasso.regression.spread import Spread
+from nablasso.spaces import RepresenterSpace
+from nablasso.types import Array, Index
+
+ROWS = 2000  # of a table, that an answer is read at
+EXPANDED = 1 << 22  # numbers of a table with all columns at a time
+SEED = 11
+DRAWS, LAWS = 64, 16  # of the function and of the rows, for intervals
+CENTRES = 256  # points besides the rows at which kernel functions are drawn
+LAW_ROWS = 256  # rows at which the move of a law is measured
+PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
+PAIR_WORK = 3e7
+PAIRED = 15  # players whose pairs are looked at, the largest
+TRIPLED = 0.005  # share of each pair of a triple that is looked at
+MOST_TRIPLES = 10
+NOTHING = 1e-9  # share of a pair that adds up
+CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
+ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
+SHUFFLES = 5
+REFERENCES = 32  # rows that contributions start from
+
+
+class Statistics(NamedTuple):
+    """Share, first order and total of every player, each (p, draws)."""
+
+    share: Array
+    first: Array
+    total: Array
+
+
+class Curve(NamedTuple):
+    """A column's part in the prediction, and how sure it is, in the function's units."""
+
+    player: int
+    x: Array  # (g,) standardised; of several columns their values (g, k)
+    value: Array
+    low: Array
+    high: Array
+    low_simultaneous: Array
+    high_simultaneous: Array
+
+
+class LeftOut(NamedTuple):
+    """Rows of the chosen columns that were left out, their errors, targets and weights."""
+
+    Z: Array
+    errors: Array
+    observed: Array
+    weights: Array
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
+
+    ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
+    are; ``players`` are places among the chosen columns that belong together. Columns are
+    ``dependent`` as in the rows; those with ``ranges`` are uniform between them.
+    """
+
+    functions: tuple[Any, ...]
+    spreads: tuple[Spread | None, ...]
+    Z: Array
+    weights: Array
+    chosen: Index
+    n_columns: int
+    players: tuple[Index, ...]
+    left_out: LeftOut | None = None
+    dependent: bool = True
+    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    # -- the functions -----------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        first = slice(min(ROWS, len(self.Z)))  # canonical order: a fair sample
+        object.__setattr__(self, "Z", self.Z[first])
+        object.__setattr__(self, "weights", self.weights[first])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a file holds: the functions and the rows; all else is computed again."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"kept": {}}
+
+    def values(self, Z: Array) -> Array:
+        """Values (m, functions, 1) at rows of the chosen columns."""
+        parts = [self._expanded(function.values, Z) for function in self.functions]
+        return np.stack(parts, axis=1)[:, :, None]
+
+    def drawn(self, count: int) -> Values:
+        """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
+        if f"drawn {count}" not in self.kept:
+            self.kept[f"drawn {count}"] = self._drawn(count)
+        found: Values = self.kept[f"drawn {count}"]
+        return found
+
+    def _drawn(self, count: int) -> Values:
+        law = self.law
+        k = 2 ** int(np.log2(CENTRES))
+        centres = law.rows(law.scores(law.noise(k, 1, SEED)[0]))
+        Z = np.zeros((len(centres), self.n_columns))
+        Z[:, self.chosen] = centres
+        each = zip(self.functions, self.spreads, strict=True)
+        drawn = [draws_of(function, count, Z, spread) for function, spread in each]
+        return lambda Z: np.stack([self._expanded(one, Z) for one in drawn], axis=1)
+
+    def _expanded(self, function: Callable[[Array], Array], Z: Array) -> Array:
+        step = max(EXPANDED // max(self.n_columns, 1), 64)
+        table = np.zeros((min(step, len(Z)), self.n_columns))
+        parts = []
+        for start in range(0, len(Z), step):
+            some = Z[start : start + step]
+            table[: len(some), self.chosen] = some
+            parts.append(function(table[: len(some)]))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @property
+    def centres(self) -> int:
+        """Rows behind a kernel function: what an evaluation costs."""
+        spaces = [getattr(part, "space", None) for f in self.functions for part in _parts(f)]
+        return max((len(s.X) for s in spaces if isinstance(s, RepresenterSpace)), default=100)
+
+    # -- shares ------------------------------------------------------------------------------
+
+    @cached_property
+    def law(self) -> Law:
+        """Of the rows, or between the ranges."""
+        return self._law(self.Z, self.weights, self.values(self.Z)[:, :, 0])
+
+    def _law(self, Z: Array, weights: Array, values: Array) -> Law:
+        law = law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
+        return law if not self.ranges else between(law, self.ranges)
+
+    @cached_property
+    def shares(self) -> Array:
+        """Of every player, adding up to one."""
+        if not self.players:
+            return np.empty(0)
+        p = len(self.players)
+        n = 2**MOST if p > ALL_SETS else rows_for(2**p, self.centres)
+        return np.asarray(shapley_shares(self.values, self.law, n)[:, 0])
+
+    def statistics(self, values: Values, law: Law, n: int) -> Statistics:
+        """Share, first order and total."""
+        indices = sobol(values, law, n)
+        return Statistics(shapley_shares(values, law, n), indices.first, indices.total)
+
+    @cached_property
+    def indices(self) -> Statistics:
+        """Of the fitted functions: each (p, 1)."""
+        p = len(self.players)
+        found = sobol(self.values, self.law, rows_for(2 * p + 1, self.centres))
+        return Statistics(self.shares[:, None], found.first, found.total)
+
+    def intervals(self, level: float = 0.9) -> dict[str, Array]:
+        """Ends (p, 2) of every statistic."""
+        key = f"intervals {level:g}"
+        if key not in self.kept:
+            n = 2**LEAST
+            own = self.statistics(self.values, self.law, n)
+            drawn = self.statistics(self.drawn(DRAWS), self.law, n)
+            moved = self._moved()
+            self.kept[key] = {
+                name: _between(at[:, 0], t - a, move, level)
+                for name, at, a, t, move in zip(
+                    Statistics._fields, self.indices, own, drawn, moved, strict=True
+                )
+            }
+        found: dict[str, Array] = self.kept[key]
+        return found
+
+    def _moved(self) -> Statistics:
+        """What rows drawn anew change: each (p, laws); nothing between ranges."""
+        if len(self.ranges) == len(self.players):
+            return Statistics(*[np.zeros((len(self.players), 1))] * 3)
+        rng = np.random.default_rng(SEED)
+        at = self.values(self.Z)[:, :, 0]
+        own = self.statistics(self.values, self.law, LAW_ROWS)
+        p = self.weights / self.weights.sum()
+        n = len(p)
+        found = []
+        for _ in range(LAWS):
+            counts = rng.multinomial(n, np.full(n, 1 / n))
+            some = np.flatnonzero(counts)
+            law = self._law(self.Z[some], p[some] * counts[some], at[some])
+            law = replace(law, rank=self.law.rank)
+            new = self.statistics(self.values, law, LAW_ROWS)
+            found.append([b - a for a, b in zip(own, new, strict=True)])
+        return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
+
+    @cached_property
+    def shuffled(self) -> Array | None:
+        """By how much of the variance of y the left-out error grows when a player is shuffled.
+
+        With ``e`` the left-out errors: the mean of ``(e + f(x) - f(x shuffled))^2 - e^2``.
+        """
+        if self.left_out is None or not len(self.left_out.errors):
+            return None
+        Z, e, y, weights = self.left_out
+        p = weights / weights.sum()
+        variance = float(p @ (y - p @ y) ** 2) or 1.0
+        own = self.values(Z)[:, 0, 0]
+        rng, grown = np.random.default_rng(SEED), np.zeros(len(self.players))
+        for _ in range(SHUFFLES):
+            order = rng.permutation(len(Z))
+            for a, columns in enumerate(self.players):
+                moved = Z.copy()
+                moved[:, columns] = Z[order][:, columns]
+                change = own - self.values(moved)[:, 0, 0]
+                grown[a] += float(p @ (change * (change + 2 * e))) / SHUFFLES
+        return grown / variance
+
+    # -- together ----------------------------------------------------------------------------
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int, float]]:
+        """Pairs of players by decreasing share of the variance in which they act together."""
+        return self.pairs_among(range(len(self.players)))
+
+    def pairs_among(self, players: Iterable[int]) -> list[tuple[int, int, float]]:
+        """The same of some players, the largest ones where they are many."""
+        largest = sorted(players, key=lambda a: -self.shares[a])[:PAIRED]
+        chosen = sorted(combinations(sorted(largest), 2))
+        n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
+        found = together(self.values, self.law, chosen, n) if chosen else []
+        listed = [(one.players[0], one.players[1], float(one.share[0])) for one in found]
+        return sorted(listed, key=lambda pair: (-pair[2], pair[:2]))
+
+    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], tuple[float, float, float]]:
+        """The term of each pair alone, and the ends of its interval."""
+        pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
+        n = rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
+        found = {}
+        drawn = together(self.drawn(DRAWS), self.law, pairs, 2**PAIR_ROWS, alone=True)
+        rough = together(self.values, self.law, pairs, 2**PAIR_ROWS, alone=True)
+        own = together(self.values, self.law, pairs, n, alone=True)
+        relative = self._row_error()
+        for pair, one, few, many in zip(pairs, own, rough, drawn, strict=True):
+            assert one.alone is not None
+            assert few.alone is not None
+            assert many.alone is not None
+            at = max(float(one.alone[0]), 0.0)
+            move = at * relative * ndtri((np.arange(LAWS) + 0.5) / LAWS)
+            ends = _between(np.array([at]), many.alone[None] - few.alone, move[None], level)
+            found[pair] = at, float(ends[0, 0]), float(ends[0, 1])
+        return found
+
+    def _row_error(self) -> float:
+        """Relative error of a mean square over the rows, from their effective number."""
+        if len(self.ranges) == len(self.players):
+            return 0.0
+        p = self.weights / self.weights.sum()
+        return float(np.sqrt(2 * (p @ p)))
+
+    @cached_property
+    def triples(self) -> list[tuple[int, int, int, float]]:
+        """Triples all of whose pairs act together, by decreasing share."""
+        strong = {(a, b): share for a, b, share in self.pairs if share >= TRIPLED}
+        inside = sorted({a for pair in strong for a in pair})
+        chosen = [t for t in combinations(inside, 3) if set(combinations(t, 2)) <= strong.keys()]
+        chosen.sort(key=lambda t: -min(strong[pair] for pair in combinations(t, 2)))
+        chosen = chosen[:MOST_TRIPLES]
+        n = rows_for(8 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
+        found = together(self.values, self.law, chosen, n) if chosen else []
+        listed = [(*some, float(one.share[0])) for some, one in zip(chosen, found, strict=True)]
+        return sorted(listed, key=lambda t: (-t[3], t[:3]))
+
+    # -- curves ------------------------------------------------------------------------------
+
+    def curves(self, level: float = 0.9) -> list[list[Curve]]:
+        """A curve of every player for each function."""
+        key = f"curves {level:g}"
+        if key not in self.kept:
+            drawn = self.drawn(CURVE_DRAWS)
+            self.kept[key] = [
+                [self._curve(a, k, drawn, level) for a in range(len(self.players))]
+                for k in range(len(self.functions))
+            ]
+        found: list[list[Curve]] = self.kept[key]
+        return found
+
+    def _curve(self, player: int, k: int, drawn: Values, level: float) -> Curve:
+        columns, p = self.players[player], self.weights / self.weights.sum()
+        own = self.Z[:, columns]
+        grid, at = grid_of(own, p)
+        rows, q = self.Z[:CURVE_ROWS], p[:CURVE_ROWS] / p[:CURVE_ROWS].sum()
+        points = np.tile(rows, (len(grid), 1))
+        points[:, columns] = np.repeat(grid, len(rows), axis=0)
+
+        def curve(values: Values) -> Array:
+            F = values(points)[:, k].reshape(len(grid), len(rows), -1)
+            m = np.einsum("i,gib->gb", q, F)
+            return np.asarray(m - at @ m)
+
+        mean, draws = curve(self.values)[:, 0], curve(drawn)
+        apart = draws - mean[:, None]
+        s = np.sqrt(np.mean(apart**2, axis=1))
+        ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
+        wide = np.quantile(ratio.max(axis=0), level)
+        narrow = float(ndtri((1 + level) / 2))
+        x = grid[:, 0] if len(columns) == 1 else grid
+        ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
+        return Curve(player, x, mean, *ends)
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Effective degrees of freedom of every player, the largest over the functions."""
+        pairs = list(zip(self.functions, self.spreads, strict=True))
+        found = [
+            [degrees_of(f, self.chosen[player], spread) for f, spread in pairs]
+            for player in self.players
+        ]
+        return np.array([max(one) for one in found])
+
+    # -- contributions -----------------------------------------------------------------------
+
+    def contributions(self, Z: Array) -> Array:
+        """Of every player in every function at rows of the chosen columns, the mean in front.
+
+        Shape (m, 1 + p, functions); adds up to the values.
+        """
+        p, m = len(self.players), len(Z)
+        references = self.Z[:REFERENCES]
+        q = self.weights[:REFERENCES] / self.weights[:REFERENCES].sum()
+        out = np.zeros((m, 1 + p, len(self.functions)))
+        start = self.values(references)[:, :, 0]
+        out[:, 0] = q @ start
+        end = self.values(Z)[:, :, 0]
+        rng = np.random.default_rng(SEED)
+        for reference, weight, first in zip(references, q, start, strict=True):
+            order = self.law.rank[rng.permutation(p)]
+            for one in (order, order[::-1]):
+                chain = np.empty((max(p - 1, 0), m, self.Z.shape[1]))
+                row = np.tile(reference, (m, 1))
+                for i, a in enumerate(one[:-1]):
+                    row[:, self.players[a]] = Z[:, self.players[a]]
+                    chain[i] = row
+                inner = self.values(chain.reshape(-1, self.Z.shape[1]))[:, :, 0]
+                inner = inner.reshape(max(p - 1, 0), m, len(self.functions))
+                before = np.tile(first, (m, 1))
+                for i, a in enumerate(one):
+                    after = inner[i] if i < p - 1 else end
+                    out[:, 1 + a] += weight / 2 * (after - before)
+                    before = after
+        return out
+
+
+def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
+    """Points of a player's columns (g, k), and the weights of the rows on them.
+
+    Levels where there are few; else points between quantiles, a row's weight shared by the two
+    points next to it.
+    """
+    found = np.unique(values, axis=0, return_inverse=True)
+    levels, own = np.asarray(found[0], dtype=float), found[1].ravel()
+    if values.shape[1] > 1 or len(levels) <= DISCRETE_LEVELS:
+        return levels, np.asarray(np.bincount(own, p, minlength=len(levels)), dtype=float)
+    x = values[:, 0]
+    order = np.argsort(x, kind="stable")
+    low, high = np.interp(ENDS, np.cumsum(p[order]), x[order])
+    grid = np.linspace(low, high, GRID)
+    place = np.clip((x - low) / (high - low) * (GRID - 1), 0, GRID - 1)
+    left = np.minimum(place.astype(np.intp), GRID - 2)
+    part = place - left
+    mass = np.bincount(left, p * (1 - part), minlength=GRID)
+    mass += np.bincount(left + 1, p * part, minlength=GRID)
+    return grid[:, None], np.asarray(mass, dtype=float)
+
+
+def _between(at: Array, drawn: Array, moved: Array, level: float) -> Array:
+    """Quantiles of all sums of both moves, (p, 2), that hold ``at``."""
+    sums = at[:, None] + (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    ends = np.quantile(sums, [(1 - level) / 2, (1 + level) / 2], axis=1).T
+    ends = np.column_stack([np.minimum(ends[:, 0], at), np.maximum(ends[:, 1], at)])
+    return np.asarray(np.clip(ends, 0.0, 1.0))
+
+
+def _parts(function: Any) -> Sequence[Any]:
+    """Kernel functions inside of what predicts."""
+    inner = getattr(function, "parts", (function,))
+    return [getattr(part, "function", part) for part in inner]

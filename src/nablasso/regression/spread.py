@@ -1,0 +1,109 @@
+r"""How sure a fitted kernel function is: the spread of the functions that the rows allow.
+
+A posterior mean ``f = b + k(.)' u`` of ``y = b + f + e``, ``f + e ~ N(0, c A)``, ``A = K + r N``
+(:mod:`nablasso.regression.evidence`), with the mean ``b`` integrated out has the covariance
+
+.. math:: c \Big[k(x, x') - k(x)^\top A^{-1} k(x')
+          + \frac{(1 - 1^\top A^{-1} k(x))(1 - 1^\top A^{-1} k(x'))}{1^\top A^{-1} 1}\Big].
+
+**Draws.** The difference ``d`` between a draw and the mean is drawn at ``m`` centres, the rows and
+some points between them, and interpolated there by the kernel: ``d = b + k(., C) w`` with
+``K_CC w = d_C - b``. Values of all draws at new points are then one product of a kernel matrix with
+the matrix of the ``w``. What is left out is the spread at points far from all centres.
+
+**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
+the effective number of parameters; what it loses when a column is held constant is the column's.
+
+Cost: O(m^3), then O(m) a point and a draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from nablasso.regression.evidence import against, restricted_inverse
+from nablasso.spaces import Function, RepresenterSpace
+from nablasso.types import Array, Index
+
+FLOOR = 1e-9  # of the mean diagonal, as in the evidence
+CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
+CHUNK = 1 << 22  # numbers of a kernel matrix at a time
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Noise ``r`` over the kernel's variance, its shape ``N`` (None: the same) and the unit."""
+
+    noise: float
+    shape: Array | None
+    unit: float
+
+    def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
+        """Differences from a function with these rows, at ``centres`` (k, d) besides."""
+        space, columns = function.space, function.columns
+        if not isinstance(space, RepresenterSpace):
+            return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
+        X = np.vstack([space.X, centres[:, columns]])
+        n, m = len(space.X), len(X)
+        K = space.kernel(X * space.scales, X * space.scales)
+        A = self._noisy(K[:n, :n])
+        L = np.linalg.cholesky(A)
+        B = solve_triangular(L, np.column_stack([K[:n], np.ones(n)]), lower=True)
+        B, one = B[:, :-1], B[:, -1]
+        outside = 1 - one @ B
+        C = K - B.T @ B + np.outer(outside, outside / float(one @ one))
+        floor = CENTRE_FLOOR * float(np.trace(K)) / m
+        e, V = np.linalg.eigh((C + C.T) / 2)
+        root = V * np.sqrt(np.maximum(e, 0.0) * self.unit)
+        drawn = root @ np.random.default_rng(seed).standard_normal((m, count))
+        level = drawn.mean(axis=0)
+        K.flat[:: m + 1] += floor
+        w = cho_solve(cho_factor(K, lower=True), drawn - level)
+        return Draws(RepresenterSpace(space.kernel, X, space.scales), columns, w, level)
+
+    def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
+        """Effective degrees of freedom besides the mean, with some columns held constant."""
+        space = function.space
+        if not isinstance(space, RepresenterSpace):
+            return 0.0
+        X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
+        A = self._noisy(space.kernel(X, X))
+        factored = restricted_inverse(A)
+        if factored is None:
+            raise np.linalg.LinAlgError("A model that was fitted has no factor.")
+        return len(X) - 1 - self.noise * against(factored[0], self.shape)
+
+    def _noisy(self, K: Array) -> Array:
+        """``A``."""
+        n, A = len(K), K.copy()
+        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
+        if self.shape is None or self.shape.ndim == 1:
+            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
+        else:
+            A += self.noise * self.shape
+        return A
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Functions that differ from a fitted one as the rows allow."""
+
+    space: RepresenterSpace | None
+    columns: Index
+    w: Array
+    level: Array
+
+    def __call__(self, Z: Array) -> Array:
+        """Differences (m, draws) at standardised points."""
+        out = np.tile(self.level, (len(Z), 1))
+        if self.space is None:
+            return out
+        own, scales = self.space.X * self.space.scales, self.space.scales
+        step = max(CHUNK // max(len(own), 1), 1)
+        for start in range(0, len(Z), step):
+            rows = slice(start, start + step)
+            out[rows] += self.space.kernel(Z[rows][:, self.columns] * scales, own) @ self.w
+        return out

@@ -1,0 +1,189 @@
+"""Shares of the variance against exact values: Ishigami, Sobol-G, linear functions of normals."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from nablasso.reading.law import law_of_ranges, law_of_rows, players_of
+from nablasso.reading.shares import ALL_SETS, shapley_shares, sobol, together
+
+N = 4096
+
+
+def values_of(function):
+    return lambda X: function(X)[:, None, None]
+
+
+def ishigami(X):
+    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
+
+
+def ishigami_indices():
+    """First order of the three, and the pair of the first and the third: Sobol' and Levitan."""
+    b, a = 0.1, 7.0
+    parts = np.array([0.5 * (1 + b * np.pi**4 / 5) ** 2, a**2 / 8, 0.0])
+    pair = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
+    whole = parts.sum() + pair
+    return parts / whole, pair / whole
+
+
+def linear_shares(R, b):
+    """Shapley effects of ``b'x``, x normal with covariance R, over all orders."""
+    p = len(b)
+
+    def explained(players):
+        some = list(players)
+        if not some:
+            return 0.0
+        inner = R[np.ix_(some, some)]
+        slope = np.linalg.solve(inner, R[some] @ b)
+        return float(slope @ inner @ slope)
+
+    shares = np.zeros(p)
+    for order in permutations(range(p)):
+        for k, a in enumerate(order):
+            shares[a] += explained(order[: k + 1]) - explained(order[:k])
+    return shares / shares.sum()
+
+
+def normal_law(R, n=20_000, seed=0):
+    X = np.random.default_rng(seed).multivariate_normal(np.zeros(len(R)), R, size=n)
+    players = [np.array([a]) for a in range(len(R))]
+    return law_of_rows(X, np.ones(n), players, X.sum(axis=1, keepdims=True)), X
+
+
+def test_ishigami():
+    first, pair = ishigami_indices()
+    law = law_of_ranges([(-np.pi, np.pi)] * 3)
+    found = sobol(values_of(ishigami), law, N)
+    np.testing.assert_allclose(found.first[:, 0], first, atol=0.005)
+    np.testing.assert_allclose(found.total[:, 0], first + pair * np.array([1, 0, 1]), atol=0.005)
+    shares = shapley_shares(values_of(ishigami), law, N)[:, 0]
+    np.testing.assert_allclose(shares, first + pair / 2 * np.array([1, 0, 1]), atol=0.005)
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_pairs_and_triples():
+    _, pair = ishigami_indices()
+    law = law_of_ranges([(-np.pi, np.pi)] * 3)
+    sets = [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    found = together(values_of(ishigami), law, sets, N, alone=True)
+    np.testing.assert_allclose([one.share[0] for one in found], [0, pair, 0, 0], atol=0.01)
+    np.testing.assert_allclose([one.alone[0] for one in found], [0, pair, 0, 0], atol=0.01)
+    law = law_of_ranges([(-1.0, 1.0)] * 3)  # x0 x1 x2: nothing but a triple
+    (two, three) = together(
+        values_of(lambda X: X.prod(axis=1)), law, [(0, 1), (0, 1, 2)], N, alone=True
+    )
+    assert [two.share[0], three.share[0]] == pytest.approx([1, 1], abs=0.1)
+    assert two.alone[0] == pytest.approx(0, abs=0.1)
+    assert three.alone[0] == pytest.approx(1, abs=0.1)
+
+
+def test_sobol_g_of_more_columns_than_all_sets():
+    a = np.array([0, 1, 4.5, 9, 99, 99, 99, 99])
+    assert len(a) > ALL_SETS
+    variances = 1 / 3 / (1 + a) ** 2
+    whole = np.prod(1 + variances) - 1
+    function = values_of(lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1))
+    law = law_of_ranges([(0, 1)] * 8)
+    found = sobol(function, law, N)
+    np.testing.assert_allclose(found.first[:, 0], variances / whole, atol=0.006)
+    totals = variances * np.prod(1 + variances) / (1 + variances) / whole
+    np.testing.assert_allclose(found.total[:, 0], totals, atol=0.006)
+    shares = shapley_shares(function, law, N)[:, 0]
+    assert (shares >= found.first[:, 0] - 0.01).all()
+    assert (shares <= found.total[:, 0] + 0.01).all()
+
+
+@pytest.mark.parametrize("p", [3, 7], ids=["all sets", "chains of orders"])
+def test_dependent_normal_columns_have_their_exact_shapley_effects(p):
+    rng = np.random.default_rng(p)
+    R = np.eye(p)
+    R[0, 1] = R[1, 0] = 0.8
+    R[1, 2] = R[2, 1] = -0.4
+    b = rng.uniform(0.5, 2, size=p)
+    law, _ = normal_law(R)
+    function = values_of(lambda X: X @ b)
+    expected = linear_shares(R, b)
+    np.testing.assert_allclose(shapley_shares(function, law, N)[:, 0], expected, atol=0.015)
+    found = sobol(function, law, N)
+    variance = b @ R @ b
+    np.testing.assert_allclose(found.first[:, 0], (R @ b) ** 2 / variance, atol=0.02)
+    left = b**2 / np.diag(np.linalg.inv(R)) / variance
+    np.testing.assert_allclose(found.total[:, 0], left, atol=0.02)
+
+
+def test_an_additive_function_has_no_pairs_even_where_columns_depend_on_one_another():
+    R = np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1.0]])
+    law, _ = normal_law(R, 500)
+    found = together(values_of(lambda X: X @ [1, 2, 3] + X[:, 0] ** 3), law, [(0, 1), (0, 2)], 256)
+    np.testing.assert_allclose([one.share[0] for one in found], 0, atol=1e-20)
+
+
+def test_copies_have_the_same_share():
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, 400))
+    X = np.column_stack([x, x, z])
+    law = law_of_rows(X, np.ones(400), [np.array([a]) for a in range(3)], x[:, None])
+    shares = shapley_shares(values_of(lambda X: X[:, 0] + 0.5 * X[:, 2]), law, N)[:, 0]
+    own = np.array([x.var() / 2, x.var() / 2, z.var() / 4])
+    np.testing.assert_allclose(shares, own / own.sum(), atol=0.03)
+
+
+def test_a_category_is_one_player_with_its_own_levels():
+    rng = np.random.default_rng(2)
+    code, z = rng.integers(0, 3, size=600), rng.normal(size=600)
+    X = np.column_stack([np.eye(3)[code], z])
+    assert [p.tolist() for p in players_of([0, 0, 0, 1], np.arange(4))] == [[0, 1, 2], [3]]
+    players = players_of([0, 0, 0, 1], np.arange(4))
+
+    def function(X):
+        return X[:, :3] @ [0.0, 2.0, 1.0] + X[:, 3]
+
+    law = law_of_rows(X, np.ones(600), players, function(X)[:, None])
+    drawn = law.rows(law.noise(256, 1)[0])
+    np.testing.assert_array_equal(drawn[:, :3].sum(axis=1), 1)  # one level each
+    assert set(np.unique(drawn[:, :3])) == {0, 1}
+    part = np.var(np.array([0.0, 2.0, 1.0])[code])
+    expected = np.array([part, z.var()]) / (part + z.var())
+    found = shapley_shares(values_of(function), law, N)[:, 0]
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_weights_are_copies_of_rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    times = rng.integers(1, 4, size=40)
+    players = [np.array([0]), np.array([1])]
+    one = law_of_rows(X, times.astype(float), players, X[:, :1])
+    many = law_of_rows(
+        np.repeat(X, times, axis=0),
+        np.ones(times.sum()),
+        players,
+        np.repeat(X[:, :1], times, axis=0),
+    )
+    z = rng.normal(size=(50, 2))
+    np.testing.assert_allclose(one.rows(z), many.rows(z))
+
+
+def test_the_order_of_rows_and_columns_changes_nothing():
+    rng = np.random.default_rng(4)
+    X = rng.multivariate_normal(np.zeros(4), 0.5 + 0.5 * np.eye(4), size=80)
+    b, order, rows = np.array([1.0, -2.0, 0.5, 3.0]), [2, 0, 3, 1], rng.permutation(80)
+
+    def shares(X, b):
+        players = [np.array([a]) for a in range(4)]
+        law = law_of_rows(X, np.ones(80), players, (X @ b)[:, None])
+        return shapley_shares(values_of(lambda X: X @ b), law, 1024)[:, 0]
+
+    np.testing.assert_allclose(shares(X[rows][:, order], b[order]), shares(X, b)[order], rtol=1e-6)
+
+
+def test_discrete_columns_are_not_taken_for_weaker_dependent():
+    rng = np.random.default_rng(5)
+    z = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=20_000)
+    X = np.column_stack([z[:, 0] > 0, np.digitize(z[:, 1], [-1, 0, 1])]).astype(float)
+    law = law_of_rows(X, np.ones(len(X)), [np.array([0]), np.array([1])], X[:, :1])
+    assert law.correlation[0, 1] == pytest.approx(0.7, abs=0.12)
+    assert abs(np.corrcoef(X.T)[0, 1]) < 0.55
