@@ -143,3 +143,17 @@ def test_every_job_is_reported():
 
 def test_no_jobs():
     assert run_jobs(power, [], label="none") == []
+
+
+def test_work_that_was_broken_off_is_no_part_of_what_follows():
+    held = track("abc", 3, "broken off")
+    next(held)  # as a traceback would hold it
+    seen = []
+    with reporting(seen.append):
+        for k, _ in enumerate(track("xy", 2, "new")):
+            if k == 0:
+                held.close()
+            list(track("z", 1, "inner"))
+    new = [p.fraction for p in seen if p.label == "new"]
+    assert new == pytest.approx([0.5, 1.0])
+    assert all(p.fraction < 1 for p in seen if p.label == "inner")

@@ -98,12 +98,16 @@ def stages(*shares: float) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def reporting(reporter: Reporter) -> Iterator[None]:
-    """Send all progress inside the ``with`` block to ``reporter``."""
-    token = _reporter.set(reporter)
+    """Send all progress inside the ``with`` block to ``reporter``, as one whole that begins here.
+
+    Work that was broken off before, and that a traceback may still hold, is no part of it.
+    """
+    before, works = _reporter.set(reporter), _works.set(())
     try:
         yield
     finally:
-        _reporter.reset(token)
+        _works.reset(works)
+        _reporter.reset(before)
 
 
 def track(
@@ -135,8 +139,9 @@ def track(
                 reporter(progress)
             elif verbose:
                 logger.warning("%s", progress)
-    finally:
-        _works.set(outer)
+    finally:  # of work that was broken off this may come late, inside other work
+        if own in _works.get():
+            _works.set(outer)
 
 
 def run_jobs(

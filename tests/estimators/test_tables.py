@@ -30,6 +30,7 @@ from nablasso import (
 from nablasso.errors import InvalidDataError, TableProblems, UnseenValuesWarning
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data
+from nablasso.inspection import sobol_indices
 
 RELEVANT = {"size", "species", "grade", "when"}
 SPECIES = ["Adelie", "Chinstrap", "Gentoo"]
@@ -423,3 +424,26 @@ def test_weights_count_as_copies():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_allclose(model.predict(X), copies.predict(X), rtol=1e-6, atol=1e-6)
+
+
+def test_a_shape_names_levels_numbers_and_the_missing_state_as_they_are():
+    rng = np.random.default_rng(0)
+    level, k = (
+        rng.choice(["dose>=5", "dose<=5", "dose=5"], 80),
+        rng.integers(0, 4, 80).astype(float),
+    )
+    y = 3.0 * (level == "dose>=5") + (level == "dose=5") + k + 0.1 * rng.normal(size=80)
+    k[::9] = np.nan
+    shapes = NablassoRegressor().fit(pd.DataFrame({"level": level, "k": k}), y).shapes()
+    assert set(shapes.x[shapes.column == "level"]) == set(level)
+    assert set(shapes.x[shapes.column == "k"]) == {"0", "1", "2", "3", "missing"}
+    assert (shapes.low_simultaneous <= shapes.low).all()
+    assert (shapes.high_simultaneous >= shapes.high).all()
+
+
+def test_where_nothing_was_found_there_is_nothing_to_explain():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    model = NablassoRegressor().fit(X[:, :4], X[:, 4])
+    assert not model.support_.any()
+    assert list(model.contributions(X[:2, :4]).columns) == ["bias"]
+    assert sobol_indices(model, X[:, :4]).total.tolist() == [0.0] * 4

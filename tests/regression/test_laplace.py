@@ -128,3 +128,15 @@ def test_left_out_odds_are_nearly_those_of_modes_without_the_row():
         exact[i] = without.intercept + gram[i, rest] @ without.u
     assert np.corrcoef(quick, exact)[0, 1] > 0.98
     assert np.abs(quick - exact).mean() < 0.3 * np.abs(mode.eta - exact).mean()
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e15])
+def test_labels_explained_without_an_error_have_odds_whatever_the_size_of_the_kernel(size):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(80, 2)).astype(float)
+    y = np.where(X[:, 0] == X[:, 1], 1.0, -1.0)
+    covariance = Covariance(size * Gaussian(), X, np.arange(2), 2)
+    one = LogOdds(covariance, y, np.ones(80))
+    tuned = one.tuned(np.zeros(2), np.log(1e-9 * size))
+    assert tuned is not None
+    assert tuned.mode.value < -20

@@ -66,7 +66,7 @@ def _quoted(option: str) -> Callable[[Sequence[str]], str]:
 LIBRARY = Face(
     leave_out=lambda names: f"X.drop(columns={list(names[:SHOWN])!r})",
     as_category=lambda names: f'X[{names[0]!r}].astype("category")',
-    drop_rows=lambda names: f"the rows of dropna(subset={list(names)!r})",
+    drop_rows=lambda names: f"the rows where {list(names)!r} is missing (dropna)",
     classify="use a classifier",
 )
 COMMAND = Face(

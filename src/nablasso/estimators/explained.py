@@ -226,32 +226,36 @@ def shape_table(selector: Any, level: float = 0.9) -> Any:
                 label = classes[k if len(explanation.functions) > 1 else 1]
                 put("class", np.full(n, label, dtype=object))
             put("column", np.full(n, names[curve.player], dtype=object))
-            put(
-                "x",
-                _in_units(selector, explanation.chosen[explanation.players[curve.player]], curve.x),
-            )
+            columns = explanation.chosen[explanation.players[curve.player]]
+            put("x", _in_units(selector, names[curve.player], columns, curve.x))
             for name in ("value", "low", "high", "low_simultaneous", "high_simultaneous"):
                 put(name, getattr(curve, name))
     return frame({name: np.concatenate(values) for name, values in parts.items()})
 
 
-def _in_units(selector: Any, columns: Index, x: Array) -> Any:
-    """Values in the units of the table; of several columns in words: a level, or all values."""
+def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
+    """Values in the units of the table; of several numbers in words: a level, or all of them."""
     scaler, encoding = selector._scaler, getattr(selector, "_encoding", None)
     values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
     if len(columns) == 1:
         return values[:, 0]
     names = feature_names(selector) if encoding is None else encoding.names
     own = [str(names[a]) for a in columns]
-    words = []
-    for row in np.round(values, 9):
-        level = [name for name, value in zip(own, row, strict=True) if value == 1]
-        if len(level) == 1 and set(row) <= {0.0, 1.0}:
-            words.append(level[0].rpartition("=")[2])
-        else:
-            pairs = zip(own, row, strict=True)
-            words.append(" ".join(f"{name}={value:.6g}" for name, value in pairs))
+    words = [_in_words(str(column), own, row) for row in np.round(values, 9)]
     return np.array(words, dtype=object)
+
+
+def _in_words(column: str, names: list[str], row: Array) -> str:
+    """The level that is one, "missing", the number of a column with gaps, or all numbers."""
+    cells = dict(zip(names, row, strict=True))
+    if cells.pop(f"{column}: missing", 0) == 1:
+        return "missing"
+    level = [name for name, value in cells.items() if value == 1]
+    if len(level) == 1 and level[0].startswith(f"{column}=") and set(row) <= {0.0, 1.0}:
+        return level[0].removeprefix(f"{column}=")
+    if len(cells) == 1:
+        return f"{next(iter(cells.values())):.6g}"
+    return " ".join(f"{name}={value:.6g}" for name, value in cells.items())
 
 
 def contribution_table(selector: Any, Z: Array) -> Any:

@@ -328,11 +328,6 @@ def shallow_first(hierarchy: Hierarchy, nodes: Iterable[Node]) -> list[Node]:
     return sorted(ordered(set(nodes)), key=lambda node: len(hull_of(hierarchy, [node])))
 
 
-def sinks_of(hierarchy: Hierarchy, hull: set[Node]) -> set[Node]:
-    """Extreme points: members without children inside."""
-    return hull - {parent for node in hull for parent in hierarchy.parents(node)}
-
-
 def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> Mask:
     """``[v, w]`` is true where ``v`` is an ancestor of ``w``; ``nodes`` must form a hull."""
     place = {node: k for k, node in enumerate(nodes)}

@@ -347,8 +347,8 @@ class Explanation:
         apart = draws - mean[:, None]
         s = np.sqrt(np.mean(apart**2, axis=1))
         ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
-        wide = np.quantile(ratio.max(axis=0), level)
         narrow = float(ndtri((1 + level) / 2))
+        wide = max(narrow, float(np.quantile(ratio.max(axis=0), level)))
         x = grid[:, 0] if len(columns) == 1 else grid
         ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
         return Curve(player, x, mean, *ends)
@@ -376,6 +376,8 @@ class Explanation:
         out = np.zeros((m, 1 + p, len(self.functions)))
         start = self.values(references)[:, :, 0]
         out[:, 0] = q @ start
+        if not p:  # nothing was selected: the prediction is one number
+            return out
         end = self.values(Z)[:, :, 0]
         rng = np.random.default_rng(SEED)
         for reference, weight, first in zip(references, q, start, strict=True):
@@ -420,7 +422,9 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
 
 def _between(at: Array, drawn: Array, moved: Array, level: float) -> Array:
     """Quantiles of all sums of both moves, (p, 2), that hold ``at``."""
-    sums = at[:, None] + (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    sums = at[:, None] + (drawn[:, :, None] + moved[:, None, :]).reshape(
+        len(at), drawn.shape[1] * moved.shape[1]
+    )
     ends = np.quantile(sums, [(1 - level) / 2, (1 + level) / 2], axis=1).T
     ends = np.column_stack([np.minimum(ends[:, 0], at), np.maximum(ends[:, 1], at)])
     return np.asarray(np.clip(ends, 0.0, 1.0))

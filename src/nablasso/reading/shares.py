@@ -76,7 +76,7 @@ def unexplained(
         L, e = law.factor(order), other[:, order].copy()
         e[:, :k] = solve_triangular(L[:k, :k], z[-1][:, order[:k]].T, lower=True).T
         z[i][:, order] = e @ L.T
-    F = values(law.rows(z.reshape(-1, p)))
+    F = values(law.rows(z.reshape((len(sets) + 1) * n, p)))
     F = F.reshape(len(sets) + 1, n, *F.shape[1:])
     left = np.sum(np.mean((F[:-1] - F[-1]) ** 2, axis=1) / 2, axis=1)
     variance = np.sum(F[-1].var(axis=0), axis=0)

@@ -34,7 +34,7 @@ NEWTON_STEPS, HALVINGS = 30, 6
 SETTLED = 1e-6  # change of psi a row
 LEAST_WEIGHT = 1e-6  # of a row in the working response: labels that are certain
 ROUNDS, STEPS, REACH = 3, 6, 4.0  # modes; steps of tuning at each, and how far they lead in logs
-NOISES = (0.02, 0.3)  # between which a least-squares fit of labels hands over its noise
+NOISES = (0.02, 0.3)  # shares of the kernel between which least squares hand over their noise
 
 
 class Mode(NamedTuple):
@@ -103,8 +103,13 @@ class LogOdds(NamedTuple):
         )
 
     def tuned(self, logs: Array, noise: float) -> Tuned | None:
-        """The variances and the noise that the working response asks for, from a start."""
-        noise = float(np.clip(noise, *np.log(NOISES)))
+        """The variances and the noise that the working response asks for, from a start.
+
+        A fit of labels without an error has no noise and a kernel of any size: what is handed over
+        is the noise as a share of that size.
+        """
+        size = float(np.log(Evidence(self.covariance, self.y[:, None]).size(np.exp(logs))))
+        noise = size + float(np.clip(noise - size, *np.log(NOISES)))
         mode = self.mode(np.exp(logs), float(np.exp(noise)))
         best = None if mode is None else Tuned(logs, noise, mode)
         for _ in range(ROUNDS):

@@ -59,7 +59,7 @@ def _without(
     groups, x = model.without(position)
     trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
     clear = _clear(few, _left_out(few, trial), own)
-    if few.classes and _odds_price(few, trial) < odds - few.rules.copy_nats:
+    if few.classes and -np.inf < _odds_price(few, trial) < odds - few.rules.copy_nats:
         clear = min(clear, 0.0)
     return trial, clear
 
@@ -134,11 +134,15 @@ def worth(few: FewRows, model: Model) -> dict[int, float]:
 
 
 def _odds_price(few: FewRows, model: Model) -> float:
-    """Price of the groups of a model as log-odds."""
+    """Price of the groups of a model as log-odds; minus infinity where these cannot be had."""
     if not len(model.groups):
         return 0.0
-    value = sum(one.mode.value for one in few.log_odds(model) if one is not None)
-    return float(value) + few.cost(model.paid, len(model.logs))
+    value = 0.0
+    for one, y in zip(few.log_odds(model), few.targets.T, strict=True):
+        if one is None and np.ptp(y) > 0:
+            return -np.inf
+        value += 0.0 if one is None else one.mode.value
+    return value + few.cost(model.paid, len(model.logs))
 
 
 def _in_errors(change: Array, weights: Array) -> float:
