@@ -34,7 +34,7 @@ NEWTON_STEPS, HALVINGS = 30, 6
 SETTLED = 1e-6  # change of psi a row
 LEAST_WEIGHT = 1e-6  # of a row in the working response: labels that are certain
 ROUNDS, STEPS, REACH = 3, 6, 4.0  # modes; steps of tuning at each, and how far they lead in logs
-NOISES = (0.02, 0.3)  # shares of the kernel between which least squares hand over their noise
+NOISES = (0.02, 0.3)  # between which a least-squares fit of labels hands over its noise
 
 
 class Mode(NamedTuple):
@@ -105,10 +105,11 @@ class LogOdds(NamedTuple):
     def tuned(self, logs: Array, noise: float) -> Tuned | None:
         """The variances and the noise that the working response asks for, from a start.
 
-        A fit of labels without an error has no noise and a kernel of any size: what is handed over
-        is the noise as a share of that size.
+        A fit of labels without an error has no noise and a kernel of any size: where steps do not
+        reach that, the noise is handed over as a share of it.
         """
         size = float(np.log(Evidence(self.covariance, self.y[:, None]).size(np.exp(logs))))
+        size = 0.0 if abs(size) <= REACH else size
         noise = size + float(np.clip(noise - size, *np.log(NOISES)))
         mode = self.mode(np.exp(logs), float(np.exp(noise)))
         best = None if mode is None else Tuned(logs, noise, mode)
