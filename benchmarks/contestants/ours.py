@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 import nablasso
 from benchmarks.contest import LEVEL, Answer, Array, Contestant, Question, everything
@@ -65,17 +66,21 @@ NO_ROLE = ("DerivativeLasso",)  # regressors by their name alone
 
 def answer_of(model: Any, question: Question) -> Answer:
     """What a fitted estimator offers."""
-    automatic = hasattr(model, "selection_status_")
+    predicts = hasattr(model, "selection_status_") and not question.classifies
 
     def interval(new: Array) -> Array:
         return np.asarray(model.predict(new, return_interval=LEVEL)[1], dtype=float)
+
+    def deviation(new: Array) -> Array:  # of the normal that has these intervals
+        return np.diff(interval(new), axis=1)[:, 0] / (2 * float(norm.ppf((1 + LEVEL) / 2)))
 
     return Answer(
         np.asarray(model.support_, dtype=bool),
         lambda new: np.asarray(model.predict(new), dtype=float),
         str(getattr(model, "selection_status_", "")),
         probability=model.predict_proba if question.classifies else None,
-        interval=interval if automatic and not question.classifies else None,
+        interval=interval if predicts else None,
+        deviation=deviation if predicts else None,
     )
 
 
