@@ -8,8 +8,8 @@ is the square root of the error rate.
 Of classes are judged the area under the curve (of class 1 against 0; two classes only) and the mean
 log-loss, of predicted distributions the coverage and mean width of 90 % intervals and the mean
 log-likelihood. ``last_rank`` is the place of the last relevant column in the contestant's order
-(the last place for ties); at best the number of relevant columns. Total Sobol' indices and slopes of
-a predictor are those of its predictions over the population's inputs, by Jansen's formula and by
+(the last place for ties); at best the number of relevant columns. Total Sobol' indices and slopes
+of a predictor are those of its predictions over the population's inputs, by Jansen's formula and by
 differences; their errors are the largest over the inputs.
 
 A rate is met when its 95 % Wilson interval reaches the target and the estimate is at most three
