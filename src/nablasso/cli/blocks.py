@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import pandas as pd
 
 from nablasso.cli import Method
 from nablasso.data import Missing
+from nablasso.data.cells import COMMAND
 from nablasso.data.roles import ReadTable, Roles, RowChoice
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import InvalidParameterError, NotNumbersError
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
-from nablasso.streaming.sample import prepared_rows
+from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import Sample, prepared_rows
 from nablasso.streaming.sources import Source
 
 
@@ -57,7 +59,7 @@ def read_blocks(
     asked: Asked, roles: Roles, rows: RowChoice, method: Method, client: Any
 ) -> tuple[ReadTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
-    _check(roles, rows, method)
+    _check(rows, method)
     source = open_table(
         str(asked.file),
         roles.target,
@@ -68,35 +70,47 @@ def read_blocks(
     roles.check([*source.names, roles.target, *roles.ignored])
     first = next(source.parts[0].targets().blocks())
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
-    table = source
-    if has_classes:
-        labels, totals = source.labels()
-        table = source.with_classes(labels, np.ones(len(totals)))
-    sample = prepared_rows(table)
+
+    def sampled(source: Source) -> tuple[Sample, int, Any]:
+        labels = None
+        if has_classes:
+            labels, totals = source.labels()
+            source = source.with_classes(labels, np.ones(len(totals)))
+        sample = prepared_rows(source)
+        assert source.sample is not None
+        return sample, source.sample.n_rows, labels
+
+    names = source.names
+    try:
+        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
+        sample, n_read, labels = sampled(source)
+    except NotNumbersError:
+        source = encoded(source, (), COMMAND)
+        sample, n_read, labels = sampled(source)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
-    drawn = table.sample
-    assert drawn is not None
-    remarks = []
-    if drawn.n_rows > len(y):
+    encoding, remarks = source.reading.encoding, []
+    X = (
+        pd.DataFrame(sample.X, columns=list(names))
+        if encoding is None
+        else encoding.decode(sample.X)
+    )
+    if n_read > len(y):
         remarks.append(
-            f"{drawn.n_rows} rows were read in blocks; what is drawn or compared row by row shows "
+            f"{n_read} rows were read in blocks; what is drawn or compared row by row shows "
             f"a fair sample of {len(y)} of them."
         )
-    data = ReadTable(
-        pd.DataFrame(sample.X, columns=list(source.names)),
-        pd.Series(y, name=roles.target),
-        has_classes=has_classes,
-        remarks=tuple(remarks),
-    )
+    remarks += [] if encoding is None else encoding.remarks
     kept, ignored = (tuple(dict.fromkeys(names)) for names in (roles.kept, roles.ignored))
-    return replace(data, kept=kept, ignored=ignored, n_read=drawn.n_rows), source
+    data = ReadTable(
+        X, pd.Series(y, name=roles.target), ignored, kept, has_classes, tuple(remarks), n_read
+    )
+    return data, source
 
 
-def _check(roles: Roles, rows: RowChoice, method: Method) -> None:
+def _check(rows: RowChoice, method: Method) -> None:
     """Refuse options that need the whole table in memory."""
     needs: Sequence[tuple[str, bool]] = (
         (f"--method {method}", method is not Method.NABLASSO),
-        ("--category", bool(roles.categories)),
         (f"--missing {rows.missing}", rows.missing is Missing.DROP),
         ("--sample", rows.sample is not None),
     )
