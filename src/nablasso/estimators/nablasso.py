@@ -242,6 +242,11 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         "Log progress on the ``nablasso`` logger.",
     )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value is a state of its own
+        return tags
+
     @abstractmethod
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
@@ -353,7 +358,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self._check_parameters()
         sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
-        if source.named:
+        if source.named and source.reading.encoding is None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
 
@@ -615,9 +620,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
-            pattern or a folder of them, a Dask collection, or what
-            :func:`nablasso.streaming.open_table` returns.
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             A name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
@@ -751,9 +756,9 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
-            pattern or a folder of them, a Dask collection, or what
-            :func:`nablasso.streaming.open_table` returns.
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             Labels; a name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
