@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
@@ -29,7 +30,7 @@ from nablasso.data.roles import named_roles, target_problems
 from nablasso.data.table import check_weights, is_frame, is_in_blocks
 from nablasso.errors import Problem, TableProblems
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 Gather = Callable[[Any, Encoding], Any]
 
@@ -146,6 +147,10 @@ def players(model: Any) -> list[Index]:
 
 class Selects(SelectorMixin):
     """Selected columns of arrays as scikit-learn gives them, of encoded tables as a table."""
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
 
     def transform(self, X: Any) -> Any:
         """The selected columns.

@@ -10,10 +10,10 @@ from typing import Any
 
 from nablasso import __version__
 from nablasso.answer import Answer
-from nablasso.estimators.derivative_base import DerivativeEstimator
-from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.derivative import DerivativeEstimator
+from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.nablasso import AutomaticSelector
-from nablasso.estimators.sparse_gradient_base import SparseGradientEstimator
+from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 
 Numbers = tuple[float, ...]
 
