@@ -18,6 +18,13 @@ from threadpoolctl import threadpool_limits
 from nablasso.answer import judged_words, left_out_words
 from nablasso.data.table import Table, check_weights, is_in_blocks, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.base import (
+    PredictsClasses,
+    Target,
+    check_classes,
+    class_shares,
+    read_classes,
+)
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
@@ -34,25 +41,18 @@ from nablasso.estimators.explained import (
 from nablasso.estimators.outcome import (
     accuracy_of_classes,
     accuracy_of_numbers,
-    feature_kinds,
     read_all_rows,
     read_outcome,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.target import (
-    PredictsClasses,
-    Target,
-    check_classes,
-    class_shares,
-    read_classes,
-)
 from nablasso.estimators.validation import (
     by_column,
     check_new_data,
     check_training_data,
     column_indices,
+    feature_kinds,
     group_labels,
     groups_of,
     target_name,
@@ -81,7 +81,7 @@ from nablasso.streaming.judgement import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, open_table
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
@@ -326,10 +326,6 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     @abstractmethod
     def _explained(self, table: Table, n: int) -> Explanation:
         """What predicts, to be read at rows of the table, of which ``n`` were searched."""
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        return np.asarray(self.support_)
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
