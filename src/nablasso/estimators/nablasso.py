@@ -60,7 +60,6 @@ from nablasso.estimators.validation import (
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.reading import interval_half_width
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import narrowed
@@ -651,7 +650,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         X : array-like, shape (n_samples, n_features)
         return_interval : float, optional
             Probability, for instance 0.9: intervals that cover a new target this often are
-            returned too.
+            returned too, wide where rows are noisy (:mod:`nablasso.reading.intervals`).
 
         Returns
         -------
@@ -664,9 +663,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         y = self._y_mean + self._predictor.values(Z)
         if return_interval is None:
             return y
-        predictor = self._predictor
-        half = interval_half_width(predictor.residuals, predictor.weights, float(return_interval))
-        return y, self._y_mean + predictor.interval(Z, half)
+        return y, self._y_mean + self._explanation.intervals_at(Z, float(return_interval))
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the predicted function, in the units of ``X`` and ``y``.
