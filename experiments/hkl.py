@@ -38,14 +38,13 @@ from experiments.rivals import (
     single_kernel,
     tree,
 )
-from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, record_of
+from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, missing, record_of
 from nablasso.datasets import load_table, make_pairwise
 from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
     NablassoRegressor,
 )
 from nablasso.hierarchy import as_decomposition
-from nablasso.progress import track
 from nablasso.types import Array
 
 Fit = Callable[[Array, Array, int], Fitted]  # standardised rows, outputs, seed
@@ -192,20 +191,13 @@ def figure_8(
     The covariance is drawn anew for every draw. One row per n, p, draw and method.
     """
     fits = _some(methods, only)
-    plan = [
-        (n, p, draw, name)
-        for n in n_samples
-        for p in dimensions
-        for draw in range(seed, seed + repeats)
-        for name in fits
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for n, p, draw, name in track(todo, len(todo), "figure 8"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_8, done, n=n_samples, p=dimensions, draw=draws, method=fits):
+        n, p, draw, name = row.values()
         data = make_pairwise(
             n + TEST_ROWS, p, snr=SNR, design_state=draw, random_state=100_000 + draw
         )
         table = Table(data.X[:n], data.y[:n], data.X[n:], data.y[n:], data.noise_free[n:])
-        row: Row = dict(zip(KEY_8, (n, p, draw, name), strict=True))
         yield row | judged(fits[name], table, draw, np.flatnonzero(data.support))
 
 
@@ -223,16 +215,9 @@ def figure_9(
     One row per table, split and method.
     """
     fits = _some(methods, only)
-    plan = [
-        (name, split, method)
-        for split in range(seed, seed + splits)
-        for name in data
-        for method in fits
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for name, split, method in track(todo, len(todo), "figure 9"):
+    for row in missing(KEY_9, done, split=range(seed, seed + splits), data=data, method=fits):
+        name, split, method = row.values()
         table = pumadyn(name, split, n_samples)
-        row: Row = dict(zip(KEY_9, (name, split, method), strict=True))
         yield row | judged(fits[method], table, split)
 
 
@@ -358,9 +343,9 @@ def rules(
 ) -> Iterator[Row]:
     """Variables and hull selected, and the error against the noiseless function."""
     settings = RULES if fits is None else fits
-    plan = [(p, d, r) for d in range(seed, seed + repeats) for p in problems for r in settings]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for name, draw, rule in track(todo, len(todo), "rules"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_RULES, done, draw=draws, problem=problems, rule=settings):
+        name, draw, rule = row.values()
         make, n = PROBLEMS[name]
         rng = np.random.default_rng([77, draw])
         posed = make(rng, n + RULES_TEST)
@@ -373,7 +358,7 @@ def rules(
         found = set(np.flatnonzero(model.support_).tolist())
         error = np.mean((model.predict(posed.X[n:]) - posed.f[n:]) ** 2) / (spread**2 or 1.0)
         yield {
-            **dict(zip(KEY_RULES, (name, draw, rule), strict=True)),
+            **row,
             "too_many": len(found - posed.columns),
             "too_few": len(posed.columns - found),
             "hull_exact": "" if posed.hull is None else set(model.hull_) == posed.hull,

@@ -28,6 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,22 @@ class Reproduction:
             "lines": [asdict(line) for line in lines],
             "written": self.written,
         }
+
+
+def missing(
+    key: Sequence[str],
+    done: Done,
+    keep: Callable[[Row], bool] = lambda _: True,
+    **columns: Iterable[Any],
+) -> Iterable[Row]:
+    """Rows to be computed, by their keys: all combinations of columns that are not done.
+
+    The first column changes slowest; ``keep`` leaves out combinations that have no row.
+    """
+    every = (dict(zip(columns, values, strict=True)) for values in product(*columns.values()))
+    rows = ({name: row[name] for name in key} for row in every)
+    todo = [row for row in rows if tuple(map(str, row.values())) not in done and keep(row)]
+    return track(todo, len(todo), "rows")
 
 
 def draws(repeats: int, **settings: Any) -> list[Unit]:
