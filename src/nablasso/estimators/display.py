@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.estimators.answering import answer_of
 from nablasso.estimators.explained import player_names
-from nablasso.estimators.outcome import answer_of
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from operator import truediv
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +23,7 @@ from nablasso.estimators.base import (
     class_shares,
     read_classes,
 )
-from nablasso.estimators.certificate import Proof, Setting, certify_selection
+from nablasso.estimators.certificate import read_proofs, read_sums
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.display import Answers
@@ -59,7 +57,6 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared
-from nablasso.penalties import GroupLasso, Partition
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import narrowed
@@ -84,8 +81,6 @@ from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
-METRIC = "the derivative lasso on the selected columns, in the learned metric"
-SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 FRESH = 2000  # rows at most that judge what was found on others
 
 
@@ -246,6 +241,54 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         tags.input_tags.allow_nan = True  # a missing value is a state of its own
         return tags
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
+        """Select variables and fit the predictor.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
+        y : array-like, shape (n_samples,), or str
+            Numbers or labels; a name stands for a column of files or of a data frame.
+        sample_weight : array-like, shape (n_samples,), or str, optional
+            Weight ``k`` equals ``k`` copies of a row.
+        groups : array-like, shape (n_samples,), or str, optional
+            Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
+
+        Returns
+        -------
+        self
+        """
+        self._target_name = target_name(y)
+        if is_in_blocks(X):
+            self._fit_blocks(self._opened(open_table(X, y, sample_weight)), groups)
+            return self
+        if isinstance(y, str) or isinstance(sample_weight, str):
+            X, y, sample_weight = apart(X, y, sample_weight)
+        self._fit_arrays(*self._read(X, y, sample_weight), groups)
+        return self
+
+    def _opened(self, source: Source) -> Source:
+        """A table in blocks, its target read."""
+        return source
+
+    @abstractmethod
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Validated columns, targets and weights."""
+
     @abstractmethod
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
@@ -381,7 +424,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
             self.n_rows_searched_ = self._n_sampled = n
             searched = narrow.first(n)
-            self._unpack(X, searched, decision)
+            read_proofs(self, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
@@ -457,19 +500,6 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self.n_rows_searched_ = found.n_rows
         return found
 
-    def _certify_all_rows(self, grown: Sequence[Grown]) -> None:
-        """The gap of the problem on the sums of all rows takes the place of the sample's."""
-        proofs = [one.certificate for one in grown if one.certificate is not None]
-        if len(proofs) < len(grown):
-            self.certificate_ = f"{METRIC}, on a sample of {self._n_sampled} rows"
-            return
-        self.alpha_, self.ridge_ = proofs[0].alpha, 0.0
-        self.objective_ = float(sum(proof.objective for proof in proofs))
-        gaps = [max(proof.gap, 0.0) for proof in proofs]
-        self.dual_gap_ = float(sum(gaps))
-        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
-        self.certificate_ = SUMS
-
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
         if rows.X.size <= rows.rules.wide:
@@ -535,52 +565,6 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
                 f"rules must be a nablasso.search.Rules or None; got {self.rules!r}."
             )
 
-    def _unpack(self, X: Array, table: Table, decision: Decision) -> None:
-        """Fitted attributes of the penalised function in the metric of the model."""
-        d, function = X.shape[1], decision.few.function(decision.model)
-        chosen = table.columns[function.columns]
-        self.support_ = np.isin(np.arange(d), chosen)
-        space = function.space
-        assert space is None or isinstance(space, RepresenterSpace)
-        self.kernel_ = None if space is None else space.kernel
-        self.scales_ = np.zeros(d)
-        proofs: list[Proof] = []
-        if space is not None:
-            self.scales_[chosen] = space.scales
-            proofs = self._certificate(decision, space)
-        gaps = [max(proof.solution.gap, 0.0) for proof in proofs]
-        self.alpha_ = proofs[0].problem.alpha if proofs else 0.0
-        self.ridge_ = proofs[0].problem.ridge if proofs else 0.0
-        self.dual_gap_ = float(sum(gaps))
-        self.objective_ = float(sum(proof.solution.primal for proof in proofs))
-        references = [proof.problem.reference for proof in proofs]
-        self.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
-        self._metric = self.alpha_, self.ridge_
-        self.certificate_ = METRIC
-        self.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
-        self.importance_bounds_ = np.zeros((d, 2))
-        self.support_certified_ = np.ones(d, dtype=bool)
-        self.slopes_ = np.zeros(d)
-        if proofs:
-            bounds = np.max([proof.bounds for proof in proofs], axis=0)
-            self.importance_bounds_[chosen] = bounds.T
-            proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
-            self.support_certified_[chosen] = np.any(proven, axis=0)
-            norms = np.max([proof.importances for proof in proofs], axis=0)
-            self.slopes_[chosen] = norms
-
-    def _certificate(self, decision: Decision, space: RepresenterSpace) -> list[Proof]:
-        """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
-        few, loss = decision.few, self._loss()
-        columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
-        groups, labels = np.unique(few.labels[columns], return_inverse=True)
-        weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
-        total = float(few.precisions.sum())
-        noise = float(np.exp(decision.model.noise)) / total
-        setting = Setting(space, few.precisions / total, penalty, loss, noise)
-        return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
-
 
 @estimator
 class NablassoRegressor(RegressorMixin, AutomaticSelector):
@@ -600,47 +584,6 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     >>> model.get_feature_names_out().tolist()
     ['x0', 'x1', 'x2', 'x3']
     """
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        time: Any = None,
-    ) -> Self:
-        """Select variables and fit the predictor.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            Frames and blocks may hold words, categories, dates and missing values, arrays missing
-            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
-            or what :func:`nablasso.streaming.open_table` returns.
-        y : array-like, shape (n_samples,), or str
-            A name stands for a column of files or of a data frame.
-        sample_weight : array-like, shape (n_samples,), or str, optional
-            Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), or str, optional
-            Groups of rows that are left out together; handed to the splitter.
-        time : array-like, shape (n_samples,), or str, optional
-            When each row was taken: rows are put into this order. A column that is named for
-            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
-
-        Returns
-        -------
-        self
-        """
-        self._target_name = target_name(y)
-        if is_in_blocks(X):
-            self._fit_blocks(open_table(X, y, sample_weight), groups)
-            return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
-        X, y = check_training_data(self, X, y)
-        self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
-        return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """Predict the target.
@@ -680,6 +623,10 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         Z = self._scaler.transform(check_new_data(self, X))
         return by_column(self, self._predictor.gradients(Z) / self._scaler.scale)
 
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        X, y = check_training_data(self, X, y)
+        return X, y, check_weights(sample_weight, len(X))
+
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=True)
 
@@ -703,7 +650,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
-            self._certify_all_rows([grown])
+            read_sums(self, [grown])
         self._judge(judged_words(rows.n_fresh, len(rows.y)))
 
     def _judge(self, how: str) -> None:
@@ -735,57 +682,20 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     ['x0', 'x1']
     """
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        time: Any = None,
-    ) -> Self:
-        """Select variables and fit the predictor.
+    def _opened(self, source: Source) -> Source:
+        classes, totals = source.labels()
+        check_classes(classes)
+        self._target = Target(self._loss(), classes, self.class_weight)
+        factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
+        self.classes_, self._class_factors = classes, factors
+        return source.with_classes(classes, factors)
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            Frames and blocks may hold words, categories, dates and missing values, arrays missing
-            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
-            or what :func:`nablasso.streaming.open_table` returns.
-        y : array-like, shape (n_samples,), or str
-            Labels; a name stands for a column of files or of a data frame.
-        sample_weight : array-like, shape (n_samples,), or str, optional
-            Weight ``k`` equals ``k`` copies of a row.
-        groups : array-like, shape (n_samples,), or str, optional
-            Groups of rows that are left out together; handed to the splitter.
-        time : array-like, shape (n_samples,), or str, optional
-            When each row was taken: rows are put into this order. A column that is named for
-            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
-
-        Returns
-        -------
-        self
-        """
-        self._target_name = target_name(y)
-        if is_in_blocks(X):
-            source = open_table(X, y, sample_weight)
-            classes, totals = source.labels()
-            self.classes_: Any = classes
-            check_classes(self.classes_)
-            self._target = Target(self._loss(), self.classes_, self.class_weight)
-            factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
-            self._class_factors = factors
-            self._fit_blocks(source.with_classes(self.classes_, factors), groups)
-            return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
-        data, self._target = read_classes(
-            self, X, y, sample_weight, self._loss(), self.class_weight
-        )
-        self.classes_ = self._target.classes
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        loss, balance = self._loss(), self.class_weight
+        data, self._target = read_classes(self, X, y, sample_weight, loss, balance)
+        self.classes_: Any = self._target.classes
         factors = self._class_factors = self._target.class_factors(data.y, data.weights)
-        self._fit_arrays(data.X, data.y, data.weights * factors[data.y.astype(np.intp)], groups)
-        return self
+        return data.X, data.y, data.weights * factors[data.y.astype(np.intp)]
 
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         return prepare(X, y, weights, standardize=True, centre_y=False)
@@ -837,7 +747,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             )
             joined = np.union1d(joined, own).astype(np.intp)
         read_all_rows(self, grown, joined, self._functions, rows)
-        self._certify_all_rows(grown)
+        read_sums(self, grown)
         fresh = rows.fresh
         odds = [function.values(rows.standardised(fresh)) for function in self._functions]
         codes, how = rows.y[fresh].astype(np.intp), judged_words(len(fresh), len(rows.y))
