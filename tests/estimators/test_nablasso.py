@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from nablasso import NablassoRegressor
 from nablasso.data.table import prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import discoveries
-from nablasso.estimators import nablasso as automatic
+from nablasso.estimators import automatic, discoveries
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.search.families import FAMILIES
 from nablasso.search.rules import Rules

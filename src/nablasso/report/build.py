@@ -29,10 +29,10 @@ from nablasso.estimators.answering import (
     columns_of_table,
     merged_interactions,
 )
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
 from nablasso.estimators.display import Shape, rugs_of, shapes_by_class
 from nablasso.estimators.hierarchical import KernelSelector
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.outcome import accuracy_of_numbers
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.tables import behind

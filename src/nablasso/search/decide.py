@@ -98,8 +98,8 @@ def proposed(best: Decision) -> Decision:
     """The best proposals, tuned and pruned; the best of these grown."""
     few = best.few
     first = sorted(few.proposals(), key=lambda made: made[0])[: few.rules.followed]
-    hopeful = [made for price, *made in first if price < first[0][0] + few.hopeless]
-    tried = [best.model, *(few.backward(few.tune(*made)) for made in hopeful)]
+    hopeful = [made for made in first if made[0] < first[0][0] + few.hopeless]
+    tried = [best.model, *(few.backward(few.tune(*made[1:])) for made in hopeful)]
     model = few.forward(min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=(*tried, model))
 
