@@ -424,8 +424,8 @@ class Selector(Solved):
 
 def worst_status(solved: Iterable[Any]) -> str:
     """The status that says most about what went wrong."""
-    order = list(Status)  # from converged to interrupted
-    return max((one.status for one in solved), key=order.index).value
+    worst: Status = max((one.status for one in solved), key=list(Status).index)
+    return worst.value
 
 
 def selection_status(

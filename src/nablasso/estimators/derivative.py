@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -104,7 +104,6 @@ RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
-FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
 
 
 Refits = dict[bytes, Function]  # by support
@@ -532,7 +531,8 @@ class GivenWeights(DerivativeEstimator):
     def _weights(self, *_: Any) -> Weights:
         return Weights(self.alpha, self.ridge)
 
-    _statistics_weights = _weights
+    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
+        return self._weights()
 
     def _path(
         self,
@@ -596,6 +596,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
     widths: Any = parameter(
         None, "array-like", "Multipliers of the length scale to try; by default 1."
     )
+
+    fold_tol: ClassVar[float] = 1e-5  # a fold's fit need not be more exact than its score
 
     def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
         cells: list[Cell] = []
@@ -677,7 +679,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         self, cell: Cell, families: Sequence[tuple[ProblemFamily, Refits]], *held_out: Array
     ) -> Iterator[tuple[Step, ...]]:
         """What each family's problem gives at each alpha of a cell."""
-        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
+        solver = as_solver(self.solver, max(self.tol, self.fold_tol), self.max_iter, self._loss())
         walks = [_path_steps(self.debias, *family, solver, cell, held_out) for family in families]
         return zip(*walks, strict=True)
 

@@ -760,13 +760,9 @@ def from_the_middle(F: Array, middle: int) -> Array:
 
     Sums go outwards, so the order is exact in floating point too.
     """
-    Z = np.empty_like(F)
-    Z[middle] = F[0]
-    for k in range(middle, len(F) - 1):
-        Z[k + 1] = Z[k] + F[k + 1]
-    for k in range(middle, 0, -1):
-        Z[k - 1] = Z[k] - F[k]
-    return Z
+    up = np.cumsum(np.concatenate([F[:1], F[middle + 1 :]]), axis=0)
+    down = np.cumsum(np.concatenate([F[:1], -F[middle:0:-1]]), axis=0)
+    return np.concatenate([down[:0:-1], up])
 
 
 def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:

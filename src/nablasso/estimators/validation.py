@@ -217,7 +217,7 @@ def _real(value: Any, least: float, most: float = np.inf) -> bool:
 def at_least(least: int) -> Check:
     """Whole numbers from ``least`` on."""
     return Check(
-        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and v >= least,
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= least,
         f"a whole number of at least {least}",
     )
 
