@@ -72,14 +72,12 @@ from nablasso.estimators.validation import (
     check_non_negative,
     check_parameters,
     check_share,
-    column_indices,
     feature_kinds,
     feature_names,
-    group_labels,
     groups_of,
 )
 from nablasso.kernels import as_kernel
-from nablasso.losses import Logistic, Loss, Squared, as_loss
+from nablasso.losses import Squared
 from nablasso.paths import (
     DEFAULT_FRACTION,
     Formulation,
@@ -143,6 +141,9 @@ class DerivativeEstimator(Answers, Selects, Selector):
         How far that space is from the exact one: root mean squared difference of predictions
         in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
         the exact space, nan where no rows were seen.
+    class_importances_ : array, shape (n_classes, n_features)
+        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
+        the second class, where there are two.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
         the best fit so far, ``"interrupted"``.
@@ -232,10 +233,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
-        labels = group_labels(self, self.feature_groups)
-        weights = _group_weights(self.group_weights, labels)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))
 
         def penalty(columns: Index) -> Penalty:
             partition = Partition(labels[columns])
@@ -489,24 +488,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
                 f"Statistics serve the squared loss alone; got loss={self.loss!r}. Other losses "
                 "need all rows at every step: use fit."
             )
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss)
-
-
-@estimator
-class DerivativeClasses(PredictsClasses, DerivativeEstimator):
-    """Shared by the classifiers.
-
-    Attributes
-    ----------
-    class_importances_ : array, shape (n_classes, n_features)
-        ``feature_importances_`` of each class against the rest; one row, that of the second class,
-        where there are two.
-    """
-
-    def _loss(self) -> Loss:
-        return Logistic()
 
 
 @estimator
@@ -769,7 +750,7 @@ class DerivativeLasso(DerivativeNumbers, GivenWeights):
 
 
 @estimator
-class DerivativeLassoClassifier(DerivativeClasses, GivenWeights):
+class DerivativeLassoClassifier(PredictsClasses, GivenWeights):
     """Lasso on the partial derivatives of the log-odds; group lasso and elastic net too.
 
     Examples
@@ -790,5 +771,5 @@ class DerivativeLassoCV(DerivativeNumbers, ChosenWeights):
 
 
 @estimator
-class DerivativeLassoClassifierCV(DerivativeClasses, ChosenWeights):
+class DerivativeLassoClassifierCV(PredictsClasses, ChosenWeights):
     """:class:`DerivativeLassoClassifier` with its parameters by cross-validation."""

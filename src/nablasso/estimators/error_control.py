@@ -360,23 +360,19 @@ class StabilitySelection(WrappedSelector):
         self.selection_probabilities_ = selections.mean(axis=0)
         self.support_ = self.selection_probabilities_ >= self.threshold_ - 1e-9
         self.average_selected_ = q
-        self.false_selection_bounds_ = {
-            assumption: self._bound(assumption, q, d) for assumption in ASSUMPTIONS
-        }
+        none = np.isinf(self.threshold_)
+        at = (min(self.threshold_, 1.0), q, d, self.n_pairs)
+        bounds = {assumption: false_selection_bound(*at, assumption) for assumption in ASSUMPTIONS}
+        self.false_selection_bounds_ = dict.fromkeys(bounds, 0.0) if none else bounds
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
-        if np.isinf(self.threshold_):
-            least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
+        if none:
+            least = bounds[self.assumption]
             warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
             )
-
-    def _bound(self, assumption: str, q: float, d: int) -> float:
-        if np.isinf(self.threshold_):
-            return 0.0
-        return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
 
 def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:

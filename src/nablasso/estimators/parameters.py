@@ -45,6 +45,10 @@ ARGUMENTS = {
         "Rows without a target at which derivatives are penalised too.",
     ),
 }
+RETURNS = {
+    "predict": "array, shape (n_samples,)",
+    "predict_proba": "array, shape (n_samples, n_classes)",
+}
 
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
 
@@ -118,8 +122,9 @@ def _with_arguments(method: Any) -> str:
         elif name in ARGUMENTS:
             kind, text = ARGUMENTS[name]
             listed.append(f"{name} : {kind}" + (f"\n    {text}" if text else ""))
-    if method.__name__.startswith("fit"):
-        sections.setdefault("Returns", "self")
+    returned = "self" if method.__name__.startswith("fit") else RETURNS.get(method.__name__)
+    if returned:
+        sections.setdefault("Returns", returned)
     return _joined(head, {"Parameters": "\n".join(listed), **sections})
 
 

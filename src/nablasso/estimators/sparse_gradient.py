@@ -54,9 +54,7 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_non_negative,
     check_positive,
-    column_indices,
     feature_names,
-    group_labels,
 )
 from nablasso.gradients import (
     DEFAULT_MAX_ITER,
@@ -69,7 +67,7 @@ from nablasso.gradients import (
     union_of,
 )
 from nablasso.kernels import Gaussian, as_kernel, length_scale
-from nablasso.losses import Logistic, Loss, Squared
+from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.machine import Refit, refit
@@ -269,10 +267,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
 
     def _parameters(self) -> GradientParameters:
         """What the parameters ask for; the data's columns are known by now."""
-        labels = group_labels(self, self.feature_groups)
-        weights = np.bincount(labels)[labels].astype(float)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, np.bincount(labels)[labels])
         return GradientParameters(
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
@@ -435,9 +431,6 @@ def ridge_on(features: Array, table: Table) -> Refit:
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
     """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
 
-    def _loss(self) -> Loss:
-        return Squared()
-
     def _keep(self, final: list[GradientFit], table: Table) -> None:
         super()._keep(final, table)
         features = np.asarray(table.X @ self.components_[:, table.columns].T)
@@ -445,14 +438,6 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
     def _link(self, X: Array) -> Array:
         return np.asarray(self._y_mean + self._predictor.values(self._project(X)))
-
-
-@estimator
-class GradientClasses(PredictsClasses, SparseGradientEstimator):
-    """Shared by the classifiers: the logistic loss with f0, which predicts."""
-
-    def _loss(self) -> Loss:
-        return Logistic()
 
 
 @estimator
@@ -571,7 +556,7 @@ class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifier(GradientsAtAlpha, GradientClasses):
+class SparseGradientClassifier(PredictsClasses, GradientsAtAlpha):
     """Sparse gradient learning for classes: gradients of the log-odds.
 
     Two classes need one function, more need one per class ("this class or not"). Predictions come
@@ -596,5 +581,5 @@ class SparseGradientRegressorCV(GradientsByFolds, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifierCV(GradientsByFolds, GradientClasses):
+class SparseGradientClassifierCV(PredictsClasses, GradientsByFolds):
     """:class:`SparseGradientClassifier` with ``alpha`` by cross-validation."""
