@@ -605,7 +605,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             for cell in cells:
                 for (step,) in self._steps(cell, families):
                     assert step.function.u is not None
-                    error = test.mean_squared_error(step.function.u, step.function.intercept)
+                    fitted = step.function
+                    error = float(test.mean_squared_error(fitted.u, fitted.intercept))
                     yield _candidate([step], score=-error)
 
         judged = [outcomes_of(candidates(k)) for k in range(statistics.n_folds)]

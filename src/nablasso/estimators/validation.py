@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import LARGEST, listed
+from nablasso.data.cells import LARGEST, as_pandas, listed
 from nablasso.data.encoding import Encoding
 from nablasso.data.table import MIN_ROWS, Table, correlated_columns, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -71,15 +71,13 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array
     """Rows of a table as numbers; an array must have all its columns, in their order."""
     names = [column.name for column in encoding.columns]
     if not is_frame(X):
-        import pandas as pd
-
-        cells = np.asarray(X, dtype=object)
+        cells = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
         if cells.ndim != 2 or cells.shape[1] != len(names):
             raise InvalidDataError(
                 f"The model was fitted to a table of {len(names)} columns; got an array of shape "
                 f"{cells.shape}. Give a data frame with the columns {listed(names)}."
             )
-        X = pd.DataFrame(cells, columns=names)
+        X = as_pandas(cells, names)
     if not len(X):
         raise InvalidDataError("Found array with 0 sample(s): give at least one row.")
     return encoding.encode(X, _needed(estimator, encoding))
