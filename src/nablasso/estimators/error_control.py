@@ -556,7 +556,18 @@ class RandomizationTest(WrappedSelector):
             kind = StratifiedKFold if classes else KFold
             splitter = kind(int(self.cv), shuffle=True, random_state=seed)
             return list(splitter.split(rows.X, rows.targets))
-        return _as_kept_rows(splitter.split(X, y, groups), rows.origin)
+        folds = [
+            (
+                np.flatnonzero(np.isin(rows.origin, train)),
+                np.flatnonzero(np.isin(rows.origin, test)),
+            )
+            for train, test in splitter.split(X, y, groups)
+        ]
+        if not all(len(train) and len(test) for train, test in folds):
+            raise InvalidDataError(
+                "Every fold of cv needs training and test rows of non-zero weight; one has none."
+            )
+        return folds
 
     def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
@@ -625,16 +636,3 @@ def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> A
     probabilities = np.zeros((len(X), len(classes)))
     probabilities[:, np.searchsorted(classes, model.classes_)] = own
     return probabilities
-
-
-def _as_kept_rows(folds: Any, origin: Index) -> list[Fold]:
-    """Folds of input rows as folds of the kept rows."""
-    kept = [
-        (np.flatnonzero(np.isin(origin, train)), np.flatnonzero(np.isin(origin, test)))
-        for train, test in folds
-    ]
-    if any(len(train) == 0 or len(test) == 0 for train, test in kept):
-        raise InvalidDataError(
-            "Every fold of cv needs training and test rows of non-zero weight; one has none."
-        )
-    return kept

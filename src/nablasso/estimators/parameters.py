@@ -150,19 +150,14 @@ def _described(one: Field[Any]) -> str:
     if one.default is None:
         kind += ", optional"
     elif one.default is not MISSING:
-        kind += f", default={_shown(one.default)}"
+        shown = f'"{one.default}"' if isinstance(one.default, str) else repr(one.default)
+        kind += f", default={shown}"
     paragraphs = [" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n") if part]
-    body = [
+    body = "\n\n".join(
         indent(fill(part, WIDTH - 4, break_long_words=False, break_on_hyphens=False), "    ")
         for part in paragraphs
-    ]
-    return "\n".join(
-        [f"{one.name} : {kind}", "\n\n".join(body)] if body else [f"{one.name} : {kind}"]
     )
-
-
-def _shown(default: Any) -> str:
-    return f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{one.name} : {kind}\n{body}".rstrip()
 
 
 def _attributes(cls: type, own: str) -> str:

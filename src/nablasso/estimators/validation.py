@@ -14,10 +14,9 @@ from sklearn.utils.validation import validate_data
 
 from nablasso.data.cells import LARGEST, as_pandas, listed
 from nablasso.data.encoding import Encoding
-from nablasso.data.table import MIN_ROWS, Table, correlated_columns, is_frame
+from nablasso.data.table import MIN_ROWS, Table, correlated_columns, discrete_columns, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
-from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 TWIN_CORRELATION = 0.95

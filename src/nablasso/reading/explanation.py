@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.draws import degrees_of, draws_of
-from nablasso.reading.function import DISCRETE_LEVELS
 from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
 from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
