@@ -196,10 +196,10 @@ class KernelSelector(Answers, Selects, Selector):
         1e12,
         "float",
         "Multiplications of the problems solved along one path of alphas (one to two minutes of "
-        "one processor): a budget that ends at the same place on every machine. A fiftieth of the "
-        "work may go to kernels that only the certificate asks for. Where it ends a search while "
-        "kernels are known to be missing there is a warning, and ``search_status_`` names the "
-        "parameter. A cross-validation leaves out the alphas that some path could not solve.",
+        "one processor), the same on every machine; a fiftieth may go to kernels that only the "
+        "certificate asks for. Where a budget ends a search while kernels are known to be missing "
+        "there is a warning, and ``search_status_`` names the parameter. A cross-validation leaves "
+        "out the alphas that some path could not solve.",
         check_positive,
     )
     rank: int | None = parameter(
@@ -659,13 +659,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     selection_rule: str = parameter(
         "1se",
         '{"1se", "min", "ebic"}',
-        "Take the candidate that selects the fewest variables among those whose score is within "
-        'one standard error of the best, or the best itself. ``"ebic"`` prunes the hulls of all '
-        "candidates on all rows and takes the one of smallest criterion (see ``prune``): no folds "
-        "are drawn, ``cv``, ``scoring`` and ``n_jobs`` are not used, ``cv_results_`` has "
-        '``"ebic"`` and ``"rank_ebic"`` in place of scores, and ``best_score_`` is minus the '
-        "criterion. It selects better and costs less; among equals it takes the largest ``beta``, "
-        "then the largest ``alpha``.",
+        "As for the other estimators, or without folds: prune the hulls of all candidates on all "
+        "rows and take the one of smallest criterion (see ``prune``), which selects better and "
+        'costs less. ``cv_results_`` then has ``"ebic"`` and ``"rank_ebic"`` in place of scores, '
+        "and ``best_score_`` is minus the criterion.",
     )
 
     def _weights(self, data: Data, table: Table, groups: Any) -> tuple[float, float | None, Array]:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
@@ -76,7 +77,6 @@ from nablasso.spaces import penalty_points, require_memory
 from nablasso.types import Array, Mask
 
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
-SHOWN = 10  # rows named in a warning
 SMALLEST_FRACTION = 1e-2  # of alpha_max
 WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
 MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
@@ -381,8 +381,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         alone = np.isin(rows, data.pairs.isolated())
         if not alone.any() or not data.table.X.shape[1]:
             return
-        named = ", ".join(map(str, np.flatnonzero(alone)[:SHOWN]))
-        named += " ..." if alone.sum() > SHOWN else ""
+        named = listed([str(row) for row in np.flatnonzero(alone)])
         cure = (
             f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
             "standardize is set), or drop them."

@@ -20,7 +20,6 @@ from nablasso.kernels import WIDTH_RULES
 from nablasso.types import Array, Index
 
 TWIN_CORRELATION = 0.95
-SHOWN = 10  # names listed in a message before it says "..."
 
 
 def check_training_data(
@@ -176,7 +175,7 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
         if index is None or not 0 <= index < d:
             raise InvalidParameterError(
                 f"{parameter} names column {column!r}; the columns are "
-                f"{', '.join(list(names)[:SHOWN])}{' ...' if d > SHOWN else ''} or 0 to {d - 1}."
+                f"{listed(list(names))} or 0 to {d - 1}."
             )
         indices.append(index)
     return np.array(indices, dtype=np.intp)
@@ -276,11 +275,9 @@ def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
     """Refuse NaN and infinite values, naming the columns that hold them."""
     bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if bad.size:
-        all_names = feature_names(estimator)
-        names = [all_names[a] for a in bad]
-        shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+        where = listed(np.array(feature_names(estimator))[bad].tolist())
         raise InvalidDataError(
-            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, give a data "
+            f"Input X contains NaN or infinity in columns {where}. Drop these rows, give a data "
             "frame, in which a missing value is a state of its own, or impute them first, for "
             "example with sklearn.impute.SimpleImputer."
         )
