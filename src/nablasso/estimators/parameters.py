@@ -10,12 +10,12 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
         verbose: int = parameter(0, "int", "Log progress.")
 
 The section Parameters of the docstring is made from the fields and cannot differ from the
-signature. A subclass inherits both: its parents' parameters, and the attributes that their
-docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
-keeps its place and its documentation, take it away (``width: Any = fixed(2.0)``), and describe an
-inherited attribute anew. Arguments of
-methods that mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where
-they mean more.
+signature; a field may say which values are refused. A subclass inherits both: its parents'
+parameters, and the attributes that their docstrings list. It may give an inherited parameter
+another default, ``width: float = 2.0``, which keeps its place and its documentation, take it away
+(``width: Any = fixed(2.0)``), and describe an inherited attribute anew. Arguments of methods that
+mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where they mean
+more.
 """
 
 from __future__ import annotations
