@@ -35,20 +35,10 @@ in ``s``, and a dual point costs one product with ``D'``, ``P``, ``D`` and ``L``
 replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
 (:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
 the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
-has the same ``u`` and ``c`` times its ``s``. So run, each with a line search on the true objective
-(:func:`descend`), the dual point at ``s`` (a machine with offset ``D'v``, O(n^3) a step), the flat
-function and with it ``alpha_max``, and (P) itself (:class:`nablasso.solvers.Newton`).
-
-A model's ``u`` may lie outside the domain of the loss's conjugate. With ``u' = -p l'(y, z) / (2
-lambda)`` at the model's predictions, its best intercept included, it lies inside and adds up to
-zero; ``(u', s)`` is a dual point of (P) with a function of its own, whose gap is a true bound and
-follows that of the model as the steps get short.
-
-In a space of features a model needs the rows only by their moments: it is (P) on pseudo-rows
-(:mod:`nablasso.spaces.features`), one pass over the rows, O(n m^2), then O(d m^2) a product. With
-predictions ``z = b + Phi w`` its multipliers on the rows are ``u = q (t - z) / lambda``, and
-``w = Phi' u - sum_a omega_a * R' v_a`` because the model's ``u`` is the best one for its ``s``: the
-gap is that of (P) on all rows.
+has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
+lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a true
+bound. On features a model is (P) on pseudo-rows (:mod:`nablasso.spaces.features`), one pass over
+the rows, O(n m^2); its multipliers on the rows are ``u = q (t - z) / lambda``.
 """
 
 from __future__ import annotations
@@ -72,7 +62,7 @@ from nablasso.regression.machine import (
     quadratic_model,
 )
 from nablasso.regression.ridge import WeightedRidge
-from nablasso.spaces import FeatureRows, FeatureSpace, PseudoRows, Space
+from nablasso.spaces import FeatureSpace, PseudoRows, Space
 from nablasso.types import Array, Index
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
@@ -434,10 +424,10 @@ class SmoothProblem(Problem):
     @property
     def machines(self) -> Machines:
         """(P) without its penalty."""
-        data, space = (self.y, self.weights, self.fit_intercept), self.space
-        if isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows):
-            return Machines(self.loss, OnFeatures(space.rows), *data)
-        return Machines(self.loss, GramRows(space.gram), *data)
+        space = self.space
+        features = isinstance(space, FeatureSpace)
+        rows = OnFeatures(space.rows) if features else GramRows(space.gram)
+        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
 
     def predictions(self, point: DualPoint) -> Array:
         """Values of a point's function with its best intercept."""
@@ -448,29 +438,20 @@ class SmoothProblem(Problem):
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
-        shared: dict[str, Any] = {
-            "loss": Squared(),
-            "penalty": self.penalty,
-            "alpha": self.alpha / scale,
-            "ridge": ridge,
-        }
-        if isinstance(self.space, FeatureSpace):
-            pseudo = self.space.compressed(
-                expansion.target, weights, fit_intercept=self.fit_intercept
-            )
-            problem = SquaredProblem(**shared, **on_pseudo_rows(pseudo, ridge))
-            return LocalModel(problem, scale, expansion, self.space)
-        inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=self.fit_intercept)
+        own: dict[str, Any] = {"y": expansion.target, "weights": weights}
+        centre = {"fit_intercept": self.fit_intercept}
+        rows = self.space if isinstance(self.space, FeatureSpace) else None
+        if rows is not None:
+            own = on_pseudo_rows(rows.compressed(*own.values(), **centre), ridge)
+        else:
+            inverse = WeightedRidge(self.space.gram, weights, ridge, **centre)
+            points = self.weights if self.penalty_weights is None else self.penalty_weights
+            own |= {"space": self.space, "penalty_weights": points, "P": inverse.matrix()} | centre
+        alpha = self.alpha / scale
         problem = SquaredProblem(
-            **shared,
-            space=self.space,
-            y=expansion.target,
-            weights=weights,
-            fit_intercept=self.fit_intercept,
-            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
-            P=inverse.matrix(),
+            loss=Squared(), penalty=self.penalty, alpha=alpha, ridge=ridge, **own
         )
-        return LocalModel(problem, scale, expansion)
+        return LocalModel(problem, scale, expansion, rows)
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
@@ -505,14 +486,13 @@ class SmoothProblem(Problem):
         free = replace(self, alpha=0.0)
         nothing = np.zeros(self.space.points.shape)
         here = DualPoint(nothing, np.zeros_like(self.y), np.zeros_like(self.y), nothing)
-        before, tight = free.objective(here), False
+        tight = False
         for _ in range(FLAT_STEPS):
             model = free.model(here)
             start, accuracy = here.s / model.scale, 1e-8 if tight else LOOSE
             s = model.problem.flat_dual(accuracy, direct=tight, start=start)
             there = model.lift(model.problem.dual_point(s))
-            here, now = descend(free.objective, here, there)
-            drop, before = before - now, now
+            here, drop = descend(free.objective, here, there)
             if tight and drop <= ARRIVED * self.reference:
                 break
             tight = tight or drop <= LOOSE**2 * self.reference
@@ -536,12 +516,15 @@ def on_pseudo_rows(space: FeatureSpace, ridge: float) -> dict[str, Any]:
 def descend(
     objective: Callable[[DualPoint], float], here: DualPoint, there: DualPoint
 ) -> tuple[DualPoint, float]:
-    """Go from ``here`` towards ``there``, halving the way until the objective does not rise."""
+    """Go from ``here`` towards ``there``, halving the way until the objective does not rise.
+
+    Where that is, and by how much the objective fell.
+    """
     start, t = objective(here), 1.0
     for _ in range(HALVINGS):
         point = between(here, there, t)
-        value = objective(point)
-        if value <= start:
-            return point, value
+        drop = start - objective(point)
+        if drop >= 0:
+            return point, drop
         t /= 2
-    return here, start
+    return here, 0.0

@@ -65,16 +65,13 @@ class Pruned(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """``-2 log-likelihood`` at its maximum, and the quadratic model there.
-
-    ``inverse`` is ``C^{-1}``, ``places`` each node's features, ``unit`` the variance left.
-    """
+    """``-2 log-likelihood`` at its maximum, and the quadratic model there."""
 
     deviance: float
     coef: Array
-    inverse: Array
-    places: dict[Node, slice]
-    unit: float
+    inverse: Array  # of C
+    places: dict[Node, slice]  # of each node's features
+    unit: float  # the variance left
 
 
 def has_likelihood(loss: Loss) -> bool:
@@ -85,9 +82,8 @@ def has_likelihood(loss: Loss) -> bool:
 class Pruner:
     """Prunes hulls on one sample; what was computed for a hull is kept.
 
-    ``rows`` is the number of rows, copies counted; nodes ``kept`` and their ancestors are never
-    taken away, and are in every fit; ``at_once`` is the share of too many features taken between
-    two factorisations.
+    ``rows`` are counted with copies; nodes ``kept`` and their ancestors are never taken away, and
+    are in every fit; ``at_once`` is the share of too many features taken between factorisations.
     """
 
     def __init__(
@@ -116,9 +112,7 @@ class Pruner:
         """Take sinks away while the criterion falls."""
         here = frozenset(hull) | self.kept
         fit, way = self._fit(here), [here]
-        while True:
-            if here in self._ends:
-                break
+        while here not in self._ends:
             crowded = self._is_crowded(len(fit.coef))
             smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
@@ -146,7 +140,8 @@ class Pruner:
             for parent in self.hierarchy.parents(node):
                 hull[parent] += 1
         while True:
-            free = [v for v in hull if not hull[v] and self._may_go(v)]
+            free = [v for v in hull if not hull[v] and v not in self.kept]
+            free = [v for v in free if self.hierarchy.columns(v)]
             if not free:
                 break
             lost = {v: _block_loss(coef, inverse, fit.places[v]) for v in free}
@@ -163,9 +158,6 @@ class Pruner:
             if len(fit.coef) - left >= most or not self._is_crowded(left):
                 break
         return frozenset(hull)
-
-    def _may_go(self, node: Node) -> bool:
-        return node not in self.kept and bool(self.hierarchy.columns(node))
 
     def _price(self, node: Node) -> float:
         """What the criterion charges for a node: nothing without features."""
@@ -347,10 +339,7 @@ class Refitter:
         self._known: dict[object, HullRefit] = {}
 
     def fit(self, hull: list[Node], support: Mask) -> HullRefit:
-        """The better candidate; no selected column gives the null model.
-
-        ``support`` is a mask of the hierarchy's columns.
-        """
+        """The better candidate for a mask of the hierarchy's columns; of none the null model."""
         used = np.flatnonzero(support)
         if not len(used):
             return self._cached("null", lambda: self._gaussian(used))
@@ -376,22 +365,19 @@ class Refitter:
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
-        coef, b, left_out = self._solve(
-            np.column_stack([self.hierarchy.block(node).train for node in hull])
-        )
-        function = hull_function(self.hierarchy, hull, coef, b, self.columns)
-        return HullRefit(function, "hull", left_out)
-
-    def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
-        """Coefficients, intercept and predictions of left-out rows."""
         sample, y = self.sample, self.sample.y
+        Phi = np.column_stack([self.hierarchy.block(node).train for node in hull])
         if isinstance(sample.loss, Squared):
             fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
             ridge = fit.best_ridge(y)
-            return *fit.feature_coefficients(y, ridge), y - fit.loo_residuals(y, ridge)
-        data = (y, sample.weights, sample.fit_intercept)
-        best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
-        return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out
+            coef, b = fit.feature_coefficients(y, ridge)
+            left_out = y - fit.loo_residuals(y, ridge)
+        else:
+            data = (y, sample.weights, sample.fit_intercept)
+            machine, _, left_out = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
+            coef, b = Phi.T @ machine.coef, machine.intercept
+        function = hull_function(self.hierarchy, hull, coef, b, self.columns)
+        return HullRefit(function, "hull", left_out)
 
 
 @dataclass(frozen=True)
@@ -409,10 +395,7 @@ class HullLearner:
     refitters: list[Refitter]
 
     def walk(self, alphas: Iterable[float], *, beyond: bool = False) -> Iterator[list[Found]]:
-        """Solutions at decreasing alphas, each started from the one before.
-
-        They end with the budget, but for the first, or go on ``beyond`` it.
-        """
+        """Solutions at decreasing alphas, each from the one before; ``beyond`` the budget too."""
         last: list[Found] | list[None] = [None] * len(self.searches)
         for k, alpha in enumerate(alphas):
             pairs = zip(self.searches, last, strict=True)

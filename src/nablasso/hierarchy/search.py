@@ -76,23 +76,19 @@ class Budget:
 
 @dataclass
 class Found:
-    """A solution of the full problem, with its certificate.
+    """A solution of the full problem, with its certificate."""
 
-    ``nodes`` is the hull that was looked at and ``x`` its weights, to start from; the ``problem``
-    is that on the nodes that are not zero, ``gap`` bounds the suboptimality over *all* kernels.
-    """
-
-    nodes: list[Node]
+    nodes: list[Node]  # the hull that was looked at, and its weights: to start from
     x: Array
-    problem: HullProblem
+    problem: HullProblem  # on the nodes that are not zero
     point: HullPoint
-    gap: float
+    gap: float  # over all kernels
     primal: float
     certified: bool
     rule: str
     reason: str
     n_iter: int
-    violators: list[Node]
+    violators: list[Node]  # nodes known to be missing
 
     @property
     def alpha(self) -> float:
@@ -299,21 +295,14 @@ class Search:
         # where the certificate is lost, further effort at smaller alphas rarely brings it back
         if certify:
             self.work = WORK if certified else max(self.work / 4, LEAST_WORK)
-        if not lacking or (certify and certified):
-            lacking = _reason(certified, missing, solved, outside)
-        return Found(
-            problem.nodes,
-            solved.point.weights.x,
-            inner,
-            point,
-            gap,
-            inner.primal(point),
-            certified,
-            outside.rule,
-            lacking,
-            n_iter,
-            outside.violators,
-        )
+        if certified and (certify or not lacking):
+            lacking = "certified"
+        elif not lacking and not solved.converged:
+            lacking = "stalled" if solved.stalled else "max_iter"
+        elif not lacking:
+            lacking = "violators" if missing or outside.violators else "bound"
+        known = (problem.nodes, solved.point.weights.x, inner, point, gap, inner.primal(point))
+        return Found(*known, certified, outside.rule, lacking, n_iter, outside.violators)
 
     def _without_zeros(
         self, problem: HullProblem, solved: HullSolution, share: float
@@ -344,18 +333,6 @@ def _active(problem: HullProblem, point: HullPoint) -> Mask:
     return np.asarray(in_hull)
 
 
-def _reason(certified: bool, missing: bool, solved: HullSolution, outside: Outside) -> str:
-    """How a search within its budget ended; ``missing`` is that (27) asks for more.
-
-    Nodes known to be missing are called violators, too.
-    """
-    if certified:
-        return "certified"
-    if not solved.converged:
-        return "stalled" if solved.stalled else "max_iter"
-    return "violators" if missing or outside.violators else "bound"
-
-
 def largest_alpha(search: Search) -> float:
     r"""``alpha_max``, where a path begins.
 
@@ -371,7 +348,9 @@ def largest_alpha(search: Search) -> float:
     if frontier and size <= 1e-20 * float(null @ null):  # the sources' kernels are null or constant
         nodes.append(search.ranked(frontier, null)[0])
     d = sum(map(hierarchy.weight, nodes))
-    scale = 2 * max(_variance(search, node) for node in nodes) / d**2  # shrunk by half
+    p, blocks = search.sample.weights, [hierarchy.block(node).train for node in nodes]
+    centred = (F - p @ F if search.sample.fit_intercept else F for F in blocks)
+    scale = 2 * max(float(np.sum(p @ F**2)) for F in centred) / d**2  # shrunk by half
     if not scale > 0:
         return 1.0
     low, high = np.log(LOWEST * scale), np.log(HIGHEST * scale)
@@ -386,10 +365,3 @@ def largest_alpha(search: Search) -> float:
         else:
             high = (low + high) / 2
     return float(np.exp(high))
-
-
-def _variance(search: Search, node: Node) -> float:
-    """Sum of the variances of a node's features."""
-    p, F = search.sample.weights, search.hierarchy.block(node).train
-    F = F - p @ F if search.sample.fit_intercept else F
-    return float(np.einsum("i,ij,ij->", p, F, F))
