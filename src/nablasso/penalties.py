@@ -138,10 +138,14 @@ class GroupLasso(Penalty):
 
     def conjugate(self, norms: Array, alpha: float) -> float:
         """A quadratic outside the balls; infinite there where a group has none."""
-        bend, excess = self._bend(alpha), norms - self.radius(alpha)
-        if np.any((excess > ROUNDING * self.radius(alpha))[bend == 0]):
+        radius = self.radius(alpha)
+        outside = norms > radius * (1 + ROUNDING)
+        if not outside.any():
+            return 0.0
+        bend = alpha * self.weights[outside] * (1 - self.l1_ratio)
+        if not bend.all():
             return float("inf")
-        return float(np.sum(np.maximum(excess, 0.0)[bend > 0] ** 2 / (4 * bend[bend > 0])))
+        return float(np.sum((norms - radius)[outside] ** 2 / (4 * bend)))
 
     def radius(self, alpha: float) -> Array:
         """``alpha w_g mu``."""
@@ -149,11 +153,8 @@ class GroupLasso(Penalty):
 
     def project_dual(self, norms: Array, alpha: float) -> Array:
         """Every norm is allowed but those of groups without a quadratic."""
-        return np.where(self._bend(alpha) > 0, norms, super().project_dual(norms, alpha))
-
-    def _bend(self, alpha: float) -> Array:
-        """Weights of the squares in ``alpha Omega``."""
-        return alpha * self.weights * (1 - self.l1_ratio)
+        inside = super().project_dual(norms, alpha)
+        return inside if self.l1_ratio == 1 else np.where(alpha * self.weights > 0, norms, inside)
 
 
 class ElasticNet(GroupLasso):

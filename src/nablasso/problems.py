@@ -46,6 +46,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ class Problem(ABC):
     def _flat_gauges(self) -> tuple[float, float]:
         """Gauges of :meth:`flat_dual` and of its damped form."""
 
-    @property
+    @cached_property
     def root(self) -> Array:
         """``sqrt(pi)`` as a column."""
         weights = self.weights if self.penalty_weights is None else self.penalty_weights
@@ -197,19 +198,16 @@ class Problem(ABC):
     def alpha_max(self) -> float:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        :meth:`flat_dual` makes all penalised derivatives zero on the data; it is feasible from
-        ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's slope at zero.
+        From ``max_g ||s_g|| / slope_g`` on :meth:`flat_dual` is feasible.
         """
         return ABOVE * self.gauge(self.flat_dual())
 
     def alpha_max_and_scale(self) -> tuple[float, float]:
         """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
 
-        On clustered or densely sampled inputs a function can be made exactly flat at the data at
-        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
-        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
-        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
-        damped form comes second.
+        On clustered inputs a function can be made exactly flat at the data at the price of huge
+        dual variables. Where ``alpha_max`` exceeds three times its damped form, with ``M + delta``
+        for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, that comes second.
         """
         flat, damped = self._flat_gauges()
         exact = ABOVE * flat
@@ -342,9 +340,8 @@ def conjugate_gradients(
 ) -> tuple[Array, bool]:
     """Solve ``(M + delta) x = rhs`` and say whether the residual came under ``tol`` of ``rhs``.
 
-    In the norm of ``precondition``, about the inverse of ``M``, if there is one. ``residual`` is
-    the right-hand side and is overwritten: three arrays of its size and what ``product`` and
-    ``precondition`` make are all that is held. It ends where ``M`` has no curvature left.
+    In the norm of ``precondition``, about the inverse of ``M``. ``residual`` is the right-hand side
+    and is overwritten: three arrays of its size are held. It ends where ``M`` has no curvature.
     """
     target = tol**2 * float(np.vdot(residual, precondition(residual)))
     x = np.zeros_like(residual) if start is None else start.copy()

@@ -32,12 +32,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nablasso.gradients.problem import (
-    TINY,
-    GradientCertificate,
-    GradientPoint,
-    GradientProblem,
-)
+from nablasso.gradients.problem import TINY, GradientCertificate, GradientPoint, GradientProblem
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
 from nablasso.spaces import FeatureRows

@@ -22,14 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nablasso.hierarchy.bounds import WORK
-from nablasso.hierarchy.dag import (
-    Hierarchy,
-    Node,
-    Outside,
-    ancestor_matrix,
-    hull_of,
-    shallow_first,
-)
+from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, shallow_first
 from nablasso.hierarchy.problem import (
     HullPoint,
     HullProblem,
