@@ -236,10 +236,8 @@ class Problem(ABC):
             fenchel = np.where(room > 0, gap / room, np.inf)
         return np.maximum(norms - slack, 0.0), np.minimum(norms + slack, partition.spread(fenchel))
 
-    def _primal(
-        self, values: Array, g: Array, norm2: float, intercept: float | None = None
-    ) -> float:
-        b = self._best_intercept(values) if intercept is None else intercept
+    def _primal(self, values: Array, g: Array, norm2: float, b: float | None = None) -> float:
+        b = self._best_intercept(values) if b is None else b
         fit = float(self.weights @ self.loss.value(self.y, values + b))
         norms = self.penalty.partition.norms(g)
         return fit + self.alpha * self.penalty.value(norms) + self.ridge * norm2
@@ -252,13 +250,9 @@ class Problem(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredProblem(Problem):
-    """(P) with ``l(y, z) = (y - z)^2``.
+    """(P) with ``l(y, z) = (y - z)^2``."""
 
-    ``P`` is ``Ridge.matrix(ridge)``: it depends on the space, the weights and the ridge
-    but not on ``alpha``, so a path shares it.
-    """
-
-    P: Array
+    P: Array  # Ridge.matrix(ridge), which a path shares: it does not depend on alpha
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
