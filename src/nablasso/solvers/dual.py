@@ -11,7 +11,7 @@ operator. Two step rules share the loop:
   problems make the spectral steps wander.
 
 Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``n d`` products
-gets a better point from :class:`~nablasso.solvers.admm.Admm`: its factorisation then costs no more
+gets a better point from :class:`~nablasso.solvers.Admm`: its factorisation then costs no more
 than the products spent, and saves thousands.
 
 ``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
@@ -35,8 +35,8 @@ import numpy as np
 from sklearn.base import clone
 
 from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, between, descend
-from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
+from nablasso.solvers.papers import Admm
 from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
