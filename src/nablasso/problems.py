@@ -308,10 +308,10 @@ class SquaredProblem(Problem):
 
         ``M = S (L - D P D') S / (2 ridge)``, up to rounding.
         """
-        s = np.zeros(self.space.points.shape)
+        s, (m, d) = np.zeros(self.space.points.shape), self.space.points.shape
         rhs = -self.dual_point(s).g[:, columns].ravel()
         D, L = self.space.dense()
-        kept = (np.arange(len(s))[:, None] * s.shape[1] + columns).ravel()
+        kept = (np.arange(m)[:, None] * d + columns).ravel()
         D, L = D[kept], L[np.ix_(kept, kept)]
         root = np.repeat(self.root.ravel(), len(columns))
         M = (L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge)
@@ -380,15 +380,12 @@ def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> f
 
 
 class LocalModel(NamedTuple):
-    """The squared-loss problem that stands for (P) near some predictions.
-
-    ``rows`` is the space of (P) where the problem is on pseudo-rows.
-    """
+    """The squared-loss problem that stands for (P) near some predictions."""
 
     problem: SquaredProblem
     scale: float  # c: the sum of the curvatures
     expansion: QuadraticModel
-    rows: FeatureSpace | None = None
+    rows: FeatureSpace | None = None  # the space of (P), where the problem is on pseudo-rows
 
     def lift(self, point: DualPoint) -> DualPoint:
         """The model's dual point in the units of (P), on the rows.
@@ -416,8 +413,7 @@ class SmoothProblem(Problem):
     def machines(self) -> Machines:
         """(P) without its penalty."""
         space = self.space
-        features = isinstance(space, FeatureSpace)
-        rows = OnFeatures(space.rows) if features else GramRows(space.gram)
+        rows = OnFeatures(space.rows) if isinstance(space, FeatureSpace) else GramRows(space.gram)
         return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
 
     def predictions(self, point: DualPoint) -> Array:
@@ -429,15 +425,16 @@ class SmoothProblem(Problem):
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
-        own: dict[str, Any] = {"y": expansion.target, "weights": weights}
-        centre = {"fit_intercept": self.fit_intercept}
+        centre = self.fit_intercept
         rows = self.space if isinstance(self.space, FeatureSpace) else None
         if rows is not None:
-            own = on_pseudo_rows(rows.compressed(*own.values(), **centre), ridge)
+            pseudo = rows.compressed(expansion.target, weights, fit_intercept=centre)
+            own = on_pseudo_rows(pseudo, ridge)
         else:
-            inverse = WeightedRidge(self.space.gram, weights, ridge, **centre)
+            inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=centre)
             points = self.weights if self.penalty_weights is None else self.penalty_weights
-            own |= {"space": self.space, "penalty_weights": points, "P": inverse.matrix()} | centre
+            own = {"space": self.space, "penalty_weights": points, "P": inverse.matrix()}
+            own |= {"y": expansion.target, "weights": weights, "fit_intercept": centre}
         alpha = self.alpha / scale
         problem = SquaredProblem(
             loss=Squared(), penalty=self.penalty, alpha=alpha, ridge=ridge, **own

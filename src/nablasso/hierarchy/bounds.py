@@ -163,8 +163,8 @@ class Tables(NamedTuple):
 
     def of(self, rows: Any = slice(None), columns: Any = slice(None)) -> Tables:
         """Some of the rows and columns."""
-        parts = (part[rows][:, columns] for part in self[:4])
-        return Tables(*parts, self.variable[columns], self.level[columns])
+        sizes, ahead, others, signed = (part[rows][:, columns] for part in self[:4])
+        return Tables(sizes, ahead, others, signed, self.variable[columns], self.level[columns])
 
 
 def tables(grid: Grid) -> Tables:

@@ -40,7 +40,7 @@ from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Logistic, Loss, Poisson, Squared
-from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model, refit
+from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import FeatureRows, Function
 from nablasso.types import Array, Index, Mask
@@ -211,13 +211,11 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample, centre = self.sample, self.sample.fit_intercept
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        rows = OnFeatures(FeatureRows(None, Phi))
-        machines = Machines(sample.loss, rows, sample.y, sample.weights, centre)
+        machines = sample.machines(OnFeatures(FeatureRows(None, Phi)))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        bends = quadratic_model(sample.loss, sample.y, sample.weights, z).weights
-        C = centred_moments(Phi, sample.y, bends, centre=centre)[0]
+        C = centred_moments(Phi, sample.y, sample.bends(z), centre=centre)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
@@ -320,9 +318,8 @@ class Penalised:
         """Predictions of left-out rows, at fixed weights of the kernels."""
         problem, point, sample = self.found.problem, self.found.point, self.found.problem.sample
         gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-        data = (sample.y, sample.weights, sample.fit_intercept)
-        machines = Machines(sample.loss, GramRows(gram), *data)
-        return machines.left_out(self.found.alpha / 2, point.predictions)
+        left_out = sample.machines(GramRows(gram)).left_out
+        return left_out(self.found.alpha / 2, point.predictions)
 
 
 class Refitter:
@@ -373,8 +370,7 @@ class Refitter:
             coef, b = fit.feature_coefficients(y, ridge)
             left_out = y - fit.loo_residuals(y, ridge)
         else:
-            data = (y, sample.weights, sample.fit_intercept)
-            machine, _, left_out = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
+            machine, _, left_out = sample.machines(GramRows(Phi @ Phi.T)).best()
             coef, b = Phi.T @ machine.coef, machine.intercept
         function = hull_function(self.hierarchy, hull, coef, b, self.columns)
         return HullRefit(function, "hull", left_out)
