@@ -330,12 +330,13 @@ class ProblemFamily:
         if features is None or np.ptp(first.y) == 0:
             return 0.0
         others = X[n : 2 * n] if len(X) > n else X[:n]
-        known = {"columns": np.arange(X.shape[1]), "scales": scales}
+        all_columns = np.arange(X.shape[1])
         ours, exact = (
-            self._refit(first, X[:n], features=made, **known).function.values(others)
+            self._refit(first, X[:n], all_columns, scales=scales, features=made)
             for made in (features, None)
         )
-        return float(np.sqrt(np.mean((ours - exact) ** 2))) / self.y_scale
+        apart = ours.function.values(others) - exact.function.values(others)
+        return float(np.sqrt(np.mean(apart**2))) / self.y_scale
 
     def _draw(self, X: Array, scales: Array, weights: Array) -> FeatureMap | None:
         """Features of the kernel of these columns; None where the kernel itself serves."""

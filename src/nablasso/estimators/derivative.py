@@ -621,8 +621,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             test = statistics.fold(k)
             for cell in cells:
                 for (step,) in self._steps(cell, families):
-                    assert step.function.u is not None
                     fitted = step.function
+                    assert fitted.u is not None
                     error = float(test.mean_squared_error(fitted.u, fitted.intercept))
                     yield _candidate([step], score=-error)
 
