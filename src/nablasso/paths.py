@@ -89,17 +89,13 @@ PROBED = 300  # rows on which the refit is compared with that of the exact space
 
 @dataclass(frozen=True)
 class Formulation:
-    """What the user asked for, apart from ``alpha`` and ``ridge``.
-
-    ``penalty`` makes the penalty for a table from the table's columns. Thresholds of ``loss`` are
-    in units of a robust deviation of the table's ``y``.
-    """
+    """What the user asked for, apart from ``alpha`` and ``ridge``."""
 
     kernel: Kernel
     length_scale: str | float
-    penalty: Callable[[Index], Penalty]
+    penalty: Callable[[Index], Penalty]  # of a table's columns
     fit_intercept: bool
-    loss: Loss = field(default_factory=Squared)
+    loss: Loss = field(default_factory=Squared)  # in units of a robust deviation of the table's y
 
 
 class ProblemFamily:
@@ -216,9 +212,8 @@ class ProblemFamily:
     def best_ridge(self) -> float:
         """Ridge of smallest leave-one-out loss of a machine on all columns.
 
-        With the squared loss that is ridge regression, in closed form. Not less than
-        ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at the data and
-        steep between them.
+        Not less than ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at
+        the data and steep between them.
         """
         return self.regression.best_ridge(RIDGE_FLOOR)
 

@@ -51,8 +51,7 @@ NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
 class GradientSolution:
     """Gradients, their certificate over all variables, and how the solver ended.
 
-    ``history``: ``"objective"`` and ``"n_selected"`` at the start and after every iteration, of the
-    solver that keeps it.
+    ``history``, where kept: ``"objective"`` and ``"n_selected"`` at the start and every iteration.
     """
 
     point: GradientPoint

@@ -143,16 +143,12 @@ class LossSample:
 
 @dataclass(frozen=True)
 class HullPoint:
-    """The kernel machine at one ``x``; ``h = Phi' alpha``, coefficients are ``zeta h``.
-
-    Where the problem is solved in feature space the coefficients come from there: ``Phi' alpha``
-    loses the digits by which large features exceed the residuals.
-    """
+    """The kernel machine at one ``x``."""
 
     weights: Weights
     dual: Array
-    h: Array
-    coef: Array
+    h: Array  # Phi' alpha
+    coef: Array  # zeta h; from feature space where large features would cost digits
     intercept: float
     predictions: Array
     sizes: Array  # a_w
