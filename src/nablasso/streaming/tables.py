@@ -34,7 +34,6 @@ def open_table(
     *,
     columns: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
-    separator: str = ",",
     client: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     timeout: float = TIMEOUT,
@@ -57,8 +56,6 @@ def open_table(
         Columns of X; by default all but the target and the weights.
     ignore : sequence of str
         Columns of files that are not read.
-    separator : str
-        Between the fields of CSV files.
     client : distributed.Client, optional
         Whose workers read the parts; of a Dask collection the current one by default. Files must
         be where the workers can read them.
@@ -126,7 +123,6 @@ def open_table(
         sample_weight=sample_weight,
         columns=columns,
         ignore=ignore,
-        separator=separator,
         part_rows=part_rows,
         part_bytes=part_bytes,
     )
