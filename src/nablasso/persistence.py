@@ -62,23 +62,7 @@ NOT_OURS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no dat
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path in the same folder, which takes the place of ``path`` at the end.
-
-    Parameters
-    ----------
-    path : path-like
-        Where the file is to be.
-
-    Yields
-    ------
-    Path
-        Where to write it; its suffix is that of ``path``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If no file can be written there.
-    """
+    """A temporary path in the same folder, which takes the place of ``path`` at the end."""
     place = Path(path)
     check_place(place)
     try:
@@ -268,18 +252,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
 
 
 def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says of itself: format, versions, model, notes. Builds nothing.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`save` has written.
-
-    Returns
-    -------
-    dict
-        ``format``, ``model``, ``versions`` and ``notes``.
-    """
+    """What a file says of itself: format, versions, model, notes. Builds nothing."""
     place = Path(path)
     try:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:

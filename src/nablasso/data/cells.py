@@ -118,22 +118,9 @@ def _from_polars(column: Any) -> pd.Series[Any]:
 def read_cells(
     table: pd.DataFrame, categories: Iterable[str] = (), face: Face = LIBRARY
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """The columns of a table by what they hold, and what cannot be read.
+    """The columns of a table as floats, categories, dates or times, and what is wrong.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Cells of any type; text that holds numbers or dates is read.
-    categories : iterable of str
-        Columns whose values are levels even if they are numbers.
-    face : Face
-        Who is told what to do.
-
-    Returns
-    -------
-    typed : DataFrame
-        Columns of floats, categories, dates, or times of the day.
-    problems : list of Problem
+    Text that holds numbers or dates is read; ``categories`` are levels even if they are numbers.
     """
     import pandas as pd
 

@@ -226,14 +226,7 @@ class Encoding:
 
     @classmethod
     def learn(cls, typed: pd.DataFrame, weights: Array | None = None) -> Encoding:
-        """From columns as :func:`~nablasso.data.cells.read_cells` gives them.
-
-        Parameters
-        ----------
-        typed : DataFrame
-        weights : array, shape (n_rows,), optional
-            Weight ``k`` counts as ``k`` rows.
-        """
+        """From columns as ``read_cells`` gives them; weight ``k`` counts as ``k`` rows."""
         p = np.ones(len(typed)) if weights is None else np.asarray(weights, dtype=float)
         first = typed.attrs.get(DAY_FIRST, {})
         return cls(tuple(learned(str(n), typed[n], p, bool(first.get(str(n)))) for n in typed))
@@ -251,17 +244,8 @@ class Encoding:
     def encode(self, table: Any, needed: Collection[str] | None = None) -> Array:
         """Columns of numbers of a table that has these columns, in any order, among others.
 
-        Parameters
-        ----------
-        table : DataFrame
-            Cells as they were for the fit, or as text.
-        needed : collection of str, optional
-            Columns that must be there; others may be absent.
-
-        Raises
-        ------
-        TableProblems
-            If columns are absent, or hold something else than in the fit.
+        ``needed`` columns must be there, all by default. Raises :class:`TableProblems` where
+        columns are absent, or hold something else than in the fit.
         """
         frame = as_pandas(table)
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)

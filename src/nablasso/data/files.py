@@ -51,23 +51,7 @@ EXPECTED_GROUPS = (
 def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) -> pd.DataFrame:
     """Rows and named columns of a file; cells of text files are text still, or NaN where empty.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.csv`` or ``.tsv`` file, perhaps with ``.gz``, or Parquet; content decides, not the
-        name.
-    min_rows, min_columns : int
-        Fewer are refused.
-
-    Returns
-    -------
-    DataFrame
-        Columns with distinct names.
-
-    Raises
-    ------
-    InvalidDataError
-        If the file cannot be read as a table.
+    Text, perhaps with ``.gz``, or Parquet: content decides, not the name.
     """
     data = _read_bytes(path)
     if data.startswith(PARQUET_MAGIC):
@@ -279,18 +263,7 @@ def kind_of(kind: str) -> str:
 def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) -> Groups:
     """A partition of the variables: the groups of a file, then the rest one by one.
 
-    Parameters
-    ----------
-    path : Path
-        A JSON or CSV file.
-    variables : sequence of str
-        The columns to be partitioned.
-    ignored : sequence of str
-        Columns that the file may name although they are left out.
-
-    Returns
-    -------
-    dict of lists
+    The file may name ``ignored`` columns.
     """
     text = decoded(_read_bytes(path), path)
     groups = _from_json(text, path) if text.lstrip().startswith("{") else _from_csv(text, path)

@@ -213,23 +213,8 @@ class ReadTable:
 def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None) -> ReadTable:
     """Cut a table into variables and a target of numbers or classes.
 
-    A target of words, such as true and false, holds classes; one of numbers only if asked for.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`~nablasso.data.files.read_table` gives it.
-    roles : Roles
-        Which columns are what.
-    rows : RowChoice, optional
-        Which rows are used, and what is done about missing cells.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a column does not exist or has two roles.
-    TableProblems
-        All that cannot be read.
+    A target of words, such as true and false, holds classes; one of numbers only if asked for. All
+    that cannot be read is raised at once.
     """
     target = roles.target
     roles.check(list(table.columns))
