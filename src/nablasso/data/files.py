@@ -77,10 +77,19 @@ def first_line(text: str, path: Path, min_columns: int) -> tuple[str, list[str]]
 
 
 def parsed_rows(
-    text: str, separator: str, names: Sequence[str], path: Path, first: int = 1, **options: Any
+    text: str,
+    separator: str,
+    names: Sequence[str],
+    path: Path,
+    *,
+    first: int = 1,
+    header: int | None = None,
+    columns: list[str] | None = None,
 ) -> pd.DataFrame:
     """Cells of text, whose first line has this number; rows of another length are refused."""
-    pd = optional("pandas", "Tables in text are read by pandas", "cli")
+    optional("pandas", "Tables in text are read by pandas", "cli")
+    import pandas as pd
+
     _check_rows(text, separator, len(names), path, first)
     try:
         return pd.read_csv(
@@ -90,7 +99,8 @@ def parsed_rows(
             index_col=False,
             skipinitialspace=True,
             dtype=str,
-            **({"header": None} | options),
+            header=header,
+            usecols=columns,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise _corrupt(path, str(error)) from error
@@ -235,7 +245,8 @@ def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
             f"{listed(nested)}. Write a file without them."
         )
     columns = [column.to_pandas() for column in table.columns]
-    return pd.concat(columns, axis=1, keys=[name.strip() for name in table.column_names])
+    names = [name.strip() for name in table.column_names]
+    return pd.DataFrame(pd.concat(columns, axis=1, keys=names))
 
 
 def arrow(module: str) -> Any:

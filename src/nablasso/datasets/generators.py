@@ -310,7 +310,8 @@ def make_parabola(
 def friedman1_function(X: Array) -> Array:
     """10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5."""
     x1, x2, x3, x4, x5 = X[:, :5].T
-    return 10 * np.sin(np.pi * x1 * x2) + 20 * np.square(x3 - 0.5) + 10 * x4 + 5 * x5
+    values = 10 * np.sin(np.pi * x1 * x2) + 20 * np.square(x3 - 0.5) + 10 * x4 + 5 * x5
+    return np.asarray(values)
 
 
 @generator("J. Friedman. Multivariate adaptive regression splines. Annals of Statistics 19, 1991.")

@@ -360,7 +360,8 @@ DEMO_RELEVANT = (1, 3, 5, 7)  # temperature, light, water, nutrient
 def demo_function(X: Array) -> Array:
     """20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient."""
     temperature, light, water, nutrient = X[:, DEMO_RELEVANT].T
-    return 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
+    values = 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
+    return np.asarray(values)
 
 
 @generator(

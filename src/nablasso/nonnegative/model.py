@@ -24,7 +24,7 @@ sample, variable and node, with some hundred nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -197,6 +197,16 @@ class OnBumps:
         """The same function of its variables, as columns among ``n_features``."""
         return replace(self, bumps=self.bumps.spread(columns, n_features))
 
+    def _by_rows(self, rule: Callable[[Array], Array], X: Array) -> Array:
+        """``rule`` at the rows of ``X``, in blocks of bounded memory."""
+        blocks = row_blocks(len(X), len(self.bumps))
+        return np.concatenate([rule(X[:0]), *(rule(X[rows]) for rows in blocks)])
+
+    def _slopes(self, S: Array, X: Array) -> Array:
+        """``sum_i S_ki dlog g_i(x_k)``, (k, d)."""
+        Z, P = self.bumps.centres, self.bumps.precisions
+        return np.asarray(S @ (P * Z) - X * (S @ P))
+
 
 @dataclass(frozen=True)
 class PSDModel(OnBumps):
@@ -211,31 +221,32 @@ class PSDModel(OnBumps):
 
     def values(self, X: Array) -> Array:
         """``f`` at the rows of ``X``."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            H = self.bumps.values(X[rows]) @ self.factor
-            out[rows] = np.einsum("kq,kq->k", H, H)
-        return out
+
+        def values(X: Array) -> Array:
+            H = self.bumps.values(X) @ self.factor
+            return np.asarray(np.einsum("kq,kq->k", H, H))
+
+        return self._by_rows(values, X)
 
     def logs(self, X: Array) -> Array:
         """``log f`` at the rows of ``X``, also where ``f`` is too small for a number."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            values, shift = self.bumps.shifted(X[rows])
+
+        def logs(X: Array) -> Array:
+            values, shift = self.bumps.shifted(X)
             H = values @ self.factor
             with np.errstate(divide="ignore"):
-                out[rows] = np.log(np.einsum("kq,kq->k", H, H)) + 2 * shift
-        return out
+                return np.asarray(np.log(np.einsum("kq,kq->k", H, H)) + 2 * shift)
+
+        return self._by_rows(logs, X)
 
     def gradients(self, X: Array) -> Array:
         """Gradients of ``f`` at the rows of ``X``: ``2 h . dh`` with ``h = C' v``."""
-        out = np.empty(X.shape)
-        Z, P = self.bumps.centres, self.bumps.precisions
-        for rows in row_blocks(len(X), len(self.bumps)):
-            g = self.bumps.values(X[rows])
-            S = g * ((g @ self.factor) @ self.factor.T)  # S 1 = f
-            out[rows] = 2 * (S @ (P * Z) - X[rows] * (S @ P))
-        return out
+
+        def gradients(X: Array) -> Array:
+            g = self.bumps.values(X)
+            return 2 * self._slopes(g * ((g @ self.factor) @ self.factor.T), X)
+
+        return self._by_rows(gradients, X)
 
     def functional(self, W: Array) -> float:
         """``Tr(B W)`` for a symmetric ``W`` (m, m)."""
@@ -342,19 +353,12 @@ class LinearModel(OnBumps):
 
     def values(self, X: Array) -> Array:
         """``f`` at the rows of ``X``."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            out[rows] = self.bumps.values(X[rows]) @ self.coefficients
-        return out
+        return self._by_rows(lambda X: self.bumps.values(X) @ self.coefficients, X)
 
     def gradients(self, X: Array) -> Array:
         """Gradients at the rows of ``X``."""
-        out = np.empty(X.shape)
-        Z, P = self.bumps.centres, self.bumps.precisions
-        for rows in row_blocks(len(X), len(self.bumps)):
-            S = self.bumps.values(X[rows]) * self.coefficients
-            out[rows] = S @ (P * Z) - X[rows] * (S @ P)
-        return out
+        weighted = self.coefficients
+        return self._by_rows(lambda X: self._slopes(self.bumps.values(X) * weighted, X), X)
 
 
 def schur_factor(C: Array, W: Array) -> Array:

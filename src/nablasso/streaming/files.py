@@ -85,43 +85,33 @@ def _values(batch: Any, name: str) -> NDArray[Any]:
     return np.asarray(values)
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of one kind, their parts and the columns to be read from them."""
-
-    paths: list[Path]
-    wanted: Wanted
-    parts: list[Part]
-    bytes: int  # that the codes of all rows take, at most
-
-    def fingerprint(self) -> str:
-        """Of the columns, and of the name, size and both ends of each file."""
-        digest = hashlib.sha256(repr(self.wanted).encode())
-        for path in self.paths:
-            size = path.stat().st_size
-            digest.update(f" {path.name} {size} ".encode())
-            with path.open("rb") as file:
-                digest.update(file.read(PROBED_BYTES))
-                file.seek(max(0, size - PROBED_BYTES))
-                digest.update(file.read(PROBED_BYTES))
-        return digest.hexdigest()
+def files_fingerprint(paths: Sequence[Path], wanted: Wanted) -> str:
+    """Of the columns, and of the name, size and both ends of each file."""
+    digest = hashlib.sha256(repr(replace(wanted, words=frozenset())).encode())
+    for path in paths:
+        size = path.stat().st_size
+        digest.update(f" {path.name} {size} ".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(PROBED_BYTES))
+            file.seek(max(0, size - PROBED_BYTES))
+            digest.update(file.read(PROBED_BYTES))
+    return digest.hexdigest()
 
 
 def open_files(
     paths: PathLike | Sequence[PathLike],
     target: str,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    ignore: Sequence[str],
     *,
-    sample_weight: str | None = None,
-    columns: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    part_rows: int = PART_ROWS,
-    part_bytes: int = PART_BYTES,
-) -> Files:
-    """Look at the columns and types of all files, and cut them into parts.
+    part_rows: int,
+    part_bytes: int,
+) -> tuple[list[Path], Wanted, list[Part], int]:
+    """Files, the columns to be read, parts, and the bytes that codes take, at most.
 
-    Options as in :func:`nablasso.streaming.open_table`. Without ``columns`` every file must have
-    those of the first one, in any order. A file that is missing, empty, damaged, or has other
-    columns or types than the others is refused; the message names it.
+    Without ``columns`` every file must have those of the first one, in any order. A file that is
+    missing, empty, damaged, or has other columns or types than the others is refused by name.
     """
     found = found_files(paths)
     parquet = found[0].name.endswith(PARQUET)
@@ -134,14 +124,14 @@ def open_files(
     separators, looks = {}, {}
     for path in found:
         separators[path], looks[path] = _look_parquet(path) if parquet else _look_csv(path)
-    wanted = _with_types(_wanted(looks, target, sample_weight, columns, ignore), looks, parquet)
+    wanted = _with_types(_wanted(looks, target, weight, columns, ignore), looks, parquet)
     if not parquet:
         pieces: list[Part] = [
-            CSVPart(path, wanted, *zip(*looks[path].items(), strict=True), separators[path], *at)
+            CSVPart(path, wanted, looks[path], separators[path], *at)
             for path in found
             for at in _pieces(path, part_bytes)
         ]
-        return Files(found, wanted, pieces, sum(path.stat().st_size for path in found))
+        return found, wanted, pieces, sum(path.stat().st_size for path in found)
     single = all(looks[path][name] == "float" for path in found for name in wanted.names)
     width = len(wanted.names) + MOST_LEVELS * len(wanted.words)
     dtype = "float32" if single else "float64"
@@ -151,7 +141,7 @@ def open_files(
         for groups, first, n_rows in _runs(path, part_rows)
     ]
     rows = sum(part.n_rows or 0 for part in runs)
-    return Files(found, wanted, runs, rows * width)
+    return found, wanted, runs, rows * width
 
 
 def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -337,8 +327,7 @@ class CSVPart:
 
     path: Path
     wanted: Wanted
-    names: tuple[str, ...]  # of all columns
-    types: tuple[str, ...]
+    holds: dict[str, str]  # what all columns hold, by name
     separator: str
     begin: int
     end: int
@@ -381,13 +370,13 @@ class CSVPart:
             ) from error
 
     def _parsed(self, text: str, row: int) -> Any:
-        kinds = dict(zip(self.names, self.types, strict=True))
+        names = list(self.holds)
         table = parsed_rows(
-            text, self.separator, self.names, self.path, row + 2, usecols=self.wanted.all
+            text, self.separator, names, self.path, first=row + 2, columns=self.wanted.all
         )
         for name in self.wanted.all:
             is_target = name == self.wanted.target
-            if name in self.wanted.words or (is_target and kinds[name] == "words"):
+            if name in self.wanted.words or (is_target and self.holds[name] == "words"):
                 continue
             try:
                 values = table[name].to_numpy(dtype=object, na_value=np.nan).astype(float)
@@ -395,7 +384,7 @@ class CSVPart:
                 values = number_cells(table[name]).to_numpy()
                 bad = np.flatnonzero(table[name].notna().to_numpy() & np.isnan(values))
                 if not len(bad):  # truth values
-                    table[name] = values.astype(bool) if kinds[name] == "bool" else values
+                    table[name] = values.astype(bool) if self.holds[name] == "bool" else values
                     continue
                 raise InvalidDataError(
                     f"{self.path} must hold numbers: row {row + bad[0]} (the first below the "
@@ -413,7 +402,7 @@ def _look_csv(path: Path) -> tuple[str, dict[str, str]]:
     separator, names = first_line(decoded(header, path), path, 1)
     if not body.strip():
         raise _empty(path)
-    table = parsed_rows(decoded(body, path), separator, names, path, 2)
+    table = parsed_rows(decoded(body, path), separator, names, path, first=2)
     return separator, {name: _held(table[name].dropna()) for name in names}
 
 
