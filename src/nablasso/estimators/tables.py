@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
@@ -32,7 +33,7 @@ from nablasso.errors import InvalidParameterError, NotNumbersError, Problem, Tab
 from nablasso.estimators.validation import column_indices, group_labels
 from nablasso.streaming import open_table
 from nablasso.streaming.encoded import encoded
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 Gather = Callable[[Any, Encoding], Any]
 
@@ -173,6 +174,10 @@ def players(model: Any) -> list[Index]:
 
 class Selects(SelectorMixin):
     """Selected columns of arrays as scikit-learn gives them, of encoded tables as a table."""
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
 
     def transform(self, X: Any) -> Any:
         """The selected columns.
