@@ -33,6 +33,7 @@ from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
     ModelFileError,
+    NotNumbersError,
     TableProblems,
 )
 from nablasso.estimators.display import Answers
@@ -40,7 +41,8 @@ from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
-from nablasso.streaming.sample import prepared_rows
+from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import Sample, prepared_rows
 from nablasso.streaming.sources import Source
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
@@ -276,7 +278,6 @@ def read_blocks(
     """The table, and a fair sample of it in the place of all its rows."""
     in_memory = {
         f"--method {method}": method is not Method.NABLASSO,
-        "--category": bool(roles.categories),
         f"--missing {rows.missing}": rows.missing is Missing.DROP,
         "--sample": rows.sample is not None,
     }
@@ -295,27 +296,38 @@ def read_blocks(
     roles.check([*source.names, roles.target, *roles.ignored])
     first = next(source.parts[0].targets().blocks())
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
-    table = source
-    if has_classes:
-        labels, totals = source.labels()
-        table = source.with_classes(labels, np.ones(len(totals)))
-    sample = prepared_rows(table)
+
+    def sampled(source: Source) -> tuple[Sample, int, Any]:
+        labels = None
+        if has_classes:
+            labels, totals = source.labels()
+            source = source.with_classes(labels, np.ones(len(totals)))
+        sample = prepared_rows(source)
+        assert source.sample is not None
+        return sample, source.sample.n_rows, labels
+
+    names = source.names
+    try:
+        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
+        sample, n_read, labels = sampled(source)
+    except NotNumbersError:
+        source = encoded(source, (), COMMAND)
+        sample, n_read, labels = sampled(source)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
-    drawn = table.sample
-    assert drawn is not None
-    remarks = []
-    if drawn.n_rows > len(y):
+    encoding, remarks = source.reading.encoding, []
+    X = (
+        pd.DataFrame(sample.X, columns=list(names))
+        if encoding is None
+        else encoding.decode(sample.X)
+    )
+    if n_read > len(y):
         remarks.append(
-            f"{drawn.n_rows} rows were read in blocks; what is drawn or compared row by row shows "
+            f"{n_read} rows were read in blocks; what is drawn or compared row by row shows "
             f"a fair sample of {len(y)} of them."
         )
+    remarks += [] if encoding is None else encoding.remarks
+    kept, ignored = (tuple(dict.fromkeys(names)) for names in (roles.kept, roles.ignored))
     data = ReadTable(
-        pd.DataFrame(sample.X, columns=list(source.names)),
-        pd.Series(y, name=roles.target),
-        has_classes=has_classes,
-        remarks=tuple(remarks),
-        kept=tuple(dict.fromkeys(roles.kept)),
-        ignored=tuple(dict.fromkeys(roles.ignored)),
-        n_read=drawn.n_rows,
+        X, pd.Series(y, name=roles.target), ignored, kept, has_classes, tuple(remarks), n_read
     )
     return data, source
