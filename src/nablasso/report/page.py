@@ -35,6 +35,7 @@ MOST_POINTS = 1500
 MAX_LINES = 12  # of a path
 MAX_MAP = 12  # columns on the map of interactions
 THREE = (0.1, 0.5, 0.9)  # where on its grid the second column of a pair is looked at
+Numbers = Sequence[float] | Array
 COVERED = 0.9  # of the left-out rows, between the lines of the errors
 GLYPH = 6.3  # width of a character, at the size of small print
 
@@ -120,7 +121,7 @@ class Frame:
             parts.append(text(self.left - 6, y + 4, tick_text(value), anchor="end"))
         return "".join(parts)
 
-    def x_axis(self, label: str, values: Sequence[float] | None = None) -> str:
+    def x_axis(self, label: str, values: Numbers | None = None) -> str:
         """The base line with numbers under it, and a label under these."""
         bottom = self.top + self.height
         parts = [f'<path class="axis" d="M{px(self.left)} {px(bottom)}h{px(self.width)}"/>']
@@ -134,23 +135,21 @@ class Frame:
             parts.append(text(middle, bottom + 36, short, "t", anchor="middle", full=label))
         return "".join(parts)
 
-    def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+    def line(self, xs: Numbers, ys: Numbers, kind: str) -> str:
         """A line through points."""
         return f'<path class="{kind}" d="M{self._way(xs, ys)}"/>'
 
-    def band(
-        self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str
-    ) -> str:
+    def band(self, xs: Numbers, low: Numbers, high: Numbers, kind: str) -> str:
         """The area between two lines."""
         back = self._way(tuple(xs)[::-1], tuple(low)[::-1])
         return f'<path class="{kind}" d="M{self._way(xs, high)} {back}z"/>'
 
-    def points(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+    def points(self, xs: Numbers, ys: Numbers, kind: str) -> str:
         """Round marks: lines of no length with round ends, all in one element."""
         marks = "".join(f"M{px(self.x(x))} {px(self.y(y))}h0" for x, y in zip(xs, ys, strict=True))
         return f'<path class="{kind}" d="{marks}"/>'
 
-    def _way(self, xs: Sequence[float], ys: Sequence[float]) -> str:
+    def _way(self, xs: Numbers, ys: Numbers) -> str:
         return " ".join(f"{px(self.x(x))} {px(self.y(y))}" for x, y in zip(xs, ys, strict=True))
 
 
