@@ -240,7 +240,7 @@ def curve_chart(curve: Dependence, target: str) -> str:
     above = Frame(48, 38, 340, 136, across, padded(low, high, curve.mean))
     parts = [above.y_axis(output), _drawn(above, curve.grid, curve.mean, low, high, 1, is_discrete)]
     if not is_discrete:
-        parts.append(text(above.left + above.width, 12, about, "m", anchor="end"))
+        parts.append(text(above.left + above.width, 12, f"band: {about}", "m", anchor="end"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
     if not len(curve.slope_grid):
