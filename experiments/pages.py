@@ -56,7 +56,7 @@ hash of its settings, and rows of other settings than today's are refused.
 * *the library's default*: the default call and nothing else;
 * *the verdict*: a difference of means counts from two standard errors on, of paired differences
   where both were run on the same draws; "as printed" is no further from print than that;
-* *draws*: the paper's / ours; ours is the range over the cells of the table;
+* *draws*: the paper's (? where it does not say) / ours, the range over the cells of the table;
 * *converged*: the share of rows that reached their tolerance;
 * *the default's gain*: the median, over what both were run on, of the paper's error over the
   default's: above one the default is better."""

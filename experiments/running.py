@@ -28,6 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ class Experiment:
     name, title : str
         For the command line, and for people.
     run : callable
-        Arguments of a unit to rows; with ``resumes``, also ``done``: keys of rows to leave out.
+        Arguments of a unit to rows; where it takes ``done``, keys of rows to leave out, too.
     units, quick : sequences of mappings
         All units, and a few small ones to see it work.
     key : tuple of str
@@ -84,8 +85,6 @@ class Experiment:
         Rows as text to a matplotlib figure.
     note : str
         A sentence below the table.
-    resumes : bool
-        Whether ``run`` takes ``done``.
     settings : mapping
         What decides the rows besides key and unit: numbers, grids, objects with a telling repr.
     by_method : mapping of mappings
@@ -101,9 +100,13 @@ class Experiment:
     lines: Callable[[list[dict[str, str]]], list[Line]]
     figure: Callable[[list[dict[str, str]]], Any]
     note: str = ""
-    resumes: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     by_method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a unit that was cut short goes on where it stopped."""
+        return "done" in signature(self.run).parameters
 
     def digest(self, unit: Unit, method: str) -> str:
         """Hash of all that decides a row of a unit besides its key.

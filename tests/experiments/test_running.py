@@ -114,7 +114,7 @@ def test_an_experiment_that_resumes_is_told_the_stored_keys(tmp_path):
         yield {"draw": len(done), "method": "new", "error": 0.0}
 
     experiment, _ = counted()
-    experiment = replace(experiment, run=run, units=[{}], resumes=True)
+    experiment = replace(experiment, run=run, units=[{}])
     for _ in range(2):
         reproduce(experiment, tmp_path)
     assert seen == [set(), {("0", "new")}]
@@ -295,7 +295,7 @@ def test_the_default_call_can_be_left_for_later(tmp_path):
             if ("0", method) not in done:
                 yield {"draw": 0, "method": method, "error": 0.0}
 
-    experiment = replace(experiment, run=run, units=[{}], resumes=True)
+    experiment = replace(experiment, run=run, units=[{}])
     reproduce(experiment, tmp_path, default=False)
     assert stored(tmp_path / "counted.csv") == [(0, "old")]
     reproduce(experiment, tmp_path)
