@@ -30,6 +30,7 @@ from scipy import stats
 
 from nablasso import NablassoRegressor
 from nablasso.inspection import sobol_indices
+from nablasso.reading import interval_half_width
 from nablasso.reading.law import law_of_rows
 from nablasso.reading.shares import sobol
 
@@ -241,6 +242,45 @@ def bands(draw: int, name: str) -> Iterator[dict[str, Any]]:
     yield {"draw": draw, "name": name, "pointwise": inside.mean(), "all": all_in.all()}
 
 
+NOISES: dict[str, Callable[[Array], Array]] = {  # deviation of the noise by column and signal
+    "even": lambda X: np.full(len(X), 0.5),
+    "steep in a column": lambda X: 0.5 * np.exp(X[:, 0]),
+    "two levels": lambda X: np.where(X[:, 1] > 0, 0.9, 0.2),
+    "grows with the signal": lambda X: 0.1 + 0.25 * np.abs(_signal(X) + 2),
+}
+INTERVAL_ROWS, NEW_ROWS = 200, 2000
+
+
+def _signal(X: Array) -> Array:
+    return np.asarray(np.sin(2 * X[:, 0]) + 1.5 * X[:, 1] + X[:, 0] * X[:, 2])
+
+
+def intervals(draw: int, name: str) -> Iterator[dict[str, Any]]:
+    """One row for a kind of noise: how often intervals hold new targets."""
+    rng = np.random.default_rng([draw, 78, len(name)])
+    X = rng.uniform(-1.5, 1.5, size=(INTERVAL_ROWS + NEW_ROWS, 6))
+    noise = NOISES[name](X)
+    y = _signal(X) + noise * rng.normal(size=len(X))
+    model = NablassoRegressor(time=False).fit(X[:INTERVAL_ROWS], y[:INTERVAL_ROWS])
+    predicted, ends = model.predict(X[INTERVAL_ROWS:], return_interval=LEVEL)
+    new, level = y[INTERVAL_ROWS:], noise[INTERVAL_ROWS:]
+    one = model._predictor
+    half = interval_half_width(one.residuals, one.weights, LEVEL)
+    t = one.even(predicted - model._y_mean)
+    constant = model._y_mean + one.back(np.column_stack([t - half, t + half]))
+    found: dict[str, Any] = {"draw": draw, "name": name}
+    quiet, loud = level <= np.quantile(level, 0.25), level >= np.quantile(level, 0.75)
+    for kind, at in (("ours", ends), ("constant", constant)):
+        inside = (at[:, 0] <= new) & (new <= at[:, 1])
+        found |= {
+            kind: inside.mean(),
+            f"{kind}_quiet": inside[quiet].mean(),
+            f"{kind}_loud": inside[loud].mean(),
+            f"{kind}_width": np.mean(at[:, 1] - at[:, 0]),
+        }
+    yield found
+
+
 TABLES = (
     "boston",
     "concrete",
@@ -281,6 +321,7 @@ def order(draw: int, name: str) -> Iterator[dict[str, Any]]:
 QUESTIONS = {
     "indices": (indices, tuple(FUNCTIONS)),
     "bands": (bands, tuple(CURVES)),
+    "intervals": (intervals, tuple(NOISES)),
     "order": (order, TABLES),
 }
 

@@ -44,8 +44,7 @@ from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
 from nablasso.paths import Formulation, ProblemFamily, alpha_grid
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
-from nablasso.problems import Problem, SquaredProblem
-from nablasso.problems.base import DAMPING
+from nablasso.problems import DAMPING, Problem, SquaredProblem
 from nablasso.regression.ridge import Ridge
 from nablasso.solvers import DualSolver, Solution, support_of
 from nablasso.types import Array, Mask

@@ -6,10 +6,11 @@ from math import ceil
 import numpy as np
 import pytest
 
+from nablasso import NablassoRegressor
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Gaussian
 from nablasso.losses import Squared
-from nablasso.reading import interval_half_width, local_scale
+from nablasso.reading.intervals import interval_half_width, noise_level
 from nablasso.regression.machine import refit
 from tests.reading.known_functions import weights_of
 
@@ -82,24 +83,59 @@ def test_intervals_cover_what_they_promise():
     assert 0.87 <= np.mean(covered) <= 0.93
 
 
-def test_a_local_scale_covers_where_the_noise_is_large():
-    plain, local = [], []
-    for seed in range(20):
-        fitted, errors, X, Z, weights = fit(seed, lambda X: 0.3 * np.exp(X[:, 0]))
-        residuals, noisy = fitted.loo_residuals, Z[:, 0] > 0.6
-        plain.append(np.mean(errors[noisy] <= interval_half_width(residuals, weights, 0.9)))
-        scale = local_scale(
-            Gaussian(), X, residuals, weights, np.arange(2), scales=np.full(2, 1 / 1.5)
+def uneven(seed, noise, n=150):
+    """Left-out residuals of a fit, and what :func:`noise_level` finds in them."""
+    fitted, errors, X, Z, weights = fit(seed, noise, n)
+    rows = fitted.loo_residuals
+    predicted = fitted.function.values(X)
+    found = noise_level(X, [np.array([0]), np.array([1])], predicted, rows, weights)
+    return rows, errors, fitted.function.values(Z), Z, weights, found
+
+
+def test_a_noise_level_covers_where_the_noise_is_large():
+    plain, local, ratios = [], [], []
+    for seed in range(12):
+        residuals, errors, predicted, Z, weights, found = uneven(
+            seed, lambda X: 0.3 * np.exp(X[:, 0])
         )
-        factor = interval_half_width(residuals / scale.left_out, weights, 0.9)
-        local.append(np.mean((errors <= factor * scale.at(Z))[noisy]))
+        noisy = Z[:, 0] > 0.6
+        plain.append(np.mean(errors[noisy] <= interval_half_width(residuals, weights, 0.9)))
+        factor = interval_half_width(residuals / found.left_out, weights, 0.9)
+        level = found.at(Z, predicted)
+        local.append(np.mean((errors <= factor * level)[noisy]))
+        ratios.append(np.polyfit(Z[:, 0], np.log(level), 1)[0])
     assert np.mean(plain) < 0.8
-    assert 0.83 <= np.mean(local) <= 0.95
+    assert 0.84 <= np.mean(local) <= 0.95
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.25)  # the noise is exp(x)
 
 
-def test_a_local_scale_is_positive_even_for_a_perfect_fit():
-    X = np.random.default_rng(0).normal(size=(12, 1))
-    weights = np.full(12, 1 / 12)
-    scale = local_scale(Gaussian(), X, np.zeros(12), weights, np.arange(1), scales=np.ones(1))
-    assert (scale.at(X) > 0).all()
-    assert (scale.left_out > 0).all()
+def test_even_noise_has_no_level():
+    assert sum(uneven(seed, lambda X: 0.3)[-1] is None for seed in range(12)) >= 10
+
+
+def test_new_rows_have_no_level_beyond_those_seen():
+    *_, found = uneven(0, lambda X: 0.3 * np.exp(X[:, 0]))
+    far = found.at(np.array([[50.0, 0.0], [-50.0, 0.0]]), np.zeros(2))
+    assert far.max() <= found.left_out.max()
+    assert far.min() >= found.left_out.min()
+
+
+def test_a_perfect_fit_has_no_level():
+    X, weights = np.zeros((12, 1)), np.full(12, 1 / 12)
+    assert noise_level(X, [np.array([0])], np.arange(12.0), np.zeros(12), weights) is None
+
+
+@pytest.mark.parametrize("n", [200, 800], ids=["kernel", "terms"])
+def test_widths_of_predictions_follow_the_noise(n):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.5, 1.5, size=(n + 1000, 4))
+    noise = 0.5 * np.exp(X[:, 0])
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=len(X))
+    model = NablassoRegressor(time=False).fit(X[:n], y[:n])
+    predicted, ends = model.predict(X[n:], return_interval=0.9)
+    inside = (ends[:, 0] <= y[n:]) & (y[n:] <= ends[:, 1])
+    assert 0.85 <= inside.mean() <= 0.95
+    assert inside[X[n:, 0] > 0.75].mean() > 0.8
+    width = ends[:, 1] - ends[:, 0]
+    assert np.corrcoef(np.log(width), X[n:, 0])[0, 1] > 0.9
+    assert ((ends[:, 0] < predicted) & (predicted < ends[:, 1])).all()

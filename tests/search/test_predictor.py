@@ -1,4 +1,4 @@
-"""Predictions in the units of the target: warps, bounds, intervals."""
+"""Predictions in the units of the target: warps, bounds."""
 
 from dataclasses import replace
 
@@ -41,9 +41,7 @@ def test_without_a_warp_it_is_the_function_in_the_units_of_the_target():
     np.testing.assert_allclose(
         predictor.left_out, rows.targets[:, 0] - deviation * residuals, atol=1e-9
     )
-    low, high = predictor.interval(Z, 0.5).T
-    np.testing.assert_allclose(high - low, 1.0)
-    np.testing.assert_allclose((low + high) / 2, mean + deviation * function.values(Z))
+    np.testing.assert_array_equal(predictor.even(rows.targets), rows.targets)
 
 
 def test_a_warped_prediction_is_a_mean_over_left_out_residuals():
@@ -65,10 +63,9 @@ def test_a_warped_prediction_is_a_mean_over_left_out_residuals():
     np.testing.assert_allclose(
         predictor.gradients(rows.X), np.stack(slopes, axis=1), rtol=1e-4, atol=1e-6
     )
-    low, high = predictor.interval(rows.X, 0.3).T
-    t = np.log(predictor.values(rows.X) + 0.01)
-    np.testing.assert_allclose(low, np.exp(t - 0.3) - 0.01, rtol=1e-9)
-    np.testing.assert_allclose(high, np.exp(t + 0.3) - 0.01, rtol=1e-9)
+    even = predictor.even(predictor.values(rows.X))
+    np.testing.assert_allclose(even, np.log(predictor.values(rows.X) + 0.01))
+    np.testing.assert_allclose(predictor.back(even), predictor.values(rows.X), rtol=1e-9)
     np.testing.assert_allclose(
         predictor.residuals, np.log((rows.targets[:, 0] + 0.01) / (predictor.left_out + 0.01))
     )

@@ -10,25 +10,18 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.reading.function import (
-    LocalScale,
-    discrete_columns,
-    importances,
-    interval_half_width,
-    local_scale,
-)
+from nablasso.reading.function import discrete_columns, importances
+from nablasso.reading.intervals import interval_half_width
 
 __all__ = [
     "Alternative",
     "Evidence",
-    "LocalScale",
     "Told",
     "all_relevant",
     "alternatives",
     "discrete_columns",
     "importances",
     "interval_half_width",
-    "local_scale",
     "sign_only",
     "support_gap",
     "told_by_others",

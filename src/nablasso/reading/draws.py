@@ -1,9 +1,8 @@
 r"""Draws of a fitted answer: functions that the rows allow as well as the one that predicts.
 
 * A kernel function on few rows has the posterior of a Gaussian process
-  (:mod:`nablasso.regression.spread`); a warped target is drawn before it is warped back. Families
-  that the rows hardly tell from the one that won have their part of the draws, by their odds: a
-  family alone is too sure of what it cannot bend to.
+  (:mod:`nablasso.regression.spread`), with a rough function of every column for what its family
+  cannot bend to; a warped target is drawn before it is warped back.
 * Terms on many rows have coefficients ``w ~ N(w, s^2 P)`` (:mod:`nablasso.regression.terms`).
 * Landmarks that were added to terms are taken as they are: what they leave open is not in a draw.
 
@@ -13,7 +12,6 @@ Variances and noise are those found; that they were estimated is not in a draw e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,12 +58,6 @@ def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
 def _of_unwarped(part: Unwarped, count: int, centres: Array) -> Drawn:
     if part.spread is None:
         return lambda Z: np.tile(part.values(Z)[:, None], (1, count))
-    if part.rivals:
-        odds = np.array([1.0, *(one for one, _ in part.rivals)])
-        counts = np.diff(np.rint(np.cumsum([0.0, *odds]) / odds.sum() * count).astype(int))
-        own = [replace(part, rivals=()), *(other for _, other in part.rivals)]
-        made = [_of_unwarped(p, int(k), centres) for p, k in zip(own, counts, strict=True) if k]
-        return lambda Z: np.concatenate([drawn(Z) for drawn in made], axis=1)
     differences = part.spread.draws(part.function, centres, count, SEED)
 
     def drawn(Z: Array) -> Array:

@@ -39,6 +39,7 @@ from scipy.special import ndtri
 
 from nablasso.reading.draws import degrees_of, draws_of
 from nablasso.reading.function import DISCRETE_LEVELS
+from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
 from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
     ALL_SETS,
@@ -260,6 +261,25 @@ class Explanation:
                 change = own - self.values(moved)[:, 0, 0]
                 grown[a] += float(p @ (change * (change + 2 * e))) / SHUFFLES
         return grown / variance
+
+    # -- predictions -------------------------------------------------------------------------
+
+    @cached_property
+    def noise(self) -> NoiseLevel | None:
+        """How noisy rows are, in the units in which a predictor's errors are even."""
+        if self.left_out is None:
+            return None
+        one = self.functions[0]
+        data = one.even(one.left_out), one.residuals, one.weights
+        return noise_level(self.left_out.Z, self.players, *data)
+
+    def intervals_at(self, Z: Array, level: float) -> Array:
+        """Ends (m, 2) that hold new targets with probability ``level``, at rows of all columns."""
+        one, noise = self.functions[0], self.noise
+        t = one.even(one.values(Z))
+        own, new = (1.0, 1.0) if noise is None else (noise.left_out, noise.at(Z[:, self.chosen], t))
+        half = interval_half_width(one.residuals / own, one.weights, level) * new
+        return np.asarray(one.back(np.column_stack([t - half, t + half])))
 
     # -- together ----------------------------------------------------------------------------
 

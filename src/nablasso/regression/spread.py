@@ -6,10 +6,20 @@ A posterior mean ``f = b + k(.)' u`` of ``y = b + f + e``, ``f + e ~ N(0, c A)``
 .. math:: c \Big[k(x, x') - k(x)^\top A^{-1} k(x')
           + \frac{(1 - 1^\top A^{-1} k(x))(1 - 1^\top A^{-1} k(x'))}{1^\top A^{-1} 1}\Big].
 
+**What the family cannot bend to.** A kernel of smooth functions is too sure of where a kink is. A
+rough function of every column is therefore allowed besides,
+
+.. math:: K \leftarrow K + r\, t \sum_a \exp(-|x_a - x'_a|),
+
+of the size ``t`` that the rows give it: the mean over ``SIZES``, weighted by the evidence (unit
+profiled, all else as it is). Draws are from the posterior of this sum; they are still told as
+differences from the mean without it, so where the two disagree the spread is wide.
+
 **Draws.** The difference ``d`` between a draw and the mean is drawn at ``m`` centres, the rows and
 some points between them, and interpolated there by the kernel: ``d = b + k(., C) w`` with
 ``K_CC w = d_C - b``. Values of all draws at new points are then one product of a kernel matrix with
-the matrix of the ``w``. What is left out is the spread at points far from all centres.
+the matrix of the ``w``, and a line between two centres for the rough function of each column. What
+is left out is the spread at points far from all centres.
 
 **Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
 the effective number of parameters; what it loses when a column is held constant is the column's.
@@ -24,12 +34,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import against, restricted_inverse
+from nablasso.regression.evidence import against, restricted_inverse, shaped
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
 FLOOR = 1e-9  # of the mean diagonal, as in the evidence
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
+SIZES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)  # of a rough function, over the noise
 CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 
@@ -44,25 +55,48 @@ class Spread:
     def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
         """Differences from a function with these rows, at ``centres`` (k, d) besides."""
         space, columns = function.space, function.columns
-        if not isinstance(space, RepresenterSpace):
+        if not isinstance(space, RepresenterSpace) or function.u is None:
             return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
         X = np.vstack([space.X, centres[:, columns]])
         n, m = len(space.X), len(X)
         K = space.kernel(X * space.scales, X * space.scales)
-        A = self._noisy(K[:n, :n])
-        L = np.linalg.cholesky(A)
-        B = solve_triangular(L, np.column_stack([K[:n], np.ones(n)]), lower=True)
-        B, one = B[:, :-1], B[:, -1]
+        D = sum((_rough(x, x) for x in X.T), np.zeros((m, m)))
+        own = function.intercept + K[:, :n] @ function.u
+        y = own[:n] + self.noise * shaped(self.shape, function.u[:, None])[:, 0]
+        size, unit = self._rough_size(K[:n, :n], D[:n, :n], y)
+        K += size * D
+        L = np.linalg.cholesky(self._noisy(K[:n, :n]))
+        B = solve_triangular(L, np.column_stack([K[:n], y, np.ones(n)]), lower=True)
+        B, z, one = B[:, :-2], B[:, -2], B[:, -1]
+        level = float(one @ z) / float(one @ one)
         outside = 1 - one @ B
         C = K - B.T @ B + np.outer(outside, outside / float(one @ one))
-        floor = CENTRE_FLOOR * float(np.trace(K)) / m
         e, V = np.linalg.eigh((C + C.T) / 2)
-        root = V * np.sqrt(np.maximum(e, 0.0) * self.unit)
+        root = V * np.sqrt(np.maximum(e, 0.0) * unit)
         drawn = root @ np.random.default_rng(seed).standard_normal((m, count))
-        level = drawn.mean(axis=0)
-        K.flat[:: m + 1] += floor
-        w = cho_solve(cho_factor(K, lower=True), drawn - level)
-        return Draws(RepresenterSpace(space.kernel, X, space.scales), columns, w, level)
+        drawn += (level + B.T @ (z - level * one) - own)[:, None]
+        mean = drawn.mean(axis=0)
+        K.flat[:: m + 1] += CENTRE_FLOOR * float(np.trace(K)) / m
+        w = cho_solve(cho_factor(K, lower=True), drawn - mean)
+        knots = [np.unique(x) for x in X.T] if size else []
+        tables = [size * _rough(at, x) @ w for at, x in zip(knots, X.T, strict=False)]
+        space = RepresenterSpace(space.kernel, X, space.scales)
+        return Draws(space, columns, w, mean, tuple(zip(knots, tables, strict=True)))
+
+    def _rough_size(self, K: Array, D: Array, y: Array) -> tuple[float, float]:
+        """Variance of the rough functions, and the unit with them."""
+        values, squares = np.zeros((2, len(SIZES)))
+        for i, t in enumerate(SIZES):
+            L = np.linalg.cholesky(self._noisy(K + t * self.noise * D))
+            z, one = solve_triangular(L, np.column_stack([y, np.ones(len(y))]), lower=True).T
+            squares[i] = max(float(z @ z - (one @ z) ** 2 / (one @ one)), 0.0)
+            values[i] = np.log(np.diag(L)).sum() + np.log(one @ one) / 2
+        if not squares.all():
+            return 0.0, self.unit
+        values += (len(y) - 1) / 2 * np.log(squares)
+        odds = np.exp(values.min() - values)
+        t = float(odds @ SIZES / odds.sum())
+        return t * self.noise, self.unit * float(np.interp(t, SIZES, squares)) / float(squares[0])
 
     def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
         """Effective degrees of freedom besides the mean, with some columns held constant."""
@@ -95,6 +129,7 @@ class Draws:
     columns: Index
     w: Array
     level: Array
+    rough: tuple[tuple[Array, Array], ...] = ()  # of each column: knots, values (knots, draws)
 
     def __call__(self, Z: Array) -> Array:
         """Differences (m, draws) at standardised points."""
@@ -106,4 +141,14 @@ class Draws:
         for start in range(0, len(Z), step):
             rows = slice(start, start + step)
             out[rows] += self.space.kernel(Z[rows][:, self.columns] * scales, own) @ self.w
+        for (knots, table), x in zip(self.rough, Z[:, self.columns].T, strict=False):
+            place = np.interp(x, knots, np.arange(len(knots)))
+            left = np.minimum(place.astype(np.intp), max(len(knots) - 2, 0))
+            part = (place - left)[:, None]
+            out += table[left] * (1 - part) + table[np.minimum(left + 1, len(knots) - 1)] * part
         return out
+
+
+def _rough(x: Array, z: Array) -> Array:
+    """The kernel of rough functions of one column."""
+    return np.asarray(np.exp(-np.abs(x[:, None] - z)))

@@ -20,7 +20,7 @@ from nablasso.regression.noise import (
 )
 from nablasso.search.families import ADDITIVE, LINEAR
 from nablasso.search.few import FewRows, Model
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 FIRST_SERIAL = (0.9, 1.0)
 FEW_VALUES = 4  # of a target up to which it has a distribution of its own, not noise
@@ -115,16 +115,25 @@ def _level(rows: FewRows, few: FewRows, model: Model, residuals: Array) -> Assum
         fit = (fit - fit[:n].mean()) / (float(fit[:n].std()) or 1.0)
         columns = np.column_stack([columns, fit])
         labels = np.append(labels, rows.n_groups)
-    squares = residuals[:n] ** 2
-    logs = np.log(squares + 1e-3 * float(np.median(squares)) + 1e-300)
-    inner = FewRows(columns[:n], logs[:, None], few.weights, labels, families=(LINEAR, ADDITIVE))
-    proposed = min(inner.proposals(), key=lambda proposal: proposal[0], default=None)
-    if proposed is None:
+    uneven = level_of(columns[:n], labels, few.weights, residuals[:n])
+    if uneven is None:
         return None
-    found = inner.backward(inner.tune(*proposed[1:]))
-    if not len(found.groups):
-        return None
+    inner, found = uneven
     level = inner.function(found).values(columns) * float(inner.unit[1][0])
     price = inner.cost(len(found.groups))
     plain = replace(rows.assumption, nu=0.0, weights=None)
     return replace(plain, level=level - level[:n].mean(), level_price=price)
+
+
+def level_of(
+    columns: Array, labels: Index, weights: Array, residuals: Array
+) -> tuple[FewRows, Model] | None:
+    """Logs of squared residuals, and the sum of functions that explains them; None if none does."""
+    squares = residuals**2
+    logs = np.log(squares + 1e-3 * float(np.median(squares)) + 1e-300)
+    rows = FewRows(columns, logs[:, None], weights, labels, families=(LINEAR, ADDITIVE))
+    proposed = min(rows.proposals(), key=lambda proposal: proposal[0], default=None)
+    if proposed is None:
+        return None
+    found = rows.backward(rows.tune(*proposed[1:]))
+    return (rows, found) if len(found.groups) else None

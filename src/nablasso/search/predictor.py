@@ -46,7 +46,6 @@ from nablasso.types import Array, Index
 UNWARPED = 3  # families that are tried on the target itself
 SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
-LEAST_ODDS = 0.05  # of another family beside the one that won
 
 
 class Part(Protocol):
@@ -73,7 +72,6 @@ class Unwarped:
     warp: Warp | None
     errors: Array
     spread: Spread | None = None  # how sure the function is
-    rivals: tuple[tuple[float, Unwarped], ...] = ()  # other families, and how likely beside it
 
     @property
     def columns(self) -> Index:
@@ -157,16 +155,15 @@ class Predictor:
     @property
     def residuals(self) -> Array:
         """Left-out errors, in units in which they are even."""
-        return self._even(self.observed) - self._even(self.left_out)
+        return self.even(self.observed) - self.even(self.left_out)
 
-    def interval(self, Z: Array, half: float) -> Array:
-        """Ends (m, 2) of the prediction ``-+ half`` in units in which errors are even."""
-        t = self._even(self.values(Z))
-        ends = np.column_stack([t - half, t + half])
-        return ends if self.warp is None else self.warp.back(ends)
-
-    def _even(self, y: Array) -> Array:
+    def even(self, y: Array) -> Array:
+        """Targets in units in which errors are even."""
         return y if self.warp is None else self.warp(y)
+
+    def back(self, t: Array) -> Array:
+        """Targets again."""
+        return t if self.warp is None else self.warp.back(t)
 
 
 def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
@@ -174,11 +171,9 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
     few, y, p = decision.few, decision.few.targets[:, 0], decision.few.precisions
     kernel = few.function(decision.model)
     part, left_out = min(_parts(decision), key=lambda made: float(p @ (y - made[1]) ** 2))
-    part = replace(part, rivals=_rivals(decision))
     if columns is not None:
         kernel = replace(kernel, columns=columns[kernel.columns])
-        others = tuple((odds, _on_columns(other, columns)) for odds, other in part.rivals)
-        part = replace(_on_columns(part, columns), rivals=others)
+        part = replace(part, function=replace(part.function, columns=columns[part.columns]))
     return Predictor(
         (part,),
         np.ones(1),
@@ -191,30 +186,6 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
         kernel,
         float(np.exp(decision.model.noise)),
     )
-
-
-def _on_columns(part: Unwarped, columns: Index) -> Unwarped:
-    """As a function of a larger table."""
-    return replace(part, function=replace(part.function, columns=columns[part.function.columns]))
-
-
-def _rivals(decision: Decision) -> tuple[tuple[float, Unwarped], ...]:
-    """Other families on the same columns that the rows hardly tell from the one that won.
-
-    With the odds that their prices give them. They do not predict; they tell how sure a function
-    is beyond what its own family allows.
-    """
-    few, best = decision.few, decision.model
-    found: dict[str, tuple[float, Unwarped]] = {}
-    for other in decision.tried:
-        if other.family.name in (*found, best.family.name) or not other.same_groups(best):
-            continue
-        part = few.evidence(other.family).part(other.groups)
-        value = part.value(other.variances, float(np.exp(other.noise)))
-        odds = float(np.exp(best.value - value))
-        if odds >= LEAST_ODDS:
-            found[other.family.name] = min(odds, 1.0), _part(few, other)[0]
-    return tuple(found.values())
 
 
 def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
