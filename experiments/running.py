@@ -52,6 +52,7 @@ RECORD = ("seconds", "solver", "iterations", "gap", "status", "version", "settin
 CONVERGED, CAPPED = "converged", "capped"
 DEFAULT = "NablassoRegressor"  # the method that is the library's default call, and nothing else
 DEFAULT_SETTINGS = {"call": f"{DEFAULT}(random_state=draw)", "version": __version__.split(".")[:2]}
+NAMED = 12  # rows that did not converge and are listed
 WHICH = ("seed", "repeats", "splits")  # arguments of a unit that say which rows, not how
 
 
@@ -161,7 +162,17 @@ class Reproduction:
         count = ", ".join([f"{len(self.rows)} rows", *counts])
         if self.rows:
             count += f"; {convergence(self.rows)}"
-        return f"{count}. {self.experiment.note}".strip()
+        return " ".join(filter(None, (f"{count}.", self.experiment.note, self._short())))
+
+    def _short(self) -> str:
+        """Which rows did not converge, with their gaps."""
+        short = [
+            " ".join(row[name] for name in self.experiment.key) + f" ({row['gap'] or 'no gap'})"
+            for row in self.rows
+            if row.get("status") == CAPPED
+        ]
+        more = f"; and {len(short) - NAMED} more" if len(short) > NAMED else ""
+        return f"Not converged (gap): {'; '.join(short[:NAMED])}{more}." if short else ""
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Titles and lines, without columns that would be empty."""

@@ -204,6 +204,7 @@ def test_every_row_says_how_it_came_about(tmp_path):
     assert [row["status"] for row in done.rows] == ["converged", "capped"]
     assert all(float(row["seconds"]) >= 0 and row["version"] for row in done.rows)
     assert "2 rows, 2 draws; 50 % converged." in done.markdown
+    assert done.markdown.endswith("Not converged (gap): 1 new (no gap).")
     own = reproduce(warned("converged"), tmp_path / "own").rows
     assert [(row["status"], row["gap"], row["iterations"]) for row in own] == [
         ("converged", "0.5", "7")
