@@ -130,7 +130,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
         ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
-        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"``, ``"none found"`` or
+        ``"constant target"``.
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int

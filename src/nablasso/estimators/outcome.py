@@ -65,7 +65,7 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
 def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
     """How far the selection can be trusted, and the pairs that could stand for each other.
 
-    * ``"none found"``: nothing was selected.
+    * ``"constant target"``, ``"none found"``: nothing was selected.
     * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
       mean (by less than two standard errors).
     * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another one
@@ -74,7 +74,7 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     """
     chosen = np.flatnonzero(selector.support_[table.columns])
     if not chosen.size:
-        return "none found", []
+        return nothing_status(table.y), []
     if len(chosen) > MANY:
         sizes = selector.feature_importances_[table.columns[chosen]]
         chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:MANY]])
@@ -82,6 +82,11 @@ def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, 
     if selector._loo_gain < CLEAR_GAIN:
         return "too few rows", twins
     return ("replaceable" if twins else "clear"), twins
+
+
+def nothing_status(y: Array) -> str:
+    """Why nothing was selected."""
+    return "none found" if np.ptp(y) > 0 else words.CONSTANT
 
 
 def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
@@ -139,7 +144,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
     free = [g for g in model.groups if g not in few.kept]
     unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
-    selector.selection_status_ = _status(selector, gain, unsure)
+    selector.selection_status_ = _status(selector, gain, unsure, few.targets)
 
 
 def read_all_rows(
@@ -203,12 +208,12 @@ def read_all_rows(
         for one in told_by_others(rows.Z[told], rows.weights[told], labels, place)
     ]
     weak = evidence[chosen].max(initial=0.0) < WEAK and not len(joined)
-    selector.selection_status_ = _status(selector, CLEAR_GAIN, weak)
+    selector.selection_status_ = _status(selector, CLEAR_GAIN, weak, rows.y)
 
 
-def _status(selector: Any, gain: float, unsure: bool) -> str:
+def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
     if not selector.support_.any():
-        return "none found"
+        return nothing_status(y)
     if gain < CLEAR_GAIN or unsure:
         return "too few rows"
     if selector.cautions_:
