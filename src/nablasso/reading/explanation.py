@@ -3,13 +3,13 @@ r"""A fitted answer with rows to read it at: shares with intervals, pairs, curve
 **Intervals.** A statistic ``t(f, law)`` of the fitted function and of the law of the rows errs
 because ``f`` was fitted and because the rows are a sample. Draws ``f_b``
 (:mod:`nablasso.reading.draws`) move the first, rows drawn anew with replacement the second; the
-interval is that between quantiles of
+interval is that around ``t(f, law)`` which holds the part ``level`` of
 
 .. math:: t(f_b, \mathrm{law}) + t(f, \mathrm{law}_s) - t(f, \mathrm{law}) \quad
-          \text{over all } b, s,
+          \text{over all } b, s.
 
-widened to hold ``t(f, law)`` where draws bend more than the mean does. The two moves share their
-points, so what the points err cancels.
+It is centred, since draws bend more than their mean and so may all lie to one side of it. The two
+moves share their points, so what the points err cancels.
 
 **Curves.** With the other columns as in some rows, ``m(t) = \sum_i p_i f(t, x_{i,-a})``, less its
 mean over the column's own values: it is the column's part of an additive function. Its band is the
@@ -213,7 +213,7 @@ class Explanation:
             drawn = self.statistics(self.drawn(DRAWS), self.law, n)
             moved = self._moved()
             self.kept[key] = {
-                name: _between(at[:, 0], t - a, move, level)
+                name: _around(at[:, 0], t - a, move, level)
                 for name, at, a, t, move in zip(
                     Statistics._fields, self.indices, own, drawn, moved, strict=True
                 )
@@ -312,7 +312,7 @@ class Explanation:
             assert many.alone is not None
             at = max(float(one.alone[0]), 0.0)
             move = at * relative * ndtri((np.arange(LAWS) + 0.5) / LAWS)
-            ends = _between(np.array([at]), many.alone[None] - few.alone, move[None], level)
+            ends = _around(np.array([at]), many.alone[None] - few.alone, move[None], level)
             found[pair] = at, float(ends[0, 0]), float(ends[0, 1])
         return found
 
@@ -440,14 +440,11 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     return grid[:, None], np.asarray(mass, dtype=float)
 
 
-def _between(at: Array, drawn: Array, moved: Array, level: float) -> Array:
-    """Quantiles of all sums of both moves, (p, 2), that hold ``at``."""
-    sums = at[:, None] + (drawn[:, :, None] + moved[:, None, :]).reshape(
-        len(at), drawn.shape[1] * moved.shape[1]
-    )
-    ends = np.quantile(sums, [(1 - level) / 2, (1 + level) / 2], axis=1).T
-    ends = np.column_stack([np.minimum(ends[:, 0], at), np.maximum(ends[:, 1], at)])
-    return np.asarray(np.clip(ends, 0.0, 1.0))
+def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
+    """Ends (p, 2) around ``at`` that hold the part ``level`` of all sums of both moves."""
+    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    half = np.quantile(np.abs(sums), level, axis=1)
+    return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
 
 
 def _parts(function: Any) -> Sequence[Any]:
