@@ -71,6 +71,7 @@ class Problem:
     indifferent: tuple[int, ...] = ()
     seeds: Sequence[int] | None = None
     intervals: bool = False  # whether everybody is asked for intervals
+    most_rows: float = float("inf")  # for training; more would leave too few for the test
 
 
 class Quick(NamedTuple):

@@ -55,6 +55,7 @@ def tasks(
         for problem, numbers in zip(posed, own, strict=True)
         if turn < len(numbers)
         for n in rows or problem.rows
+        if n <= problem.most_rows
         for contestant in contestants
     ]
 

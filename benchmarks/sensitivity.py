@@ -418,7 +418,7 @@ def page() -> str:
         _interval_table(stored("intervals")),
         "## Real tables: shares against permutation on left-out rows",
         "Spearman's correlation over all columns of shares, and of total indices as if columns "
-        "were independent, which is what shuffling a column sees; replaceable: selected columns that "
+        "were independent, which is what shuffling a column sees; replaceable: selected ones that "
         "others tell. Near copies share their part, and shuffling one of them costs what it costs "
         "the model, not the rows.",
         _order_table(stored("order")),

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import product
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +34,7 @@ from experiments.rivals import (
     lasso_on_monomials,
     multiple_kernels,
 )
-from experiments.running import DEFAULT, Done, Row
+from experiments.running import DEFAULT, Done, Row, missing
 from experiments.two_steps import (
     Chosen,
     Rows,
@@ -140,8 +139,9 @@ def safe_filter(
     n, repeat and rate: that of the theorem, and the faster n^(-1/2) that no theorem covers. The
     constants make both the same at the smallest n. y in units of the noise.
     """
-    plan = [(n, draw, q) for draw in range(seed, seed + repeats) for n in n_train for q in RATES]
-    for n, draw, rate in _to_do(plan, done, "safe filter"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_FILTER, done, draw=draws, n=n_train, rate=RATES):
+        n, draw, rate = row.values()
         data = make_product(n, 10, snr=3.0, random_state=draw)
         rows = divided(data, n)
         family = family_of(rows, Polynomial(2), 1.0, lasso)
@@ -152,7 +152,7 @@ def safe_filter(
         support, _ = solved(family.problem(tau, 2 * tau / unit), None, solves)
         support = spread(family, support)
         yield {
-            **dict(zip(KEY_FILTER, (n, draw, rate), strict=True)),
+            **row,
             "tau": f"{tau:.5g}",
             "all_relevant": int(support[data.support].all()),
             "others": int(support[~data.support].sum()),
@@ -176,12 +176,11 @@ def figure_4(
     """
     methods: dict[str, Method] = {f"nu = {nu:g}": partial(_with_nu, nu=nu) for nu in nus}
     methods[DEFAULT] = default
-    plan = [(n, draw, m) for draw in range(seed, seed + repeats) for n in n_train for m in methods]
-    for n, draw, method in _to_do(plan, done, "figure 4"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_4, done, draw=draws, n=n_train, method=methods):
+        n, draw, method = row.values()
         data = make_two_way(2 * n + TEST_ROWS, 20, half_width=1.0, random_state=draw)
-        yield dict(zip(KEY_4, (n, draw, method), strict=True)) | judged(
-            data, n, methods[method], draw
-        )
+        yield row | judged(data, n, methods[method], draw)
 
 
 def _with_nu(rows: Rows, draw: int, nu: float) -> Chosen:  # noqa: ARG001 methods take a draw
@@ -203,19 +202,15 @@ def figure_5(
     """
     methods: dict[str, Method] = {"paper": partial(_polynomial, degree=2), DEFAULT: default}
     draws = range(seed, seed + repeats)
-    plan = [
-        (d, r, n, draw, m)
-        for draw, d, r, n, m in product(draws, dimensions, relevant, n_train, methods)
-    ]
-    for d, r, n, draw, method in _to_do(plan, done, "figure 5"):
+    plan = {"d": dimensions, "relevant": relevant, "n": n_train, "method": methods}
+    for row in missing(KEY_5, done, draw=draws, **plan):
+        d, r, n, draw, method = row.values()
         rng = np.random.default_rng([5, draw, d, r, n])
         c = rng.uniform(0.5, 1.0, size=r * (r - 1) // 2)
         data = make_two_way(
             2 * n + TEST_ROWS, d, n_relevant=r, half_width=1.0, coefficients=c, random_state=rng
         )
-        yield dict(zip(KEY_5, (d, r, n, draw, method), strict=True)) | judged(
-            data, n, methods[method], draw
-        )
+        yield row | judged(data, n, methods[method], draw)
 
 
 def figure_7(
@@ -231,12 +226,11 @@ def figure_7(
     """
     methods: dict[str, Method] = {f"p = {p}": partial(_polynomial, degree=p) for p in degrees}
     methods[DEFAULT] = default
-    plan = [(n, draw, m) for draw in range(seed, seed + repeats) for n in n_train for m in methods]
-    for n, draw, method in _to_do(plan, done, "figure 7"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_7, done, draw=draws, n=n_train, method=methods):
+        n, draw, method = row.values()
         data = make_product(2 * n + TEST_ROWS, 20, snr=3.0, random_state=draw)
-        yield dict(zip(KEY_7, (n, draw, method), strict=True)) | judged(
-            data, n, methods[method], draw
-        )
+        yield row | judged(data, n, methods[method], draw)
 
 
 def figure_8(
@@ -251,24 +245,18 @@ def figure_8(
         "lasso on monomials": lambda rows, _: lasso_on_monomials(rows, 2),
         DEFAULT: default,
     }
-    plan = [(t, draw, m) for draw in range(seed, seed + repeats) for t in terms for m in methods]
     n = 30
-    for t, draw, method in _to_do(plan, done, "figure 8"):
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_8, done, draw=draws, terms=terms, method=methods):
+        t, draw, method = row.values()
         data = make_quadratic(
             2 * n + TEST_ROWS, 10, n_terms=t, snr=3.0, design_state=draw, random_state=1000 + draw
         )
-        yield dict(zip(KEY_8, (t, draw, method), strict=True)) | judged(
-            data, n, methods[method], draw
-        )
+        yield row | judged(data, n, methods[method], draw)
 
 
 def _polynomial(rows: Rows, draw: int, degree: int) -> Chosen:  # noqa: ARG001 methods take a draw
     return denovas(rows, Polynomial(degree))
-
-
-def _to_do(plan: Sequence[tuple[Any, ...]], done: Done, name: str) -> Iterator[tuple[Any, ...]]:
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    return iter(track(todo, len(todo), name))
 
 
 def divided(data: KnownSupport, n: int, n_validation: int | None = None) -> Rows:
@@ -360,17 +348,11 @@ def figure_9(
     done: Done = (),
 ) -> Iterator[Row]:
     """Figures 2 and 9: four functions; one row per function, repeat and method."""
-    plan = [
-        (name, draw, method)
-        for draw in range(seed, seed + repeats)
-        for name in problems
-        for method in only or methods_9(PROBLEMS[name])
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for name, draw, method in track(todo, len(todo), "figure 9"):
+    draws, methods = range(seed, seed + repeats), only or methods_9(PROBLEMS["radial"])
+    for row in missing(KEY_9, done, draw=draws, problem=problems, method=methods):
+        name, draw, method = row.values()
         posed = PROBLEMS[name]
         data = posed.make(2 * TRAIN + TEST, posed.d, random_state=draw)
-        row: Row = dict(zip(KEY_9, (name, draw, method), strict=True))
         yield row | judged(data, TRAIN, methods_9(posed)[method], draw)
 
 
@@ -395,6 +377,8 @@ def figure_2(seed: int = 0, only: Sequence[str] = ()) -> Iterator[Row]:
 
 
 # ------------------------------------------------------------------------------------ real tables
+
+loaded = cache(load_table)
 
 
 def methods_10() -> dict[str, Method]:
@@ -455,19 +439,11 @@ def figure_11(
 def _on_tables(
     splits: int, seed: int, tables: Sequence[str], methods: dict[str, Method], done: Done
 ) -> Iterator[Row]:
-    plan = [
-        (name, split, method)
-        for split in range(seed, seed + splits)
-        for name in tables
-        for method in methods
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    loaded = {name: load_table(name) for name in dict.fromkeys(task[0] for task in todo)}
-    for name, split, method in track(todo, len(todo), "real tables"):
-        table = loaded[name]
-        n = FEW.get(name, REAL_TRAIN)
-        row: Row = dict(zip(KEY_10, (name, split, method), strict=True))
-        yield row | judged_table(split_table(table, split, n), methods[method], split)
+    numbers = range(seed, seed + splits)
+    for row in missing(KEY_10, done, split=numbers, data=tables, method=methods):
+        name, split, method = row.values()
+        rows = split_table(loaded(name), split, FEW.get(name, REAL_TRAIN))
+        yield row | judged_table(rows, methods[method], split)
 
 
 def split_table(

@@ -33,11 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nablasso
-from experiments.denovas import Method, judged_table, split_table
+from experiments.denovas import Method, judged_table, loaded, split_table
 from experiments.paper_admm import PaperAdmm
 from experiments.printed import NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
 from experiments.rivals import default, hsic_lasso, sparse_additive
-from experiments.running import DEFAULT, Done, Row
+from experiments.running import DEFAULT, Done, Row, missing
 from experiments.two_steps import (
     DENOVAS_SETTINGS,
     PAPER_SETTINGS,
@@ -60,8 +60,6 @@ from experiments.two_steps import (
 )
 from nablasso.datasets import (
     KnownSupport,
-    RealTable,
-    load_table,
     make_correlated_pairs,
     make_cubic_groups,
     make_noisy_copies,
@@ -152,25 +150,21 @@ def protocol(
 
     The error is against y with its noise, as printed.
     """
-    plan = [
-        (name, n, draw, method)
-        for draw in range(seed, seed + repeats)
-        for name in problems
-        for n in n_train
-        for method in names_of(name)
-        if not only or method in only
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for name, n, draw, method in track(todo, len(todo), "protocol"):
+    names = dict.fromkeys(name for problem in problems for name in names_of(problem))
+    plan = {"problem": problems, "n": n_train, "method": only or names}
+
+    def run(row: Row) -> bool:
+        return row["method"] in names_of(row["problem"])
+
+    for row in missing(KEY, done, run, draw=range(seed, seed + repeats), **plan):
+        name, n, draw, method = row.values()
         data = PROBLEMS[name](n + 2 * HELD_OUT, random_state=draw)
         rows = split_rows(data, n).centred()
         if method == DEFAULT:
             chosen = default_on_training(rows, draw)
         else:
             chosen = methods_by_name(TRIPLES, NU[name])[method](rows, *KERNELS[name])
-        yield dict(zip(KEY, (name, n, draw, method), strict=True)) | judged_support(
-            chosen, rows, data
-        )
+        yield row | judged_support(chosen, rows, data)
 
 
 def judged_support(chosen: Chosen, rows: Rows, data: KnownSupport) -> Row:
@@ -194,23 +188,15 @@ def tolerance(
     heavy nu that is little, so the first leaves the support open, and what validation chooses from
     such a path is not what it chooses from the path of minimisers.
     """
-    plan = [
-        (name, n, draw, f"nu {share:g}, gap {unit}")
-        for draw in range(seed, seed + repeats)
-        for name in ("E1", "E2", "E3")
-        for n in n_train
-        for share in SHARES_TOLERANCE
-        for unit in UNITS
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
-    for name, n, draw, method in track(todo, len(todo), "tolerance"):
+    problems, draws = ("E1", "E2", "E3"), range(seed, seed + repeats)
+    ways = [f"nu {share:g}, gap {unit}" for share in SHARES_TOLERANCE for unit in UNITS]
+    for row in missing(KEY, done, draw=draws, problem=problems, n=n_train, method=ways):
+        name, n, draw, method = row.values()
         share, of_gain = float(method.split()[1].strip(",")), method.endswith(UNITS[1])
         data = PROBLEMS[name](n + 2 * HELD_OUT, random_state=draw)
         rows = split_rows(data, n).centred()
         chosen = nvsd(rows, *KERNELS[name], [lasso], share, of_gain=of_gain)
-        yield dict(zip(KEY, (name, n, draw, method), strict=True)) | judged_support(
-            chosen, rows, data
-        )
+        yield row | judged_support(chosen, rows, data)
 
 
 def split_rows(data: KnownSupport, n: int) -> Rows:
@@ -304,10 +290,11 @@ REAL_SETTINGS: dict[str, Row] = {
 }
 
 
-def drawn(table: Table, loaded: RealTable, split: int) -> Rows:
+def drawn(table: Table, split: int) -> Rows:
     """Normalised rows, the output centred and in the paper's unit."""
-    rest = min(MOST, (len(loaded.y) - TRAIN) // 2)
-    rows = split_table(loaded, split, TRAIN, rest, rest)
+    whole = loaded(table.name)
+    rest = min(MOST, (len(whole.y) - TRAIN) // 2)
+    rows = split_table(whole, split, TRAIN, rest, rest)
     return replace(
         rows,
         y=rows.y * table.unit,
@@ -335,8 +322,8 @@ def with_copies(rows: Rows, split: int) -> Rows:
 def frequency_groups(short: str) -> tuple[int, ...]:
     """A label per column: columns that NVSD(EN) selects about as often are one group."""
     table = TABLE_4[short]
-    fit, loaded = methods(short)["NVSD(EN)"], load_table(table.name)
-    counts = np.sum([fit(drawn(table, loaded, s), s).support for s in CHOSEN_ON], axis=0)
+    fit = methods(short)["NVSD(EN)"]
+    counts = np.sum([fit(drawn(table, s), s).support for s in CHOSEN_ON], axis=0)
     order = np.argsort(-counts, kind="stable")
     labels = np.empty(len(counts), dtype=int)
     first = [order[:5], *np.array_split(order[5:], FREQUENT[short] - 1)]
@@ -354,11 +341,10 @@ def real(
     done: Done = (),
 ) -> Iterator[Row]:
     """Table 3: one row per table, split and method."""
-    todo = _to_do(splits, seed, data, only or tuple(methods("")), done)
-    loaded = {short: load_table(TABLE_3[short].name) for short in _names(todo)}
-    for short, split, method in track(todo, len(todo), "real tables"):
-        rows = drawn(TABLE_3[short], loaded[short], split)
-        row: Row = dict(zip(KEY_REAL, (short, split, method), strict=True))
+    numbers = range(seed, seed + splits)
+    for row in missing(KEY_REAL, done, split=numbers, data=data, method=only or methods("")):
+        short, split, method = row.values()
+        rows = drawn(TABLE_3[short], split)
         yield row | judged_table(rows, methods(short)[method], split)
 
 
@@ -371,33 +357,16 @@ def real_groups(
 ) -> Iterator[Row]:
     """Table 4: groups given; one row per table, split and method."""
     names = only or tuple(methods("", np.zeros(1, dtype=int)))
-    todo = _to_do(splits, seed, data, names, done)
-    loaded = {short: load_table(TABLE_4[short].name) for short in _names(todo)}
-    for short, split, method in track(todo, len(todo), "real tables"):
-        rows = drawn(TABLE_4[short], loaded[short], split)
+    numbers = range(seed, seed + splits)
+    for row in missing(KEY_REAL, done, split=numbers, data=data, method=names):
+        short, split, method = row.values()
+        rows = drawn(TABLE_4[short], split)
         if short in PERMUTED:
             rows = with_copies(rows, split)
             labels = np.repeat([0, 1], rows.X.shape[1] // 2)
         else:
             labels = np.array(frequency_groups(short))
-        row: Row = dict(zip(KEY_REAL, (short, split, method), strict=True))
         yield row | judged_table(rows, methods(short, labels)[method], split)
-
-
-def _to_do(
-    splits: int, seed: int, data: Sequence[str], names: Sequence[str], done: Done
-) -> list[tuple[str, int, str]]:
-    plan = [
-        (short, split, name)
-        for split in range(seed, seed + splits)
-        for short in data
-        for name in names
-    ]
-    return [task for task in plan if tuple(map(str, task)) not in done]
-
-
-def _names(todo: Sequence[tuple[str, int, str]]) -> list[str]:
-    return list(dict.fromkeys(task[0] for task in todo))
 
 
 def figure_1(seed: int = 17, n_train: int = 110, only: Sequence[str] = ()) -> Iterator[Row]:
@@ -447,18 +416,15 @@ def algorithms(
     the minimum, relative to that at zero; ``irrelevant`` counts the variables that rule (32) leaves
     out, ``selected`` those of the support.
     """
-    plan = [
-        (problem, penalty, fraction, n, draw, solver)
-        for draw in range(seed, seed + repeats)
-        for n in n_train
-        for problem, penalties in SOLVED.items()
-        for penalty in penalties
-        for fraction in SOLVER_FRACTIONS
-        for solver in ALGORITHMS
-    ]
-    todo = [task for task in plan if tuple(map(str, task)) not in done]
     makers = penalties_of(TRIPLES) | {"NVSD(EN)": [elastic_net(0.5)]}
-    for name, penalty, fraction, n, draw, solver in track(todo, len(todo), "algorithms"):
+    plan = {"n": n_train, "problem": SOLVED, "penalty": OURS, "fraction": SOLVER_FRACTIONS}
+
+    def run(row: Row) -> bool:
+        return row["penalty"] in SOLVED[row["problem"]]
+
+    draws = range(seed, seed + repeats)
+    for row in missing(KEY_SOLVERS, done, run, draw=draws, **plan, solver=ALGORITHMS):
+        name, penalty, fraction, n, draw, solver = row.values()
         rows = split_rows(PROBLEMS[name](n + 2 * HELD_OUT, random_state=draw), n).centred()
         family = family_of(rows, *KERNELS[name], makers[penalty][0])
         ridge = NU[name] * family.trace
@@ -470,7 +436,7 @@ def algorithms(
         exact = DualSolver(tol=SOLVER_TOL / 100).solve(problem)
         solves = Solves(solver, tol=SOLVER_TOL, of_gain=False)
         solves.note(problem, solution)
-        yield dict(zip(KEY_SOLVERS, (name, penalty, fraction, n, draw, solver), strict=True)) | {
+        yield row | {
             "objective": f"{solution.primal:.8g}",
             "excess": f"{(solution.primal - exact.primal) / problem.reference:.2g}",
             "selected": int(support_of(problem, solution).sum()),

@@ -54,6 +54,8 @@ hash of its settings, and rows of other settings than today's are refused.
 * *the paper's method*: its objective and its protocol, solved by our solver unless the line names
   another (the derivative penalties to a gap of 1e-7 of what there is to gain);
 * *the library's default*: the default call and nothing else;
+* *the verdict*: a difference of means counts from two standard errors on, of paired differences
+  where both were run on the same draws; "as printed" is no further from print than that;
 * *draws*: the paper's / ours; ours is the range over the cells of the table;
 * *converged*: the share of rows that reached their tolerance;
 * *the default's gain*: the median, over what both were run on, of the paper's error over the
@@ -145,7 +147,8 @@ def page(paper: str, folder: Path) -> str:
         rows = stored(name, folder)
         verdict = verdict_of(name, rows)
         lines += ["", f"## {experiment.title}", ""]
-        lines += [f"`{name}`: **{verdict.kind}**. {verdict.why}"]
+        lines += [f"`{name}`: **{verdict.kind}**. {verdict.why} Draws, the paper's / ours: "]
+        lines[-1] += f"{draws_of(name, rows)}."
         if rows:
             table = as_markdown(experiment, rows).split("\n", 2)[2]
             lines += ["", f"![{name}]({name}.png)", "", table]

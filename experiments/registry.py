@@ -297,6 +297,7 @@ _DERIVATIVES = (
 HKL = {
     "HKL hermite": named(hkl, "PAPER", "BUDGET"),
     "HKL hermite + pruning": named(hkl, "PRUNED", "BUDGET"),
+    "HKL hermite, weight 1.2": named(hkl, "LIGHT", "BUDGET"),
     **{f"HKL {kernel}": named(hkl, "PAPER", "BUDGET", "RANK") for kernel in ("gaussian", "spline")},
     **{f"MKL {kernel}": named(hkl, "FLAT") for kernel in ("hermite", "spline")},
 }
@@ -493,7 +494,7 @@ _ALL = (
         draws(50),
         draws(1),
         ("d", "draw", "model"),
-        tables.psd_densities({"psd": "-0.9125", "glm": "-0.935", "ncm": "-1.458"}),
+        tables.psd_densities(printed.DENSITY_1),
         figures.strip("proper", "model"),
         note=OWN_CODE,
         settings=IN_ONE,
@@ -505,7 +506,7 @@ _ALL = (
         draws(10, d=10, n_samples=1000),
         draws(1, d=10, n_samples=100, models=("psd", "ncm")),
         ("d", "draw", "model"),
-        tables.psd_densities({"pnm": "-6.50", "ncm": "-7.35", "glm": "-7.36"}),
+        tables.psd_densities(printed.DENSITY_10),
         figures.strip("proper", "model"),
         note=OWN_CODE,
         settings=IN_TEN,

@@ -9,7 +9,7 @@ Every row carries a *record* (``RECORD``): seconds of the processor, solver, ite
 relative gap, a status, the library's version, and a hash of the settings that decide the row
 besides its key. A :class:`~sklearn.exceptions.ConvergenceWarning` that comes up while a row is
 computed is not shown but kept: the row's status is then "capped". Rows whose settings are not those
-of today are *stale*; no table is made from them.
+of today are *stale*; no table is made from them. Ctrl-C ends the run and leaves no half a row.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ import io
 import json
 import os
 import platform
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +48,7 @@ Done = Collection[tuple[str, ...]]
 
 TITLES = ("", "published", "the paper's method", "the library's default")
 RECORD = ("seconds", "solver", "iterations", "gap", "status", "version", "settings")
-CONVERGED, CAPPED, INTERRUPTED = "converged", "capped", "interrupted"
+CONVERGED, CAPPED = "converged", "capped"
 DEFAULT = "NablassoRegressor"  # the method that is the library's default call, and nothing else
 DEFAULT_SETTINGS = {"call": f"{DEFAULT}(random_state=draw)", "version": __version__.split(".")[:2]}
 WHICH = ("seed", "repeats", "splits")  # arguments of a unit that say which rows, not how
@@ -174,6 +178,22 @@ class Reproduction:
         }
 
 
+def missing(
+    key: Sequence[str],
+    done: Done,
+    keep: Callable[[Row], bool] = lambda _: True,
+    **columns: Iterable[Any],
+) -> Iterable[Row]:
+    """Rows to be computed, by their keys: all combinations of columns that are not done.
+
+    The first column changes slowest; ``keep`` leaves out combinations that have no row.
+    """
+    every = (dict(zip(columns, values, strict=True)) for values in product(*columns.values()))
+    rows = ({name: row[name] for name in key} for row in every)
+    todo = [row for row in rows if tuple(map(str, row.values())) not in done and keep(row)]
+    return track(todo, len(todo), "rows")
+
+
 def draws(repeats: int, **settings: Any) -> list[Unit]:
     """One unit per draw."""
     return [{"repeats": 1, "seed": draw, **settings} for draw in range(repeats)]
@@ -231,17 +251,38 @@ def reproduce(
     todo = [unit for unit in units if experiment.resumes or _name(unit) not in store.done]
     for unit in track(todo, len(todo), experiment.name):
         done = store.keys if default else _AlsoDefault(store.keys, experiment.key)
-        rows = experiment.run(**unit, **({"done": done} if experiment.resumes else {}))
-        for row in recorded(rows):
-            row["settings"] = experiment.digest(unit, str(row.get("method", "")))
-            if not default and row.get("method") == DEFAULT:
-                continue
-            store.append(row)
-            if row["status"] == INTERRUPTED:  # by the keyboard: the next run computes it again
-                raise KeyboardInterrupt
+        with _past_estimators():
+            rows = experiment.run(**unit, **({"done": done} if experiment.resumes else {}))
+            for row in recorded(rows):
+                row["settings"] = experiment.digest(unit, str(row.get("method", "")))
+                if default or row.get("method") != DEFAULT:
+                    store.append(row)
         if default:
             store.finish(_name(unit))
     return written(experiment, stem, store.rows, quick=quick)
+
+
+class _Stop(BaseException):
+    """Ctrl-C under a name that no estimator knows."""
+
+
+@contextmanager
+def _past_estimators() -> Iterator[None]:
+    """Let Ctrl-C end the run: estimators take a KeyboardInterrupt for their own and go on."""
+
+    def stop(*_: Any) -> None:
+        raise _Stop
+
+    if threading.current_thread() is not threading.main_thread():  # signals go elsewhere
+        yield
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    except _Stop:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def recorded(rows: Iterable[Row]) -> Iterator[Row]:
@@ -276,9 +317,7 @@ def recorded(rows: Iterable[Row]) -> Iterator[Row]:
 
 def record_of(*models: Any) -> Row:
     """What fitted estimators say of their solver: its name, steps, largest gap, worst status."""
-    told = {"converged": CONVERGED, "interrupted": INTERRUPTED}
-    statuses = [getattr(model, "solver_status_", "") for model in models]
-    worst = [told.get(status, CAPPED) for status in statuses if status]
+    statuses = [model.solver_status_ for model in models if hasattr(model, "solver_status_")]
     gaps = [model.relative_gap_ for model in models if hasattr(model, "relative_gap_")]
     steps = [int(np.max(model.n_iter_)) for model in models if hasattr(model, "n_iter_")]
     own = (
@@ -289,8 +328,8 @@ def record_of(*models: Any) -> Row:
         "iterations": sum(steps) if steps else "",
         "gap": f"{max(gaps):.2g}" if gaps else "",
     }
-    if worst:
-        found["status"] = max(worst, key=(CONVERGED, CAPPED, INTERRUPTED).index)
+    if any(statuses):
+        found["status"] = CAPPED if set(statuses) - {"", CONVERGED} else CONVERGED
     return found
 
 
@@ -365,16 +404,12 @@ class Store:
         self.done: list[str] = [str(unit) for unit in units]
 
     def tidy(self, *, drop_stale: bool = False) -> None:
-        """Take out what must be computed again: interrupted rows, and stale ones if asked to."""
+        """Refuse stale rows, or take them out if asked to."""
         if not drop_stale:
             refuse_stale(self._experiment, self.rows, self._stem, quick=self._quick)
+            return
         stale = set(self._experiment.stale(self.rows, quick=self._quick))
-        kept = [
-            row
-            for row in self.rows
-            if row.get("status") != INTERRUPTED
-            and " ".join(row[name] for name in self._experiment.key) not in stale
-        ]
+        kept = [row for row in self.rows if " ".join(self._key_of(row)) not in stale]
         if len(kept) < len(self.rows):
             self.rows, self.done = kept, []
             self.keys = {self._key_of(row) for row in kept}

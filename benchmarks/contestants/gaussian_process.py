@@ -58,8 +58,12 @@ class NativeGaussianProcess(Contestant):
     """Its own predictions; columns of length scale below ten."""
 
     name = "gaussian_process_native"
-    tuning = "as gaussian_process with 5 restarts; predicts itself, selects length scales below 10"
-    restarts = 5
+    tuning = (
+        "all hyper-parameters by marginal likelihood (L-BFGS), first start at length scale sqrt d, "
+        "1 random restart; predicts itself, selects length scales below 10"
+    )
+    version = "2"
+    restarts = 1
 
     def fit(self, question: Question) -> Answer:
         """Maximise the marginal likelihood."""

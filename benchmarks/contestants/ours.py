@@ -7,9 +7,12 @@ the rankers' wrapper.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import norm
 
 import nablasso
 from benchmarks.contest import LEVEL, Answer, Array, Contestant, Question, everything
@@ -48,7 +51,7 @@ class Ours(Contestant):
         """Select and fit."""
         options = {"random_state": question.seed, **self._options, **self._more(question)}
         model = getattr(nablasso, self._class(question.task))(**options)
-        model.fit(question.X, labels(question))
+        model.fit(form(question)(question.X), labels(question))
         return answer_of(model, question)
 
     def _class(self, task: str) -> str:
@@ -63,19 +66,29 @@ class Ours(Contestant):
 NO_ROLE = ("DerivativeLasso",)  # regressors by their name alone
 
 
+def form(question: Question) -> Callable[[Array], Any]:
+    """How columns are given: as an array, or as a frame where cells are missing."""
+    return pd.DataFrame if np.isnan(question.X).any() else np.asarray
+
+
 def answer_of(model: Any, question: Question) -> Answer:
     """What a fitted estimator offers."""
-    automatic = hasattr(model, "selection_status_")
+    given, classifies = form(question), question.classifies
+    predicts = hasattr(model, "selection_status_") and not classifies
 
     def interval(new: Array) -> Array:
-        return np.asarray(model.predict(new, return_interval=LEVEL)[1], dtype=float)
+        return np.asarray(model.predict(given(new), return_interval=LEVEL)[1], dtype=float)
+
+    def deviation(new: Array) -> Array:  # of the normal that has these intervals
+        return np.diff(interval(new), axis=1)[:, 0] / (2 * float(norm.ppf((1 + LEVEL) / 2)))
 
     return Answer(
         np.asarray(model.support_, dtype=bool),
-        lambda new: np.asarray(model.predict(new), dtype=float),
+        lambda new: np.asarray(model.predict(given(new)), dtype=float),
         str(getattr(model, "selection_status_", "")),
-        probability=model.predict_proba if question.classifies else None,
-        interval=interval if automatic and not question.classifies else None,
+        probability=(lambda new: model.predict_proba(given(new))) if classifies else None,
+        interval=interval if predicts else None,
+        deviation=deviation if predicts else None,
     )
 
 

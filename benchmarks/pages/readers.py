@@ -11,26 +11,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import studentized_range
 
+from benchmarks.pages.goals import SOLVED, level_with_the_best, noise_of
 from benchmarks.pages.rows import (
     CELL,
     FEWEST,
     NEAR,
     OURS,
     by_cell,
+    cause,
     markdown,
     number,
     paired,
     rivals,
     share,
+    spurious,
     stored,
 )
-from benchmarks.suites import srbench
+from benchmarks.pages.srbench import BEHIND, SRBench, critical_difference
+from benchmarks.suites import rffnet, srbench
+from benchmarks.suites.feynman import PUBLISHED as PUBLISHED_FORMULAS
+from benchmarks.suites.uci import PUBLISHED as PUBLISHED_UCI
 
 UNMEASURED = "Ours is not measured yet."
-MOST_TABLES = 0.8  # share of the tables that a method must have for its median to mean something
-SOLVED = 0.999  # R2 above which a formula counts as found
 
 
 class Section(NamedTuple):
@@ -151,37 +154,59 @@ def _supports() -> list[str]:
     """Exact supports and spurious columns on the suites that ask for them."""
     lines = []
     for suite in ("not_ideal", "sorted", "weak", "friedman", "noise"):
-        rows = stored(suite)
-        if suite == "friedman":
-            ours = stored("srbench").query("contestant == @OURS")
-            rows = pd.concat([ours[ours["problem"].map(srbench.is_friedman).astype(bool)], rows])
+        rows = friedman_rows() if suite == "friedman" else stored(suite)
         for name, own in rows.groupby("contestant", sort=False):
             if (own["selected"] == own["d"]).all():
                 continue  # it predicts and does not select
-            spurious = own["selected"] * (1 - own["precision"])
             figures = [share(own["exact"].mean()), number(own["recall"].mean(), 2)]
-            figures += [number(spurious.mean(), 2), number(own["seconds"].median(), 2)]
+            figures += [number(spurious(own).mean(), 2), number(own["seconds"].median(), 2)]
             lines.append([suite, str(name), str(len(own)), *figures])
     head = ["suite", "contestant", "fits", "exact support", "recall", "spurious a fit", "seconds"]
-    return markdown(head, lines) if lines else []
+    return [*markdown(head, lines), "", *_collinear()] if lines else []
+
+
+def friedman_rows() -> pd.DataFrame:
+    """SRBench's tables with known columns; ours are rows of srbench."""
+    ours = stored("srbench").query("contestant == @OURS")
+    ours = ours[ours["problem"].map(srbench.is_friedman).astype(bool)]
+    return pd.concat([ours, stored("friedman")])
+
+
+def _collinear() -> list[str]:
+    """Exact supports by collinearity (c0 to c4) and by the number of columns."""
+    rows = friedman_rows()
+    rows = rows[rows["selected"] != rows["d"]]
+    if rows.empty:
+        return []
+    names = list(rows["contestant"].unique())
+    kinds = rows["problem"].str.extract(r"_fri_(c\d)_\d+_(\d+)$")
+    keys = [*((kind, kinds[0] == kind) for kind in sorted(kinds[0].dropna().unique()))]
+    keys += [(f"{d} columns", kinds[1] == d) for d in sorted(kinds[1].dropna().unique(), key=int)]
+    lines = []
+    for label, chosen in keys:
+        part = rows[chosen.to_numpy()].groupby("contestant")["exact"].agg(["mean", "size"])
+        cells = [
+            f"{part.loc[n, 'mean']:.0%} ({part.loc[n, 'size']:.0f})" if n in part.index else "-"
+            for n in names
+        ]
+        lines.append([label, *cells])
+    words = "Friedman's tables by collinearity and by columns: exact support (fits)."
+    return [words, "", *markdown(["tables", *names], lines)]
 
 
 def engineer() -> Section:
     """Real tables."""
     rows = stored("tables")
-    means = rows.assign(error=rows["loss"] ** 0.5).groupby([*CELL, "contestant"])["error"]
-    table = means.mean().unstack()
-    spread = means.sem().unstack()
+    rows = rows.assign(error=rows["loss"] ** 0.5)
+    table = rows.groupby([*CELL, "contestant"])["error"].mean().unstack()
+    cells = level_with_the_best(rows, CELL, "error")
     words = ""
-    if OURS in table:
-        shared = table[table[OURS].notna() & (table.notna().sum(axis=1) > 1)]
-        best = shared.drop(columns=OURS).min(axis=1)
-        allowed = 2 * spread.loc[shared.index, OURS].fillna(0)
-        near = (shared[OURS] <= best + allowed).mean()
+    if len(cells):
         words = (
-            f"On {share((shared[OURS] <= best).mean())} of {len(shared)} cells (a table with a "
-            f"number of training rows) our mean error is the smallest, on {share(near)} the "
-            "smallest or within two standard errors of it. "
+            f"On {share(cells['first'].mean())} of {len(cells)} cells (a table with a number of "
+            "training rows) our mean error is below that of every rival on the same splits, on "
+            f"{share(cells['level'].mean())} below or within two standard errors of the "
+            f"difference ({cells['draws'].min():.0f} to {cells['draws'].max():.0f} splits). "
         )
     lines = [
         [str(cell[0]), _rows(cell[1]), *_bold(values, lambda v: f"{v:.3f}")]
@@ -198,6 +223,8 @@ def engineer() -> Section:
             *markdown(["table", "n", *table.columns], lines),
             "",
             *_uci(),
+            "",
+            *_rffnet(),
         ],
         _if(stored("cost")["cpu_seconds"].dropna(), growth),
     )
@@ -250,119 +277,117 @@ def growth(axes: Any) -> None:
 
 
 def _uci() -> list[str]:
-    from benchmarks.suites.uci import PUBLISHED
-
     rows = stored("uci")
     if rows.empty:
         return []
-    means = rows.groupby(["problem", "contestant"], sort=False)["rmse"].agg(["mean", "sem", "size"])
     names = list(rows["contestant"].unique())
     lines = []
-    for problem in rows["problem"].unique():
+    for problem, own in rows.groupby("problem", sort=False):
+        cells = []
+        for name in names:
+            c = own[own["contestant"] == name]
+            error = f"{number(c['rmse'].mean())} ± {number(c['rmse'].sem(), 2)} ({len(c)})"
+            rest = f"; {number(c['log_likelihood'].mean())}; {number(c['coverage'].mean(), 2)}"
+            cells.append(error + rest if len(c) else "-")
+        given = PUBLISHED_UCI.get(str(problem))
+        lines.append([str(problem), *cells, "-" if given is None else f"{given[0]:g}"])
+    table = markdown(["table", *names, "MC-dropout, published RMSE"], lines)
+    words = (
+        "UCI splits: RMSE ± standard error (splits); log-likelihood; coverage of 90 % intervals."
+    )
+    return [words, "", *table]
+
+
+def _rffnet() -> list[str]:
+    rows = stored("rffnet")
+    if rows.empty:
+        return []
+    rows = rows.assign(mse=rows["rmse"] ** 2)
+    names = list(rows["contestant"].unique())
+    lines = []
+    for (problem, n), own in rows.groupby(CELL, sort=False):
+        groups = own.groupby("contestant")
+        mse, exact, fits = groups["mse"].mean(), groups["exact"].mean(), groups.size()
         cells = [
-            f"{c['mean']:.3g} ± {c['sem']:.2g} ({int(c['size'])})"
-            if (c := means.loc[key] if (key := (problem, name)) in means.index else None)
-            is not None
-            else "-"
+            f"{number(mse[name])} {share(exact[name])} ({fits[name]})" if name in mse else "-"
             for name in names
         ]
-        given = PUBLISHED.get(problem)
-        lines.append([problem, *cells, "-" if given is None else f"{given[0]:g}"])
-    table = markdown(["table", *names, "MC-dropout, published"], lines)
-    return ["RMSE on the UCI splits (in brackets how many):", "", *table]
-
-
-def srbench_medians() -> pd.DataFrame:
-    """Median R2 per table (lines) and method (columns), published ones included."""
-    rows = stored("srbench")
-    live = rows.groupby(["problem", "contestant"])["r2"].median().unstack()
-    try:
-        given = srbench.published()
-    except FileNotFoundError:
-        return live
-    theirs = given.pivot_table(index="dataset", columns="algorithm", values="r2_test")
-    names = {name: f"{str(name).removeprefix('*')}, published" for name in theirs.columns}
-    return theirs.rename(columns=names).join(live, how="outer")
-
-
-def critical_difference(methods: int, tables: int, level: float = 0.95) -> float:
-    """Nemenyi: mean ranks nearer than this are not told apart."""
-    q = float(studentized_range.ppf(level, methods, np.inf)) / np.sqrt(2)
-    return q * float(np.sqrt(methods * (methods + 1) / (6 * tables)))
-
-
-def validation() -> pd.DataFrame:
-    """Our Linear and forest beside the published ones, median R2 per table."""
-    medians = srbench_medians()
-    pairs = (("linear", "Linear, published"), ("srbench_forest", "RandomForest, published"))
-    found = {
-        ours: medians[ours] - medians[theirs]
-        for ours, theirs in pairs
-        if ours in medians and theirs in medians
-    }
-    return pd.DataFrame(found)
+        given = rffnet.PUBLISHED[str(problem)] if n == 10_000 else ()
+        published = " / ".join(f"{value:g}" for value in given) or "-"
+        lines.append([str(problem), _rows(n), *cells, published])
+    head = ["problem", "n", *names, "published: RFFNet / GPR / KRR"]
+    words = "RFFNet's simulations (noise variance .01): test MSE, exact support (fits)."
+    return [words, "", *markdown(head, lines)]
 
 
 def symbolic() -> Section:
     """SRBench and formulas."""
-    medians = srbench_medians()
-    medians = medians.loc[:, medians.notna().mean() > MOST_TABLES]
-    friedman = medians.index.map(srbench.is_friedman).to_numpy(bool)
-    seconds = stored("srbench").groupby("contestant")["cpu_seconds"].median()
-    whole = medians.dropna()
-    ranks = whole.rank(axis=1, ascending=False).mean()
-    order = medians.median().sort_values(ascending=False)
+    found = SRBench.read()
     lines = [
         [
             str(name),
-            str(int(medians[name].notna().sum())),
-            f"{value:.3f}",
-            number(medians.loc[friedman, name].median()),
-            number(medians.loc[~friedman, name].median()),
-            number(ranks.get(name, np.nan)),
-            number(seconds.get(name, np.nan), 2),
+            f"{r.tables:.0f}" + ("" if np.isnan(r.fits) else f" ({r.fits:.0f})"),
+            f"{r.median:.3f}",
+            number(r.friedman),
+            number(r.others),
+            number(r.rank),
+            number(r.seconds, 2),
+            number(r.columns, 2),
         ]
-        for name, value in order.items()
+        for name, r in zip(found.table.index, found.table.itertuples(), strict=True)
     ]
-    checks = [
-        f"{name} {gap.median():+.4f} ({int(gap.notna().sum())} tables)"
-        for name, gap in validation().items()
-    ]
+    gaps = found.table["harness"].dropna()
+    checks = [f"{n} {g:+.4f} ({found.table.loc[n, 'tables']:.0f} tables)" for n, g in gaps.items()]
     words = (
         "SRBench's black-box tables with its protocol; published rows (La Cava et al. 2021, "
-        "github.com/cavalab/srbench) are medians over ten trials, read where NABLASSO_SUITES names "
-        "their folder. The harness against them, median difference of R2: "
-        f"{', '.join(checks) or 'not compared'}. "
+        "github.com/cavalab/srbench) are medians over ten trials. The harness against them, median "
+        f"difference of R2: {', '.join(checks) or 'not compared'}. "
     )
-    if len(ranks) > 1:
-        far = critical_difference(len(ranks), len(whole))
+    if found.published and found.common:
+        far = critical_difference(found.ranked, found.common)
         words += (
-            f"Mean ranks over {len(whole)} tables; nearer than {far:.1f} are not told apart "
-            "(Nemenyi, 5 %). "
+            "A rank is the place among the published methods, mean over tables; nearer than "
+            f"{far:.1f} are not told apart (Nemenyi, 5 %). "
         )
     words += " ".join(_formulas(suite) for suite in ("feynman", "dummies"))
-    head = ["method", "tables", "median R2", "Friedman", "others", "mean rank"]
+    head = ["method", "tables (fits)", "median R2", "Friedman", "others", "mean rank"]
+    head += ["median processor seconds", "median columns used"]
     return Section(
         "Symbolic regression",
         "SRBench's tables and Feynman's formulas, next to the published rows?",
         told(stored("srbench"), words),
-        markdown([*head, "median processor seconds"], lines),
-        lambda axes: bars(axes, order, "median R2 over the tables of SRBench"),
+        [*markdown(head, lines), "", *_losses(found.losses)],
+        lambda axes: bars(axes, found.table["median"], "median R2 over the tables of SRBench"),
     )
+
+
+def _losses(found: pd.DataFrame) -> list[str]:
+    """Tables on which a published method is clearly ahead."""
+    if found.empty:
+        return []
+    lines = [
+        [r.problem, f"{r.ours:.3f}", f"{r.best:.3f}", r.method, str(r.place), cause(r.problem)]
+        for r in found.itertuples()
+    ]
+    head = ["table", "our R2", "best published", "by", "our place", "cause"]
+    words = f"Behind the best published method by more than {BEHIND:g} on {len(found)} tables:"
+    return [words, "", *markdown(head, lines)]
 
 
 def _formulas(suite: str) -> str:
     rows = stored(suite)
     if rows.empty:
         return ""
-    rows = rows.assign(noise=rows["problem"].str.partition("+")[2].replace("", "0"))
     measure = rows["exact"] if suite == "dummies" else rows["r2"] > SOLVED
-    rates = measure.groupby([rows["contestant"], rows["noise"]], sort=False).agg(["mean", "size"])
+    rates = measure.groupby([rows["contestant"], noise_of(rows)], sort=False).agg(["mean", "size"])
     asked = "exact variables among dummies" if suite == "dummies" else f"R2 > {SOLVED}"
     words = ", ".join(
-        f"{name} at noise {noise} {row['mean']:.0%} of {int(row['size'])}"
+        f"{name} at noise {noise:g} {row['mean']:.0%} of {int(row['size'])}"
         for (name, noise), row in rates.iterrows()
     )
+    if suite == "feynman":
+        given = ", ".join(f"{name} {rate:.0%}" for name, rate in PUBLISHED_FORMULAS.items())
+        words += f" (published, on larger tables, no noise: {given})"
     return f"Formulas, {asked}: {words}."
 
 
@@ -404,7 +429,7 @@ def geneticist() -> Section:
 def simulation() -> Section:
     """Sensitivity analysis."""
     rows = stored("simulation")
-    rows = rows.assign(kept=rows["selected"] * (1 - rows["precision"]))
+    rows = rows.assign(kept=spurious(rows))
     lines = []
     for (name, n), own in rows.groupby(["contestant", "n"], sort=False):
         figures = [share((own["kept"] < 0.5).mean()), number(own["recall"].mean(), 2)]

@@ -17,8 +17,10 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.pages import selection
+from benchmarks.pages.goals import goals_table
 from benchmarks.pages.readers import READERS, Section
-from benchmarks.pages.rows import ahead, markdown, share, stored
+from benchmarks.pages.rows import ahead, cause, markdown, share, stored
+from benchmarks.pages.srbench import SRBench
 from benchmarks.run import RESULTS
 from benchmarks.suites import SUITES
 from experiments.registry import EXPERIMENTS
@@ -52,10 +54,12 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
                 str(int(r.draws)),
                 f"{share(r.exact_ours)} / {share(r.exact_theirs)}",
                 f"{r.ratio:.2f}",
+                cause(str(r.problem)),
             ]
             for r in worst.itertuples()
         ]
     head = ["suite", "problem", "n", "rival", "draws", "exact, ours / theirs", "our RMSE / theirs"]
+    head.append("cause")
     return [
         f"{len(found)} cells in which a rival finds exactly the right columns more often, or its "
         f"RMSE is more than 10 % smaller, on common draws (one draw may be chance); of each suite "
@@ -107,6 +111,10 @@ def page(sections: Sequence[Section], found: pd.DataFrame) -> str:
         "Made by `make results` from stored rows; nothing is typed in. How it is measured: "
         "[README](README.md). The selection suite by problem, with its targets: "
         "[selection](results/selection.md).",
+        "",
+        "## What was asked, and what was measured",
+        "",
+        *goals_table(),
         "",
         "## Where others are ahead",
         "",
@@ -160,6 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=HERE, help="folder")
     out = parser.parse_args(argv).out
     (out / "results").mkdir(parents=True, exist_ok=True)
+    SRBench.read().write(out / "results")
     sections, found = [read() for read in READERS], losses()
     (out / "RESULTS.md").write_text(page(sections, found))
     (out / "results" / "selection.md").write_text(selection.page(stored("selection")))

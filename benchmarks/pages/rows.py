@@ -6,6 +6,9 @@ labels, the squared error itself. Paired on the same draw both mean the same.
 
 from __future__ import annotations
 
+import csv
+from functools import cache
+
 import pandas as pd
 from numpy import inf
 
@@ -13,6 +16,7 @@ from benchmarks.measure import COLUMNS
 from benchmarks.run import RESULTS
 
 OURS = "nablasso"
+CAUSES = RESULTS.parent / "causes.csv"
 DRAW = ["problem", "n", "seed"]
 CELL = ["problem", "n"]
 TEXT = ("contestant", "version", "problem", "source", "status", "columns", "detail")
@@ -69,6 +73,23 @@ def ahead(rows: pd.DataFrame) -> pd.DataFrame:
         better = (cells["exact_theirs"] > cells["exact_ours"]) | (cells["ratio"] > NEAR)
         found.append(cells[better].assign(rival=rival).reset_index())
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def spurious(rows: pd.DataFrame) -> pd.Series:
+    """Selected columns that do not matter, per fit."""
+    return rows["selected"] * (1 - rows["precision"])
+
+
+@cache
+def causes() -> dict[str, str]:
+    """Why we lose on a table, as far as it was found (``benchmarks/causes.csv``)."""
+    with CAUSES.open(newline="") as file:
+        return {row["problem"]: row["cause"] for row in csv.DictReader(file)}
+
+
+def cause(problem: str) -> str:
+    """Of one table; empty where nobody looked."""
+    return causes().get(problem, "")
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> list[str]:

@@ -20,6 +20,8 @@ from benchmarks.problem import Array, Draw, Problem, Quick, Suite
 from benchmarks.suites import public
 
 ROWS = 1000
+# Share of formulas with test R2 > .999 at noise 0, published by cavalab/srbench (larger tables).
+PUBLISHED = {"MRGP": 0.93, "Operon": 0.86, "AIFeynman": 0.79, "SBP-GP": 0.74, "gplearn": 0.33}
 NOISES = (0.0, 0.01, 0.1)
 DUMMY = (1e-33, 1e33)
 LARGEST = 1e100

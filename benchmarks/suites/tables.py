@@ -47,9 +47,10 @@ def load() -> Sequence[Problem]:
     """All tables, at the sizes that leave a third for the test, and with all rows."""
     found = []
     for name, facts in CATALOGUE.items():
-        sizes = tuple(n for n in SIZES if n <= 2 * facts.n_samples // 3)
+        most = 2 * facts.n_samples // 3
+        sizes = tuple(n for n in SIZES if n <= most)
         task = "regression" if facts.moments is not None else "classification"
-        found.append(Problem(name, partial(draw, name), (*sizes, ALL), task=task))
+        found.append(Problem(name, partial(draw, name), (*sizes, ALL), task=task, most_rows=most))
     return found
 
 

@@ -43,6 +43,10 @@ class InvalidDataError(NablassoError, ValueError):
     """The table cannot be used as it is."""
 
 
+class NotNumbersError(InvalidDataError):
+    """A table in blocks that was to hold numbers alone has words, dates or missing cells."""
+
+
 class Problem(NamedTuple):
     """Something in a table that cannot be used, and what to do about it."""
 

@@ -36,7 +36,7 @@ kernel would be.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -64,6 +64,7 @@ __all__ = [
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
 INTERCEPT_STEPS = 200  # of the search for the intercept: it ends at rounding, long before
+FURTHEST = 2.0**60  # of intercepts
 GAUSSIAN = 1.4826  # makes the median absolute deviation of a normal distribution its deviation
 
 
@@ -91,10 +92,13 @@ class Loss(BaseEstimator, ABC):
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """``argmin_b sum_i p_i l(y_i, z_i + b)``: Newton steps inside a shrinking bracket."""
 
-        def slope(b: float) -> float:
-            return float(weights @ self.gradient(y, z + b))
+        def reach(end: float) -> float:
+            """Away from zero until the slope points back."""
+            while abs(end) < FURTHEST and end * float(weights @ self.gradient(y, z + end)) < 0:
+                end *= 2
+            return end
 
-        low, high = _bracket(slope)
+        low, high = reach(-1.0), reach(1.0)
         b = min(max(0.0, low), high)
         for _ in range(INTERCEPT_STEPS):
             slopes = self.gradient(y, z + b)
@@ -124,20 +128,6 @@ class Loss(BaseEstimator, ABC):
     def mean_derivative(self, z: Array) -> Array:
         """Derivative of :meth:`mean`."""
         return np.ones_like(z)
-
-
-def _bracket(slope: Callable[[float], float]) -> tuple[float, float]:
-    """An interval at whose ends an increasing function has opposite signs."""
-    low, high = -1.0, 1.0
-    for _ in range(60):
-        if slope(low) <= 0:
-            break
-        low *= 2
-    for _ in range(60):
-        if slope(high) >= 0:
-            break
-        high *= 2
-    return low, high
 
 
 class Squared(Loss):
@@ -197,8 +187,8 @@ class Logistic(Loss):
         return np.asarray(expit(z))
 
     def mean_derivative(self, z: Array) -> Array:
-        """Derivative of the probability."""
-        return np.asarray(expit(z) * expit(-z))
+        """That of a canonical link: the curvature."""
+        return self.curvature(z, z)
 
 
 class Poisson(Loss):
@@ -208,18 +198,15 @@ class Poisson(Loss):
 
     def value(self, y: Array, z: Array) -> Array:
         """``exp(z) - y z + y log y - y``."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(z) - y * z + xlogy(y, y) - y)
+        return self.mean(z) - y * z + xlogy(y, y) - y
 
     def gradient(self, y: Array, z: Array) -> Array:
         """``exp(z) - y``."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(z) - y)
+        return self.mean(z) - y
 
     def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
         """``exp(z)``."""
-        with np.errstate(over="ignore"):
-            return np.exp(z)
+        return self.mean(z)
 
     def conjugate(self, y: Array, s: Array) -> Array:
         """``a log a - a - y log y + y`` with ``a = s + y``, infinite for negative ``a``."""
@@ -243,60 +230,48 @@ class Poisson(Loss):
 
     def mean(self, z: Array) -> Array:
         """``exp(z)``."""
-        return np.exp(z)
+        with np.errstate(over="ignore"):
+            return np.exp(z)
 
-    def mean_derivative(self, z: Array) -> Array:
-        """``exp(z)``."""
-        return np.exp(z)
+    mean_derivative = mean
 
 
 class _Excess(Loss):
-    """A loss of an excess: ``_excess``, ``_direction`` and ``_plain`` say of which.
-
-    ``e^2 / 2h`` while its slope ``e / h`` is under ``bound``, then a line of that slope.
-    """
+    """``e^2 / 2h`` of an excess while its slope ``e / h`` is under ``bound``, then a line."""
 
     width: float = 0.5  # h
     bound: float = np.inf
     corner: ClassVar[bool] = True  # whether something is forgiven, so that curvature begins
 
     @abstractmethod
-    def _excess(self, y: Array, z: Array) -> Array:
-        """``e``."""
+    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
+        """``e`` and ``d``."""
 
     @abstractmethod
-    def _direction(self, y: Array, z: Array) -> Array:
-        """``d``."""
-
-    @abstractmethod
-    def _plain(self, y: Array, s: Array) -> Array:
-        """``c(y, s)``, infinite where the size of ``s`` exceeds the bound or its sign is wrong."""
+    def _plain(self, y: Array, s: Array, most: float) -> Array:
+        """``c(y, s)``, infinite where the size of ``s`` exceeds ``most`` or its sign is wrong."""
 
     def value(self, y: Array, z: Array) -> Array:
         """``e^2 / 2h``, then ``b (e - b h / 2)``."""
-        excess = self._excess(y, z)
+        excess, _ = self._excess(y, z)
         near = np.minimum(excess, self.bound * self.width)
         return np.asarray(near * (excess - near / 2) / self.width)
 
     def gradient(self, y: Array, z: Array) -> Array:
         """``d min(b, e / h)``."""
-        slope = np.minimum(self._excess(y, z) / self.width, self.bound)
-        return np.asarray(self._direction(y, z) * slope)
+        excess, direction = self._excess(y, z)
+        return np.asarray(direction * np.minimum(excess / self.width, self.bound))
 
     def curvature(self, y: Array, z: Array) -> Array:
         """``1 / h`` where the loss is neither zero nor a line."""
-        excess = self._excess(y, z)
+        excess, _ = self._excess(y, z)
         bent = (excess > 0) | (not self.corner)
         return np.where(bent & (excess <= self.bound * self.width), 1 / self.width, 0.0)
 
     def conjugate(self, y: Array, s: Array) -> Array:
         """``c + h s^2 / 2``."""
-        return self._plain(y, s) + self.width * s**2 / 2
-
-    @property
-    def _most(self) -> float:
-        """The bound, and rounding."""
-        return self.bound * (1 + ROUNDING) + ROUNDING
+        most = self.bound * (1 + ROUNDING) + ROUNDING
+        return self._plain(y, s, most) + self.width * s**2 / 2
 
 
 class _Tube(_Excess):
@@ -304,14 +279,12 @@ class _Tube(_Excess):
 
     epsilon: float = 0.0
 
-    def _excess(self, y: Array, z: Array) -> Array:
-        return np.maximum(np.abs(y - z) - self.epsilon, 0.0)
+    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
+        rest = z - y
+        return np.maximum(np.abs(rest) - self.epsilon, 0.0), np.sign(rest)
 
-    def _direction(self, y: Array, z: Array) -> Array:
-        return np.sign(z - y)
-
-    def _plain(self, y: Array, s: Array) -> Array:
-        return np.where(np.abs(s) <= self._most, s * y + self.epsilon * np.abs(s), np.inf)
+    def _plain(self, y: Array, s: Array, most: float) -> Array:
+        return np.where(np.abs(s) <= most, s * y + self.epsilon * np.abs(s), np.inf)
 
     def fitted(self, y: Array, weights: Array) -> Self:
         """Every threshold times a robust deviation of ``y``."""
@@ -325,15 +298,12 @@ class _Margin(_Excess):
 
     translates = False
 
-    def _excess(self, y: Array, z: Array) -> Array:
-        return np.maximum(1 - y * z, 0.0)
+    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
+        return np.maximum(1 - y * z, 0.0), -y
 
-    def _direction(self, y: Array, z: Array) -> Array:  # noqa: ARG002 it is always the same
-        return -y
-
-    def _plain(self, y: Array, s: Array) -> Array:
+    def _plain(self, y: Array, s: Array, most: float) -> Array:
         a = s * y
-        return np.where((a <= ROUNDING) & (a >= -self._most), a, np.inf)
+        return np.where((a <= ROUNDING) & (a >= -most), a, np.inf)
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""

@@ -11,8 +11,8 @@ import pytest
 
 from experiments import EXPERIMENTS
 from nablasso.cli import commands
-from nablasso.cli.commands import Truth
-from nablasso.cli.models import KernelChoice, Settings
+from nablasso.cli.commands import compared
+from nablasso.cli.models import Settings
 
 
 def test_the_demo_finds_the_right_answer_in_a_narrow_window():
@@ -53,8 +53,8 @@ def test_the_python_lines_make_the_call_of_the_demo(run, calls):
 
 
 def test_json_compares_with_the_truth(run, monkeypatch):
-    quick = Settings(kernel=KernelChoice("linear"), n_folds=2)
-    monkeypatch.setattr(commands, "demo_settings", lambda: quick)
+    quick = Settings(kernel="linear", cv=2)
+    monkeypatch.setattr(commands, "Settings", lambda: quick)
     outcome = run("demo", "--json")
     assert outcome.code == 0
     content = json.loads(outcome.out)
@@ -67,14 +67,6 @@ def test_json_compares_with_the_truth(run, monkeypatch):
     assert content["source"] == "nablasso.datasets.make_demo()"
 
 
-class Selection:
-    """As much of a result as a comparison needs."""
-
-    def __init__(self, *names):
-        chosen = [type("Column", (), {"name": name}) for name in names]
-        self.answer = type("Answer", (), {"selected": chosen})
-
-
 @pytest.mark.parametrize(
     ("names", "verdict"),
     [
@@ -85,7 +77,9 @@ class Selection:
     ],
 )
 def test_the_verdict(names, verdict):
-    assert Truth(("a", "b")).verdict(Selection(*names)) == verdict
+    missing, extra, told = compared(["a", "b"], names)
+    assert told == verdict
+    assert (set(missing), set(extra)) == ({"a", "b"} - {*names}, {*names} - {"a", "b"})
 
 
 def test_the_list_has_every_experiment(run):

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators.base import Data, Target
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
@@ -20,7 +21,6 @@ from nablasso.estimators.cross_validation import (
     stratified_folds,
 )
 from nablasso.estimators.parameters import estimator
-from nablasso.estimators.target import Data, Target
 from nablasso.losses import Squared
 
 RNG = np.random.default_rng(0)
@@ -97,11 +97,11 @@ def test_one_standard_error_takes_the_fewest_variables():
     scores = np.array([[-1.2, -1.0, -1.1], [-1.0, -1.1, -1.02]])  # of two folds
     sizes = np.array([[1.0, 3.0, 2.0]] * 2)
     outcomes = {"score": scores, "size": sizes}
-    assert choose(params, outcomes, rule="min").best == 1
-    assert choose(params, outcomes, rule="1se").best == 2
+    assert choose(params, outcomes, rule="min")[1] == 1
+    assert choose(params, outcomes, rule="1se")[1] == 2
     allowed = np.array([True, True, False])
-    assert choose(params, outcomes, rule="1se", allowed=allowed).best == 1
-    results = choose(params, outcomes, rule="min").results
+    assert choose(params, outcomes, rule="1se", allowed=allowed)[1] == 1
+    results, _ = choose(params, outcomes, rule="min")
     np.testing.assert_allclose(results["mean_test_score"], [-1.1, -1.05, -1.06])
     np.testing.assert_array_equal(results["mean_n_selected"], [1, 3, 2])
 
@@ -111,7 +111,7 @@ def test_folds_without_a_number_do_not_count():
     with pytest.raises(InvalidParameterError, match="gave no number on any candidate"):
         choose([{"alpha": 1.0}], nothing, scoring="r2")
     one = by_key([[{"score": np.nan}], [{"score": -2.0}]])
-    assert choose([{"alpha": 1.0}], one).score == -2.0
+    assert choose([{"alpha": 1.0}], one)[0]["mean_test_score"] == [-2.0]
 
 
 def test_copies_of_a_row_stay_in_one_fold_and_rows_without_weight_in_none():

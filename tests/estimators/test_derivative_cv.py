@@ -340,8 +340,8 @@ def test_weights_reach_the_scorer():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"selection_rule": "2se"}, 'selection_rule must be "1se" or "min"; got \'2se\''),
-        ({"alphas": 0}, "alphas must be a positive number or a list; got 0"),
+        ({"selection_rule": "2se"}, "selection_rule must be one of 1se, min; got '2se'"),
+        ({"alphas": 0}, "alphas must be a whole number of at least 1; got 0"),
         ({"alphas": []}, r"alphas must be a list of positive numbers; got \[\]"),
         ({"alphas": [0.1, -1.0]}, "alphas must be a list of positive numbers"),
         ({"alphas": [np.nan]}, "alphas must be a list of positive numbers"),

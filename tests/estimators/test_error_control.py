@@ -29,8 +29,7 @@ from nablasso.estimators.error_control import (
     StabilitySelection,
     class_probabilities,
 )
-from nablasso.inference.randomization import adjusted_p_values
-from nablasso.inference.stability import false_selection_bound
+from nablasso.inference import adjusted_p_values, false_selection_bound
 from nablasso.progress import reporting
 
 # --------------------------------------------------------------------------------- stability

@@ -178,7 +178,7 @@ def test_weights_that_do_not_grow_are_explained(beta):
         ({"degree": 0}, "q = 0"),
         ({"beta": 0}, "beta must be"),
         ({"alpha": -1}, "alpha must be"),
-        ({"alpha": 0}, "alpha must be positive"),
+        ({"alpha": 0}, "alpha must be a positive number, or None"),
         ({"rank": 0}, "rank must be"),
         ({"tol": 0}, "tol must be"),
         ({"max_kernels": 1}, "max_kernels must be"),
@@ -218,7 +218,7 @@ def test_the_sparse_additive_model_and_its_elastic_net():
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"interactions": False, "l1_ratio": 0}, "l1_ratio must be in"),
+        ({"interactions": False, "l1_ratio": 0}, "l1_ratio must be above 0"),
         ({"l1_ratio": 0.5}, "l1_ratio belongs to interactions=False"),
         ({"interactions": False, "whiten": True}, "no graph to whiten"),
         ({"interactions": False, "dag": ExplicitDag({0: []}, None)}, "no graph to whiten"),

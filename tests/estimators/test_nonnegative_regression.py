@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from nablasso.estimators.nonnegative_regression import SIGNAL_SPREAD, SPREAD, Ranks, ScaleEvidence
+from nablasso.estimators.nonnegative_regressors import SIGNAL_SPREAD, SPREAD, Ranks, ScaleEvidence
 
 
 def test_value_and_gradient():

@@ -298,10 +298,10 @@ def test_rows_without_weights_are_named():
         ({"penalty": "l1"}, "penalty must be one of lasso, squared, ridge; got 'l1'"),
         ({"bandwidth": -1}, "bandwidth must be a positive number or one of"),
         ({"length_scale": "wide"}, "length_scale must be a positive number or one of"),
-        ({"alpha": 0}, "alpha must be positive; got 0"),
-        ({"alpha": -1}, "alpha must be zero or positive"),
+        ({"alpha": 0}, "alpha must be a positive number, or None; got 0"),
+        ({"alpha": -1}, "alpha must be a positive number"),
         ({"smoothness": -1}, "smoothness must be zero or positive"),
-        ({"ridge": 0}, "ridge must be a positive number; got 0"),
+        ({"ridge": 0}, "ridge must be a positive number, or None; got 0"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
     ],
 )

@@ -166,7 +166,7 @@ def made_table(monkeypatch):
     X[7, 5] = np.nan
     table = RealTable(X, y, tuple("abcdef"), "made", "", "here")
     for module in (denovas, nvsd):
-        monkeypatch.setattr(module, "load_table", lambda _: table)
+        monkeypatch.setattr(module, "loaded", lambda _: table)
     return table
 
 
@@ -196,7 +196,7 @@ def test_columns_with_missing_values_go_and_classes_become_numbers(made_table):
 
 
 def test_copies_are_permuted_columns(made_table):
-    rows = nvsd.drawn(printed.TABLE_3["EL"], made_table, 3)
+    rows = nvsd.drawn(printed.TABLE_3["EL"], 3)
     y = 1000 * denovas.split_table(made_table, 3, 100).y
     np.testing.assert_allclose(rows.y, y - y.mean())
     both = nvsd.with_copies(rows, 3)

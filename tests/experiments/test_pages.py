@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import EXPERIMENTS, derivative_verdicts, judging, verdicts
@@ -100,11 +101,35 @@ def test_the_kernel_of_e3_is_the_one_nearer_to_print():
 
 def test_figures_are_judged_by_their_distance_to_the_truth():
     judge = derivative_verdicts.best_of_points(["paper"], ["MKL"])
-    points = rows_of(method=["truth", "paper", "MKL"], value=[1.0, 1.1, 2.0])
+    points = rows_of(method=["truth", "paper", "MKL"] * 2, value=[1.0, 1.1, 2.0, 1.0, 1.2, 2.1])
     assert judge(points).kind == judging.REPRODUCED
+    points[1]["value"] = "1.99"
+    assert judge(points).kind == judging.DIFFERENT
     points[1]["value"] = "3.0"
     assert judge(points).kind == judging.NOT
-    assert judge(points[:2]).kind == judging.OPEN
+    assert judge([points[0], points[1]]).kind == judging.OPEN
+
+
+def test_a_difference_counts_from_two_standard_errors_on():
+    values = np.array([0.5, 1.0, 1.5, 3.0])
+    error = values.std(ddof=1) / 2
+    assert judging.clear(values - values.mean() + 2.01 * error)
+    assert not judging.clear(values - values.mean() + 1.99 * error)
+    assert not judging.clear([5.0])
+    both = error * np.sqrt(1 + 4 / 12)  # of our mean of 4, and of a printed one of 12
+    for distance, sign in ((1.99, 0), (2.01, -1), (-1.99, 0), (-2.01, 1)):
+        printed = values.mean() + distance * both
+        assert judging.against_print(values, printed, 12) == sign
+
+
+def test_pairs_are_of_what_both_were_run_on():
+    rows = rows_of(
+        method=["a", "a", "b", "b", "a", "b"],
+        n=[1, 1, 1, 1, 1, 2],
+        draw=[0, 1, 1, 0, 2, 0],
+        error=[5, 7, 3, 2, 9, 9],
+    )
+    assert judging.paired(rows, "error", ["a"], ["b"], "method", "n", "draw") == [3.0, 4.0]
 
 
 def test_what_was_not_run_leaves_a_verdict_open():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
@@ -227,13 +229,24 @@ def test_a_record_is_read_from_fitted_estimators():
     assert both["solver"] == "dual"
 
 
-def test_an_interrupted_row_stops_the_run_and_is_computed_again(tmp_path):
+def test_an_interrupt_that_estimators_take_for_their_own_ends_the_run(tmp_path):
+    pressed = [1]
+
+    def run(repeats, seed):
+        if seed in pressed:
+            with suppress(KeyboardInterrupt):  # as solvers do: they return what they have
+                signal.raise_signal(signal.SIGINT)
+        yield {"draw": seed, "method": "new", "error": 0.1}
+
+    experiment = replace(counted()[0], run=run)
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(warned("interrupted"), tmp_path)
+        reproduce(experiment, tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
     assert stored(tmp_path / "counted.csv") == [(0, "new")]
-    done = reproduce(warned("converged"), tmp_path)
-    assert [row["status"] for row in done.rows] == ["converged", "converged"]
-    assert stored(tmp_path / "counted.csv") == [(0, "new"), (1, "new")]
+    pressed.clear()
+    reproduce(experiment, tmp_path)
+    assert stored(tmp_path / "counted.csv") == [(0, "new"), (1, "new"), (2, "new")]
 
 
 def test_rows_of_other_settings_are_named_and_refused(tmp_path):

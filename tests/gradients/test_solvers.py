@@ -208,7 +208,7 @@ def test_the_step_is_short_enough_and_the_objective_never_rises(name):
     objectives, n_selected = found.history["objective"], found.history["n_selected"]
     assert len(objectives) == len(n_selected) == found.n_iter + 1
     assert np.all(np.diff(objectives) <= 1e-12)
-    assert objectives[0] == pytest.approx(problem.at_zero)
+    assert objectives[0] == pytest.approx(problem.reference)
     assert objectives[-1] == pytest.approx(found.certificate.primal)
     assert n_selected[-1] == np.any(found.point.B != 0, axis=1).sum()
 

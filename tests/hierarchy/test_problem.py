@@ -8,7 +8,6 @@ from nablasso.hierarchy.problem import (
     alternating,
     descendant_norms,
     dual_bound,
-    norm,
     solve,
     weights_of,
 )
@@ -100,7 +99,7 @@ def test_the_gap_of_any_point_bounds_its_suboptimality():
 def test_the_norm_is_the_smallest_of_its_variational_forms():
     rng = np.random.default_rng(2)
     norms2 = rng.random(6) * (rng.random(6) > 0.3)
-    value = norm(norms2, ANCESTORS, D) ** 2
+    value = (D @ descendant_norms(norms2, ANCESTORS)) ** 2
     shares = D * descendant_norms(norms2, ANCESTORS)
     x = np.maximum(shares / shares.sum(), 1e-14)
     assert norms2 @ (1 / weights_of(x, ANCESTORS, D).zeta) == pytest.approx(value, rel=1e-6)

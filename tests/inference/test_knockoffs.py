@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.covariance import ledoit_wolf
 
-from nablasso.inference.randomization import (
+from nablasso.inference import (
     gaussian_knockoffs,
     knockoff_threshold,
     maximum_entropy_diagonal,

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
 from nablasso.errors import InvalidParameterError
-from nablasso.inference.randomization import (
+from nablasso.inference import (
     HeldOut,
     LinearConditional,
     PredictionLoss,

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from nablasso.errors import InvalidParameterError
-from nablasso.inference.stability import (
+from nablasso.inference import (
     complementary_pairs,
     false_selection_bound,
     largest_tail,

@@ -7,12 +7,7 @@ import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.inspection import (
-    category_dependence,
-    pair_dependence,
-    partial_dependence,
-    response_of,
-)
+from nablasso.inspection import pair_dependence, partial_dependence, response_of
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 3))
@@ -173,7 +168,7 @@ def test_everything_goes_into_json(model):
         (lambda m: partial_dependence(m, X, 0, levels=(0.9, 0.1)), "increasing numbers"),
         (lambda m: partial_dependence(m, X, 0, target="yes"), "target names a class"),
         (lambda m: pair_dependence(m, X, (0, 0)), "two different columns"),
-        (lambda m: pair_dependence(m, X, (0,)), "two columns"),
+        (lambda m: pair_dependence(m, X, (0,)), "two different columns"),
     ],
 )
 def test_mistakes_are_named(model, call, words):
@@ -191,12 +186,13 @@ def test_a_category_moves_all_its_columns_together(known):
     Z = np.column_stack([X[:, 0], code == 0, code == 1, code == 2]).astype(float)
     fitted = known(lambda Z: 5 * Z[:, 1] + Z[:, 2] * Z[:, 0]).fit(Z)
     names = ["c=red", "c=blue", "c=green"]
-    found = category_dependence(fitted, Z, [1, 2, 3], name="c", labels=names)
+    found = partial_dependence(fitted, Z, [1, 2, 3], labels=names)
+    assert found.name == "c"
     assert found.labels == ("red", "blue", "green")
     np.testing.assert_allclose(found.mean, [5, X[:, 0].mean(), 0])
     assert found.direction == "differs"
     assert found.slope_mean.size == 0
-    two = category_dependence(fitted, Z, ["x1"], name="c")
+    two = partial_dependence(fitted, Z, ["x1"])
     assert two.labels == ("x1", "not x1")
     with pytest.raises(InvalidParameterError, match="at most 50 levels"):
-        category_dependence(fitted, Z, ["x0"], name="a")
+        partial_dependence(fitted, Z, ["x0"])

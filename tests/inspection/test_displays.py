@@ -28,7 +28,7 @@ from nablasso.inspection import (
     PairDisplay,
     PathDisplay,
     QuantileDisplay,
-    category_dependence,
+    partial_dependence,
 )
 
 RNG = np.random.default_rng(2)
@@ -112,7 +112,7 @@ def test_levels_of_a_discrete_variable_are_points(pyplot, known):
 def test_a_category_has_a_row_per_level(pyplot, known):
     Z = np.eye(3)[RNG.integers(0, 3, size=90)]
     fitted = known(lambda Z: Z @ [1.0, 3.0, 2.0]).fit(Z)
-    display = DerivativeDisplay(category_dependence(fitted, Z, [0, 1, 2], name="c")).plot()
+    display = DerivativeDisplay(partial_dependence(fitted, Z, [0, 1, 2])).plot()
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert labels == ["x1", "x2", "x0"]  # the highest first
     assert len(display.axes_) == 1

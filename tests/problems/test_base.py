@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
-from nablasso.problems import Coefficients
-from nablasso.problems.base import conjugate_gradients
+from nablasso.problems import Coefficients, conjugate_gradients
 from nablasso.solvers import Admm, DualSolver, Newton, Status
 from nablasso.solvers.base import certify
 from tests.dense_reference import cvxpy_optimum, library_problem, make_problem, target

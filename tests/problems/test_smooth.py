@@ -175,7 +175,8 @@ class Rows:
         weights = rng.uniform(0.5, 2.0, size=n)
         self.weights = weights / weights.sum()
         self.features = draw_fourier(MAPS[name][0], np.full(d, 0.7), MAPS[name][1])
-        self.phi, psi = self.features.features_and_slopes(self.X)
+        self.phi = self.features.features(self.X)
+        psi = self.features.slopes(self.phi)
         omega = np.tile(self.features.frequencies, (2, 1))
         self.slopes = [np.sqrt(self.weights)[:, None] * psi * omega[:, a] for a in range(d)]
 

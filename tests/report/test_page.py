@@ -11,7 +11,6 @@ import pytest
 
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
-from nablasso.report.content import Curve
 from nablasso.report.page import (
     DARK,
     LIGHT,
@@ -103,16 +102,13 @@ def test_names_are_escaped_wherever_they_stand(report):
         source=EVIL,
         warnings=(EVIL,),
         call=EVIL,
-        effects=tuple(
-            replace(
-                effect,
-                variable=names[effect.variable],
-                curves=(*effect.curves, _category((EVIL, "b"))),
-            )
-            for effect in report.effects
-        ),
-        path=replace(report.path, names=tuple(EVIL for _ in report.path.names)),
-        pairs=tuple(replace(pair, names=(EVIL, EVIL)) for pair in report.pairs),
+        effects={
+            names[name]: [*(evil_curve(curve) for curve in curves), evil_curve(curves[0], EVIL)]
+            for name, curves in report.effects.items()
+        },
+        path=replace(report.path, names=[EVIL for _ in report.path.names]),
+        pairs=tuple((one, replace(pair, names=(EVIL, EVIL))) for one, pair in report.pairs),
+        swarm=replace(report.swarm, parts={EVIL: np.zeros(3)}),
     )
     page = render_report(evil)
     assert page.count("<script>") == 1  # our own
@@ -123,9 +119,10 @@ def test_names_are_escaped_wherever_they_stand(report):
     assert reader.open == []
 
 
-def _category(labels):
-    two = (1.0, 2.0)
-    return Curve(EVIL, "category", (0.0, 1.0), labels, two, two, two, (), (), (), (), (), EVIL)
+def evil_curve(curve, label=None):
+    found = replace(curve, name=EVIL, unit=EVIL)
+    labels = (label,) * len(curve.grid)
+    return found if label is None else replace(found, kind="category", labels=labels)
 
 
 def test_a_file_is_whole_or_not_there(report, tmp_path, monkeypatch):

@@ -35,7 +35,8 @@ class Rows:
         weights = rng.uniform(0.5, 2.0, size=n)
         self.weights = weights / weights.sum()
         self.features = draw_fourier(MAPS[name][0], np.full(d, 0.7), MAPS[name][1])
-        self.phi, self.psi = self.features.features_and_slopes(self.X)
+        self.phi = self.features.features(self.X)
+        self.psi = self.features.slopes(self.phi)
         self.omega = np.tile(self.features.frequencies, (2, 1))
         self.fit_intercept = fit_intercept
         self.moments = FeatureRows(self.features, self.X).moments(self.y, self.weights)
@@ -169,7 +170,7 @@ def test_nothing_is_selected_from_alpha_max_on():
 
 def test_other_penalty_points_have_their_own_slopes():
     rows = Rows("sparse")
-    psi = rows.features.features_and_slopes(rows.X + 0.3)[1]
+    psi = rows.features.slopes(rows.features.features(rows.X + 0.3))
     space = FeatureSpace(rows.pseudo, slope_map(rows.features, psi.T @ psi / len(psi)))
     u, v = np.zeros(space.n_samples), np.random.default_rng(0).normal(size=space.points.shape)
     w = space.coefficients(u, v)
@@ -191,5 +192,5 @@ def test_single_precision_moments_keep_what_they_know():
         rows.features, rows.X.astype(np.float32).astype(float) * (1 + 1e-7), keep=False
     ).moments(rows.y, rows.weights)
     pseudo = PseudoRows(rough)
-    np.testing.assert_allclose(pseudo.Q.T @ pseudo.Q, rough.C, atol=1e-6)
+    np.testing.assert_allclose(pseudo.Z.T @ pseudo.Z, rough.C, atol=1e-6)
     assert np.isfinite(pseudo.y).all()

@@ -18,6 +18,7 @@ from nablasso.kernels import Anova
 from nablasso.progress import reporting, run_jobs
 from nablasso.search.grown import grow
 from nablasso.streaming import SufficientStatistics, collect_statistics, fair_sample, open_table
+from nablasso.streaming.encoded import encoded
 from nablasso.streaming.sources import Arrays
 from tests.frozen_spaces import frozen, rows
 
@@ -118,6 +119,7 @@ def test_bad_partitions_are_named(client, data):
     frame = dataframe.from_pandas(text, npartitions=2)
     with pytest.raises(InvalidDataError, match=r"Partition \d must hold numbers; column 'c'"):
         fair_sample(open_table(frame, "y", client=client), 10)
+    assert encoded(open_table(frame, "y", client=client)).names == ("a", "b", "d")
     with pytest.raises(InvalidDataError, match="no column 'z'"):
         open_table(frame, "z", client=client)
     with pytest.raises(InvalidDataError, match="the same partitions; got 2, 3"):

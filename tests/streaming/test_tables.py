@@ -235,8 +235,6 @@ def test_a_type_that_changes_in_one_file_is_named(kind, tmp_path):
     written(table.assign(c="seven"), tmp_path / f"3.{kind}")
     with pytest.raises(InvalidDataError, match=rf"'c' has type .*string in .*3.{kind}, but double"):
         open_table(tmp_path, "y")
-    with pytest.raises(InvalidDataError, match=r"must hold numbers; column 'c' has type .*string"):
-        open_table(tmp_path / f"3.{kind}", "y")
     assert "c" not in open_table(tmp_path, "y", ignore=["c"]).names
     text = frame(20, labels=("no", "yes"))
     written(text, tmp_path / f"3.{kind}")
@@ -283,7 +281,7 @@ def test_values_that_are_not_finite_are_named(kind, tmp_path):
     written(table[:200], tmp_path / f"1.{kind}")
     written(table[200:], tmp_path / f"2.{kind}")
     with pytest.raises(InvalidDataError, match=rf"2.{kind} contains NaN: row 50 .*column 'c'"):
-        NablassoRegressor().fit(tmp_path, "y")
+        fair_sample(open_table(tmp_path, "y"), 10)
     table.loc[250, ["c", "y"]] = 0.0, np.inf
     written(table[200:], tmp_path / f"2.{kind}")
     with pytest.raises(InvalidDataError, match=rf"2.{kind} .*infinity: row 50 .*the target"):

@@ -1,6 +1,6 @@
-"""The commands and their options: what each of them does, and how errors leave it.
+"""The commands and their options as two tables, and how errors leave a command.
 
-Only what the help needs is imported here; a command imports the rest when it runs.
+Only what the help needs is imported here; :mod:`nablasso.cli.commands` is when a command runs.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -18,10 +20,7 @@ from typer.core import TyperGroup
 from nablasso import __version__
 from nablasso.cli import INTERRUPTED, UNEXPECTED, Method, absent_extra
 from nablasso.data import Missing
-from nablasso.errors import DataUnavailableError, NablassoError
-
-if TYPE_CHECKING:
-    from nablasso.cli.commands import Result
+from nablasso.errors import NablassoError
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
 KERNELS = (
@@ -47,13 +46,29 @@ HELP = (
     "Begin with nablasso demo, then nablasso select table.csv --target COLUMN."
 )
 ROWS, MODEL, OUTPUT = "Rows", "Model", "Output and computing"  # groups of options
+TABLE = "A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet."
+PLACE, WORDS, WHOLE, SHARE = Path | None, list[str] | None, int | None, float | None
 
 
-def _option(help: str, name: str = "", metavar: str = "", panel: str = "", **rules: Any) -> Any:
-    names = (name,) if name else ()
-    return typer.Option(
-        *names, metavar=metavar or None, help=help, rich_help_panel=panel or None, **rules
-    )
+def _argument(kind: Any, metavar: str, help: str, default: Any = Parameter.empty) -> Any:
+    return kind, default, "", {"metavar": metavar, "help": help}
+
+
+def _option(
+    kind: Any,
+    metavar: str,
+    panel: str,
+    help: str,
+    flag: str = "",
+    default: Any = None,
+    **rules: Any,
+) -> Any:
+    more = {"metavar": metavar or None, "rich_help_panel": panel or None}
+    return kind, default, flag, {"help": help, **more, **rules}
+
+
+def _switch(help: str, flag: str, panel: str = "", **rules: Any) -> Any:
+    return _option(bool, "", panel, help, flag, default=False, **rules)
 
 
 def _show_version(value: bool) -> None:
@@ -62,255 +77,228 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[
-    bool,
-    _option("Print the version and leave.", "--version", callback=_show_version, is_eager=True),
-]
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet.",
+# What may be asked for, by the name of the parameter; after a colon, which of several meanings.
+OPTIONS: dict[str, Any] = {
+    "version": _switch(
+        "Print the version and leave.", "--version", callback=_show_version, is_eager=True
     ),
-]
-Files = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet. "
-        "A folder, or a pattern in quotes such as 'folder/*.parquet', is read in blocks.",
+    "file": _argument(Path, "FILE", TABLE),
+    "file:blocks": _argument(
+        Path,
+        "FILE",
+        f"{TABLE} A folder, or a pattern in quotes such as 'folder/*.parquet', is read in blocks.",
     ),
-]
-Target = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="The column to explain: numbers (regression) or a few words (classification).",
+    "file:rows": _argument(
+        Path, "FILE", "A table with the columns of the fit, in any order; others are not looked at."
     ),
-]
-Classify = Annotated[bool, _option("Take the numbers of the target for classes.", "--classify")]
-Ignore = Annotated[
-    list[str] | None, _option("Leave this column out; may be repeated.", metavar="COLUMN")
-]
-Keep = Annotated[
-    list[str] | None, _option("Always select this column; may be repeated.", metavar="COLUMN")
-]
-Category = Annotated[
-    list[str] | None,
-    _option(
+    "model": _argument(Path, "MODEL", "A model saved with --save or nablasso.save."),
+    "columns:explained": _argument(
+        list[str], "COLUMN...", "One column, or two for their interplay."
+    ),
+    "columns:density": _argument(list[str], "COLUMN...", "One column of numbers, or a few."),
+    "name": _argument(str | None, "[NAME]", "Of an experiment; --list shows all.", None),
+    "target": _option(
+        str,
+        "COLUMN",
+        "",
+        "The column to explain: numbers (regression) or a few words (classification).",
+        "--target -t",
+        default=Parameter.empty,
+    ),
+    "classify": _switch("Take the numbers of the target for classes.", "--classify"),
+    "ignore": _option(WORDS, "COLUMN", "", "Leave this column out; may be repeated."),
+    "keep": _option(WORDS, "COLUMN", "", "Always select this column; may be repeated."),
+    "category": _option(
+        WORDS,
+        "COLUMN",
+        "",
         "Take the values of this column for levels of a category even if they are numbers; "
         "columns of words are categories anyway. May be repeated.",
-        metavar="COLUMN",
     ),
-]
-GroupsFile = Annotated[
-    Path | None,
-    _option(
+    "groups": _option(
+        PLACE,
+        "FILE",
+        "",
         "Columns to select as a whole: JSON with lists of columns by group, or CSV with the first"
         " line group,column.",
-        metavar="FILE",
     ),
-]
-MissingCells = Annotated[
-    Missing,
-    _option(
+    "missing": _option(
+        Missing,
+        "state|drop",
+        ROWS,
         "What to do about missing cells: a missing value is a state of its own, or its row is left "
         "out.",
-        "--missing",
-        "state|drop",
-        panel=ROWS,
+        default=Missing.STATE,
     ),
-]
-SampleSize = Annotated[
-    int | None,
-    _option(
+    "sample": _option(
+        WHOLE,
+        "N",
+        ROWS,
         "Use N rows drawn at random by --seed (0 if not given); a fit on n rows takes time like n"
         " cubed.",
-        "--sample",
-        "N",
-        panel=ROWS,
         min=5,
     ),
-]
-MethodName = Annotated[
-    Method,
-    _option(
-        "nablasso chooses everything from the data; lasso or elastic-net penalise the partial "
-        "derivatives in one kernel.",
-        metavar="NAME",
-        panel=MODEL,
-    ),
-]
-KernelName = Annotated[
-    str | None,
-    _option(
-        f"What shapes are possible: {', '.join(KERNELS)}. Without it nablasso compares "
-        "families, the other methods take gaussian.",
-        metavar="NAME",
-        panel=MODEL,
-    ),
-]
-Degree = Annotated[
-    int | None, _option("Of --kernel polynomial; 2 if not given.", metavar="N", panel=MODEL)
-]
-Order = Annotated[
-    int | None,
-    _option(
-        "Of --kernel anova: how many columns may interact; 2 if not given.",
-        metavar="N",
-        panel=MODEL,
-    ),
-]
-FalseDiscoveries = Annotated[
-    float | None,
-    _option(
-        "Of --method nablasso: select by p-values, with this expected share of false discoveries,"
-        " for example 0.1.",
-        metavar="SHARE",
-        panel=MODEL,
-    ),
-]
-MaxFeatures = Annotated[
-    int | None,
-    _option(
-        "Of --method nablasso: select at most so many columns or groups, near copies apart.",
-        metavar="N",
-        panel=MODEL,
-        min=1,
-    ),
-]
-Folds = Annotated[
-    int | None,
-    _option(
-        "Folds of cross-validation; by default 5, with nablasso single rows.",
-        metavar="N",
-        panel=MODEL,
-        min=2,
-    ),
-]
-Alphas = Annotated[
-    int | None,
-    _option(
-        "Of lasso and elastic-net: sparsity weights to try; 30 if not given.",
-        metavar="N",
-        panel=MODEL,
-        min=1,
-    ),
-]
-Seed = Annotated[
-    int | None,
-    _option(
-        "Draw folds and --sample by this number; without it the data fix the folds.",
-        metavar="N",
-        panel=MODEL,
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    _option("Folds fitted at the same time; -1 uses all cores.", metavar="N", panel=OUTPUT),
-]
-Dask = Annotated[
-    str | None,
-    _option(
-        "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
-        "--dask",
+    "dask": _option(
+        str | None,
         "ADDRESS",
-        panel=ROWS,
+        ROWS,
+        "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
     ),
-]
-Checkpoint = Annotated[
-    Path | None,
-    _option(
+    "checkpoint": _option(
+        PLACE,
+        "DIR",
+        ROWS,
         "Read the files in blocks and keep what was found in this folder: the same command goes on "
         "from there if it was stopped.",
-        "--checkpoint",
-        "DIR",
-        panel=ROWS,
     ),
-]
-Json = Annotated[bool, _option("Print one JSON object and nothing else.", "--json", panel=OUTPUT)]
-SaveTo = Annotated[
-    Path | None,
-    _option(
-        "Write the fitted model, for nablasso predict, nablasso explain and nablasso.load. It "
-        "holds rows of the table.",
-        "--save",
-        "FILE",
-        panel=OUTPUT,
+    "method": _option(
+        Method,
+        "NAME",
+        MODEL,
+        "nablasso chooses everything from the data; lasso or elastic-net penalise the partial "
+        "derivatives in one kernel.",
+        default=Method.NABLASSO,
     ),
-]
-ReportTo = Annotated[
-    Path | None,
-    _option(
-        "Write a report as one HTML file that opens anywhere.", "--report", "FILE", panel=OUTPUT
+    "fdr": _option(
+        SHARE,
+        "SHARE",
+        MODEL,
+        "Of --method nablasso: select by p-values, with this expected share of false discoveries,"
+        " for example 0.1.",
     ),
-]
-PlotTo = Annotated[
-    Path | None, _option("Write a plot: .png, .svg or .pdf.", "--out", "FILE", panel=OUTPUT)
-]
-CurveTo = Annotated[
-    Path | None,
-    _option("Write a plot (.png, .svg, .pdf), or the curve (.csv).", "--out", "FILE", panel=OUTPUT),
-]
-TableTo = Annotated[
-    Path | None, _option("Write the predictions there instead of printing them.", "--out", "FILE")
-]
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model saved with --save or nablasso.save.")
-]
-NewRows = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="A table with the columns of the fit, in any order; others are not looked at.",
+    "max_features": _option(
+        WHOLE,
+        "N",
+        MODEL,
+        "Of --method nablasso: select at most so many columns or groups, near copies apart.",
+        min=1,
     ),
-]
-ExplainedColumns = Annotated[
-    list[str], typer.Argument(metavar="COLUMN...", help="One column, or two for their interplay.")
-]
-DensityColumns = Annotated[
-    list[str], typer.Argument(metavar="COLUMN...", help="One column of numbers, or a few.")
-]
-ClassLabel = Annotated[
-    str | None,
-    _option(
+    "kernel": _option(
+        str | None,
+        "NAME",
+        MODEL,
+        f"What shapes are possible: {', '.join(KERNELS)}. Without it nablasso compares families, "
+        "the other methods take gaussian.",
+    ),
+    "degree": _option(WHOLE, "N", MODEL, "Of --kernel polynomial; 2 if not given."),
+    "order": _option(
+        WHOLE, "N", MODEL, "Of --kernel anova: how many columns may interact; 2 if not given."
+    ),
+    "cv": _option(
+        WHOLE,
+        "N",
+        MODEL,
+        "Folds of cross-validation; by default 5, with nablasso single rows.",
+        min=2,
+    ),
+    "alphas": _option(
+        WHOLE,
+        "N",
+        MODEL,
+        "Of lasso and elastic-net: sparsity weights to try; 30 if not given.",
+        min=1,
+    ),
+    "seed": _option(
+        WHOLE,
+        "N",
+        MODEL,
+        "Draw folds and --sample by this number; without it the data fix the folds.",
+    ),
+    "levels": _option(
+        str | None, "LEVELS", "", "Levels of the quantiles; 0.1,0.5,0.9 if not given."
+    ),
+    "along": _option(
+        str | None, "COLUMN", "", "The variable on the axis of the plot; the first if not given."
+    ),
+    "label": _option(
+        str | None,
+        "LABEL",
+        "",
         "The class whose probability is explained; by default the second of two.",
         "--class",
-        "LABEL",
     ),
-]
-Interval = Annotated[
-    float | None,
-    _option(
+    "interval": _option(
+        SHARE,
+        "SHARE",
+        "",
         "Add the ends of intervals that cover a new value this often, for example 0.9.",
-        metavar="SHARE",
     ),
-]
-Levels = Annotated[
-    str | None, _option("Levels of the quantiles; 0.1,0.5,0.9 if not given.", metavar="LEVELS")
-]
-Along = Annotated[
-    str | None,
-    _option("The variable on the axis of the plot; the first if not given.", metavar="COLUMN"),
-]
-ExperimentName = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="Of an experiment; --list shows all.")
-]
-ListAll = Annotated[bool, _option("List the experiments and leave.", "--list")]
-Everything = Annotated[
-    bool, _option("Every experiment in turn; those without data are skipped.", "--all")
-]
-Quick = Annotated[bool, _option("A few repeats, to see it work; not for conclusions.", "--quick")]
-OutFolder = Annotated[
-    Path,
-    _option(
-        "Where rows, figure and table go; rows that are there are not computed again.",
-        "--out",
+    "report": _option(
+        PLACE, "FILE", OUTPUT, "Write a report as one HTML file that opens anywhere."
+    ),
+    "save": _option(
+        PLACE,
+        "FILE",
+        OUTPUT,
+        "Write the fitted model, for nablasso predict, nablasso explain and nablasso.load. It "
+        "holds rows of the table.",
+    ),
+    "out": _option(PLACE, "FILE", OUTPUT, "Write a plot: .png, .svg or .pdf."),
+    "out:curve": _option(
+        PLACE, "FILE", OUTPUT, "Write a plot (.png, .svg, .pdf), or the curve (.csv)."
+    ),
+    "out:rows": _option(PLACE, "FILE", "", "Write the predictions there instead of printing them."),
+    "out:folder": _option(
+        Path,
         "DIR",
+        "",
+        "Where rows, figure and table go; rows that are there are not computed again.",
+        default=Path("nablasso-results"),
     ),
-]
+    "jobs": _option(WHOLE, "N", OUTPUT, "Folds fitted at the same time; -1 uses all cores."),
+    "show": _switch("List the experiments and leave.", "--list"),
+    "everything": _switch("Every experiment in turn; those without data are skipped.", "--all"),
+    "quick": _switch("A few repeats, to see it work; not for conclusions.", "--quick"),
+    "json": _switch("Print one JSON object and nothing else.", "--json", OUTPUT),
+}
+
+# By name: what it takes, a line for the list of commands, and the rest of its help.
+COMMANDS = {
+    "select": (
+        "file:blocks target classify ignore keep category groups missing sample dask checkpoint "
+        "method fdr max_features kernel degree order cv alphas seed report save jobs json",
+        "Select the columns of a table that the target depends on.",
+        "\n\nExample: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]"
+        "\nLarger than memory: [bold cyan]nablasso select 'folder/*.parquet' --target price[/]",
+    ),
+    "predict": (
+        "model file:rows interval out:rows json",
+        "Predict new rows with a saved model, as CSV.",
+        "\n\nExample: [bold cyan]nablasso predict houses.skops new.csv --out prices.csv[/]",
+    ),
+    "explain": (
+        "model file:rows columns:explained label out:curve json",
+        "Show how a saved model's prediction depends on columns.",
+        " One of them, or two together.\n\n"
+        "Averages over the rows of a table, such as the one of the fit. Example:\n"
+        "[bold cyan]nablasso explain houses.skops houses.csv rooms --out rooms.png[/]\n"
+        "or [bold cyan]--out rooms.csv[/] for the curve with its bands as a table.",
+    ),
+    "density": (
+        "file columns:density missing sample cv seed out save jobs json",
+        "Estimate the density of one or a few columns.",
+        " It integrates to one and is never negative.\n\n"
+        "Example: [bold cyan]nablasso density houses.csv price --out price.png[/]",
+    ),
+    "quantiles": (
+        "file target levels ignore category missing sample along cv seed out save jobs json",
+        "Estimate quantiles of the target that never cross.",
+        " Given the other columns, several at once.\n\nExample: [bold cyan]"
+        "nablasso quantiles houses.csv --target price --along rooms --out q.png[/]",
+    ),
+    "reproduce": (
+        "name show everything quick out:folder json",
+        "Regenerate a table or figure of the papers.",
+        " Published figures stand beside ours.\n\nNeeds a checkout of the repository. Rows are "
+        "written as they come: run it again to go on where it stopped. Example:\n"
+        "[bold cyan]nablasso reproduce nvsd_protocol --quick[/]",
+    ),
+    "demo": (
+        "report json",
+        "See it work on a bundled table whose right answer is known.",
+        "\n\nTakes a few seconds and needs no file.",
+    ),
+}
 
 
 class _PlainGroup(TyperGroup):
@@ -329,6 +317,35 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXIT_CODES,
 )
+
+
+def _taking(run: Any, names: str) -> Any:
+    """The function with parameters of the table of options."""
+    parameters = []
+    for key in names.split():
+        kind, default, flag, rules = OPTIONS[key]
+        name = key.partition(":")[0]
+        if "rich_help_panel" in rules:
+            names_of = flag.split() or [f"--{name.replace('_', '-')}"]
+            declared = typer.Option(*names_of, **rules)
+        else:
+            declared = typer.Argument(**rules)
+        kind = Annotated[kind, declared]
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    run.__signature__ = Signature(parameters)
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _running(name: str) -> Any:
+    def run(**given: Any) -> None:
+        with exit_codes():
+            from nablasso.cli import commands
+
+            if getattr(commands, name)(SimpleNamespace(**given)):
+                raise typer.Exit(INTERRUPTED)  # scripts see that the answer is provisional
+
+    return run
 
 
 @contextmanager
@@ -362,292 +379,8 @@ def exit_codes() -> Iterator[None]:
         raise typer.Exit(UNEXPECTED) from None
 
 
-@app.callback(help=HELP)
-def nablasso(version: Version = False) -> None:
-    """What comes before a command."""
-
-
-@app.command(epilog=EXIT_CODES)
-def select(
-    file: Files,
-    target: Target,
-    classify: Classify = False,
-    ignore: Ignore = None,
-    keep: Keep = None,
-    category: Category = None,
-    groups: GroupsFile = None,
-    missing: MissingCells = Missing.STATE,
-    sample: SampleSize = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
-    method: MethodName = Method.NABLASSO,
-    fdr: FalseDiscoveries = None,
-    max_features: MaxFeatures = None,
-    kernel: KernelName = None,
-    degree: Degree = None,
-    order: Order = None,
-    cv: Folds = None,
-    alphas: Alphas = None,
-    seed: Seed = None,
-    report: ReportTo = None,
-    save: SaveTo = None,
-    jobs: Jobs = None,
-    json: Json = False,
-) -> None:
-    """Select the columns of a table that the target depends on.
-
-    Example: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]
-    Larger than memory: [bold cyan]nablasso select 'folder/*.parquet' --target price[/]
-    """
-    with exit_codes():
-        from nablasso.cli import commands, render
-        from nablasso.cli.blocks import Asked, read_blocks
-        from nablasso.cli.models import Settings, choose_kernel
-        from nablasso.data.files import read_groups, read_table
-        from nablasso.data.roles import Roles, RowChoice, choose_columns
-
-        choice = choose_kernel(kernel, degree, order)
-        settings = Settings(method, choice, alphas, cv, fdr, max_features, jobs, seed)
-        settings.check()
-        commands.check_places(report, save, reads=(file, groups))
-        roles = Roles(target, ignore or (), keep or (), category or (), classify)
-        rows, asked, table = RowChoice(missing, sample, seed), Asked(file, dask, checkpoint), None
-        with asked.client() as client:
-            if asked.in_blocks:
-                with render.shown_progress():
-                    data, table = read_blocks(asked, roles, rows, method, client)
-            else:
-                data = choose_columns(read_table(file), roles, rows)
-            named = None if groups is None else read_groups(groups, data.variables, data.ignored)
-            call = commands.Call(data, settings, str(file), named, table)
-            cut_short = commands.tell_answer(call, report, save, json=json)
-        if cut_short:
-            raise typer.Exit(INTERRUPTED)
-
-
-@app.command(epilog=EXIT_CODES)
-def predict(
-    model: ModelFile,
-    file: NewRows,
-    interval: Interval = None,
-    out: TableTo = None,
-    json: Json = False,
-) -> None:
-    """Predict new rows with a saved model, as CSV.
-
-    Example: [bold cyan]nablasso predict houses.skops new.csv --out prices.csv[/]
-    """
-    with exit_codes():
-        from nablasso.cli import commands, render
-        from nablasso.cli.models import Saved, predictions
-        from nablasso.data.files import read_table
-        from nablasso.persistence import atomic_write
-
-        commands.check_places(out, reads=(model, file))
-        with commands.noted() as notes:
-            saved = Saved.read(model)
-            table = read_table(file, min_rows=1, min_columns=1)
-            found = predictions(saved, saved.rows(table), interval)
-        if json:
-            columns = found.astype(object).where(found.notna(), None).to_dict("list")
-            render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
-        elif out is None:
-            sys.stdout.write(found.to_csv(index=False, lineterminator="\n"))
-        if out is not None:
-            with atomic_write(out) as place:
-                found.to_csv(place, index=False, lineterminator="\n")
-        for note in notes if not json else ():
-            render.print_error(note)
-
-
-@app.command(
-    epilog=EXIT_CODES, short_help="Show how a saved model's prediction depends on columns."
-)
-def explain(
-    model: ModelFile,
-    file: NewRows,
-    columns: ExplainedColumns,
-    label: ClassLabel = None,
-    out: CurveTo = None,
-    json: Json = False,
-) -> None:
-    """Show how a saved model's prediction depends on one column, or on two together.
-
-    Averages over the rows of a table, such as the one of the fit. Example:
-    [bold cyan]nablasso explain houses.skops houses.csv rooms --out rooms.png[/]
-    or [bold cyan]--out rooms.csv[/] for the curve with its bands as a table.
-    """
-    with exit_codes():
-        from nablasso.cli import commands, findings
-        from nablasso.cli.models import Saved
-        from nablasso.data.files import read_table
-
-        findings.check_plot(out, tables=len(columns) == 1)
-        commands.check_places(out, reads=(model, file))
-        with commands.noted() as notes:
-            saved = Saved.read(model)
-            rows = saved.rows(read_table(file, min_rows=1, min_columns=1))
-            found = findings.explain(saved, rows, columns, label)
-        commands.tell(found, notes, json=json)
-        if out is not None:
-            found.draw(out)
-
-
-@app.command(epilog=EXIT_CODES, short_help="Estimate the density of one or a few columns.")
-def density(
-    file: File,
-    columns: DensityColumns,
-    missing: MissingCells = Missing.STATE,
-    sample: SampleSize = None,
-    cv: Folds = None,
-    seed: Seed = None,
-    out: PlotTo = None,
-    save: SaveTo = None,
-    jobs: Jobs = None,
-    json: Json = False,
-) -> None:
-    """Estimate the density of one or a few columns; it integrates to one and is never negative.
-
-    Example: [bold cyan]nablasso density houses.csv price --out price.png[/]
-    """
-    with exit_codes():
-        from nablasso.cli import commands, findings
-        from nablasso.data.files import read_table
-        from nablasso.data.roles import RowChoice, read_variables
-
-        findings.check_plot(out)
-        commands.check_places(out, save, reads=(file,))
-        table = read_table(file, min_columns=1)
-        data = read_variables(table, list(dict.fromkeys(columns)), RowChoice(missing, sample, seed))
-        model = findings.density_model(data, n_folds=cv, seed=seed, n_jobs=jobs)
-        notes = [*data.remarks, *commands.fit_noted(model, data.X, None)]
-        found = findings.read_density(model, data)
-        written = commands.keep_finding(found, model, data, out, save)
-        commands.tell(found, notes, json=json, written=written)
-
-
-@app.command(epilog=EXIT_CODES, short_help="Estimate quantiles of the target that never cross.")
-def quantiles(
-    file: File,
-    target: Target,
-    levels: Levels = None,
-    ignore: Ignore = None,
-    category: Category = None,
-    missing: MissingCells = Missing.STATE,
-    sample: SampleSize = None,
-    along: Along = None,
-    cv: Folds = None,
-    seed: Seed = None,
-    out: PlotTo = None,
-    save: SaveTo = None,
-    jobs: Jobs = None,
-    json: Json = False,
-) -> None:
-    """Estimate several quantiles of the target given the other columns; they never cross.
-
-    Example: [bold cyan]nablasso quantiles houses.csv --target price --along rooms --out q.png[/]
-    """
-    with exit_codes():
-        from nablasso.cli import commands, findings
-        from nablasso.data.files import read_table
-        from nablasso.data.roles import Roles, RowChoice, choose_columns
-
-        chosen = findings.parse_levels(levels)
-        findings.check_plot(out)
-        commands.check_places(out, save, reads=(file,))
-        roles = Roles(target, ignore or (), categories=category or ())
-        data = choose_columns(read_table(file), roles, RowChoice(missing, sample, seed))
-        model = findings.quantile_model(data, chosen, n_folds=cv, seed=seed, n_jobs=jobs)
-        notes = [*data.remarks, *commands.fit_noted(model, data.X, data.y)]
-        found = findings.read_quantiles(model, data, along)
-        written = commands.keep_finding(found, model, data, out, save)
-        commands.tell(found, notes, json=json, written=written)
-
-
-@app.command(epilog=EXIT_CODES, short_help="Regenerate a table or figure of the papers.")
-def reproduce(
-    name: ExperimentName = None,
-    show: ListAll = False,
-    everything: Everything = False,
-    quick: Quick = False,
-    out: OutFolder = Path("nablasso-results"),
-    json: Json = False,
-) -> None:
-    """Regenerate a table or figure of the papers, with the published figures beside ours.
-
-    Needs a checkout of the repository. Rows are written as they come: run it again to go on where
-    it stopped. Example:
-    [bold cyan]nablasso reproduce nvsd_protocol --quick[/]
-    """
-    with exit_codes():
-        from nablasso.cli import commands, render
-
-        experiments = commands.open_door()  # takes a second
-        if show or (name is None and not everything):
-            entries = commands.list_experiments(experiments)
-            if json:
-                render.print_json({"experiments": entries})
-            else:
-                render.print_table(
-                    ("Name", "What"), [(e["name"], e["title"]) for e in entries], numbers=False
-                )
-            return
-        results, skipped = [], {}
-        for experiment in commands.choose_experiments(experiments, name, everything=everything):
-            try:
-                with render.shown_progress():
-                    done = experiments.reproduce(experiment, out, quick=quick)
-            except DataUnavailableError as error:
-                if not everything:
-                    raise
-                skipped[experiment.name] = str(error)
-                render.print_error(f"skipped {experiment.name}: {error}")
-                continue
-            results.append(done.to_json())
-            if not json:
-                render.print_text(done.experiment.title, "bold")
-                render.print_table(*done.table(), numbers=False)
-                render.print_text(done.remark)
-                commands.print_written(done.written)
-        if json:
-            whole = {"experiments": results, "skipped": skipped}
-            render.print_json(whole if everything else results[0])
-
-
-@app.command(epilog=EXIT_CODES)
-def demo(report: ReportTo = None, json: Json = False) -> None:
-    """See it work on a bundled table whose right answer is known.
-
-    Takes a few seconds and needs no file.
-    """
-    with exit_codes():
-        from nablasso.cli import commands, render
-
-        commands.check_places(report)
-        settings = commands.demo_settings()
-        data, truth = commands.demo_data()
-        if not json:
-            render.print_text(commands.INTRODUCTION + "\n")
-        call = commands.Call(data, settings, "nablasso.datasets.make_demo()")
-        model, result = commands.fitted(call)
-        written: dict[str, str] = {}
-        commands.keep_result(written, model, result, call, report, None)
-        if json:
-            content = result.to_json() | {"truth": truth.to_json(result), "written": written}
-            render.print_json(content)
-            _leave(result)
-            return
-        result.print()
-        render.print_text("\n" + truth.verdict(result), "bold")
-        commands.print_written(written)
-        render.print_text("\nThe same in Python:\n")
-        render.print_code(commands.PYTHON)
-        render.print_text("\nNext:\n")
-        render.print_code(commands.NEXT)
-        _leave(result)
-
-
-def _leave(result: Result) -> None:
-    """Tell scripts by the exit code if the answer is provisional."""
-    if result.answer.interrupted:
-        raise typer.Exit(INTERRUPTED)
+app.callback(help=HELP)(_taking(lambda **_: None, "version"))
+for _name, (_names, _line, _more) in COMMANDS.items():
+    app.command(_name, help=_line + _more, short_help=_line, epilog=EXIT_CODES)(
+        _taking(_running(_name), _names)
+    )

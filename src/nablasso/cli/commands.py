@@ -1,4 +1,8 @@
-"""What the commands do: fit with progress and notes, write files, tell; demo and reproduce."""
+"""What the commands do: read, fit with progress and notes, write files, tell.
+
+Each takes what was given to it, the options of :mod:`nablasso.cli.app` by name, and returns
+whether its answer was cut short.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +11,29 @@ import importlib
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from nablasso import __version__
 from nablasso.answer import Answer, task_sentence
-from nablasso.cli import render
-from nablasso.cli.models import Settings, save_model
+from nablasso.cli import findings, render
+from nablasso.cli.findings import Finding
+from nablasso.cli.models import Asked, Saved, Settings, predictions, read_blocks
 from nablasso.cli.render import shown_progress
 from nablasso.data.cells import listed
 from nablasso.data.encoding import Groups
-from nablasso.data.roles import ReadTable
-from nablasso.errors import InvalidParameterError
+from nablasso.data.files import read_groups, read_table
+from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
+from nablasso.errors import DataUnavailableError, InvalidParameterError
 from nablasso.estimators.outcome import answer_of
-from nablasso.persistence import check_place
+from nablasso.persistence import atomic_write, check_place
+from nablasso.persistence import save as save_model
 from nablasso.progress import stages
-
-if TYPE_CHECKING:
-    from nablasso.cli.findings import Finding
 
 FOLDER = "experiments"  # of a checkout
 FEW_VALUES = 10  # of a target of numbers that may mean classes
@@ -57,40 +61,181 @@ nablasso explain model.skops table.csv COLUMN
 nablasso --help"""
 
 
-@contextmanager
-def noted() -> Iterator[list[str]]:
-    """Warnings inside the block, each once, in the list once the block is left."""
-    messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught, shown_progress():
-        warnings.simplefilter("always")
-        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, about single operations
-        yield messages
-    messages.extend(dict.fromkeys(str(warning.message) for warning in caught))
+# ------------------------------------------------------------------------------------- commands
 
 
-@dataclass(frozen=True)
-class Call:
-    """What was fitted on what."""
+def select(given: Any) -> bool:
+    """Fit, write what was asked for, tell.
 
-    data: ReadTable
-    settings: Settings
-    source: str  # where the table came from
-    groups: Groups | None = None  # selected as a whole
-    table: Any = None  # in blocks, where data are a sample of it
+    An answer that took time is told even if its files cannot be written.
+    """
+    settings = Settings.of(given)
+    check_places(given.report, given.save, reads=(given.file, given.groups))
+    roles = Roles(
+        given.target, given.ignore or (), given.keep or (), given.category or (), given.classify
+    )
+    rows, table = RowChoice(given.missing, given.sample, given.seed), None
+    asked = Asked(given.file, given.dask, given.checkpoint)
+    written: dict[str, str] = {}
+    failure: BaseException | None = None
+    with asked.client() as client:
+        if asked.in_blocks:
+            with shown_progress():
+                data, table = read_blocks(asked, roles, rows, settings.method, client)
+        else:
+            data = choose_columns(read_table(given.file), roles, rows)
+        groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
+        with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
+            result = fitted(data, settings, str(given.file), groups, table)
+            ended()
+            try:
+                result.keep(written, given.report, given.save)
+            except BaseException as error:
+                failure = error
+    if given.json:
+        render.print_json(result.to_json() | {"written": written})
+    else:
+        result.print()
+        print_written(written)
+    if isinstance(failure, KeyboardInterrupt):
+        render.print_error("interrupted while writing; files not named here are as before.")
+        return True
+    if failure is not None:
+        raise failure
+    return result.answer.interrupted
+
+
+def predict(given: Any) -> None:
+    """Predict new rows."""
+    check_places(given.out, reads=(given.model, given.file))
+    with noted() as notes:
+        saved = Saved.read(given.model)
+        table = read_table(given.file, min_rows=1, min_columns=1)
+        found = predictions(saved, saved.rows(table), given.interval)
+    if given.json:
+        columns = found.astype(object).where(found.notna(), None).to_dict("list")
+        render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
+    elif given.out is None:
+        sys.stdout.write(found.to_csv(index=False, lineterminator="\n"))
+    if given.out is not None:
+        with atomic_write(given.out) as place:
+            found.to_csv(place, index=False, lineterminator="\n")
+    for note in notes if not given.json else ():
+        render.print_error(note)
+
+
+def explain(given: Any) -> None:
+    """Show the dependence on one column or two."""
+    findings.check_plot(given.out, tables=len(given.columns) == 1)
+    check_places(given.out, reads=(given.model, given.file))
+    with noted() as notes:
+        saved = Saved.read(given.model)
+        rows = saved.rows(read_table(given.file, min_rows=1, min_columns=1))
+        found = findings.explain(saved, rows, given.columns, given.label)
+    tell(found, notes, given)
+    if given.out is not None:
+        found.draw(given.out)
+
+
+def density(given: Any) -> None:
+    """Estimate the density of some columns."""
+    check_files(given)
+    table, rows = read_table(given.file, min_columns=1), _row_choice(given)
+    data = read_variables(table, list(dict.fromkeys(given.columns)), rows)
+    model = findings.density_model(data, **_computing(given))
+    estimate(given, model, data, None, lambda: findings.read_density(model, data))
+
+
+def quantiles(given: Any) -> None:
+    """Estimate quantiles of the target."""
+    levels = findings.parse_levels(given.levels)
+    check_files(given)
+    roles = Roles(given.target, given.ignore or (), categories=given.category or ())
+    data = choose_columns(read_table(given.file), roles, _row_choice(given))
+    model = findings.quantile_model(data, levels, **_computing(given))
+    estimate(given, model, data, data.y, lambda: findings.read_quantiles(model, data, given.along))
+
+
+def reproduce(given: Any) -> None:
+    """Regenerate tables and figures of the papers."""
+    experiments = open_door()  # takes a second
+    if given.show or (given.name is None and not given.everything):
+        entries = [(e.name, e.title) for e in experiments.EXPERIMENTS.values()]
+        if given.json:
+            render.print_json({"experiments": [{"name": n, "title": t} for n, t in entries]})
+        else:
+            render.print_table(("Name", "What"), entries, numbers=False)
+        return
+    results, skipped = [], {}
+    for experiment in choose_experiments(experiments, given.name, everything=given.everything):
+        try:
+            with shown_progress():
+                done = experiments.reproduce(experiment, given.out, quick=given.quick)
+        except DataUnavailableError as error:
+            if not given.everything:
+                raise
+            skipped[experiment.name] = str(error)
+            render.print_error(f"skipped {experiment.name}: {error}")
+            continue
+        results.append(done.to_json())
+        if not given.json:
+            render.print_text(done.experiment.title, "bold")
+            render.print_table(*done.table(), numbers=False)
+            render.print_text(done.remark)
+            print_written(done.written)
+    if given.json:
+        whole = {"experiments": results, "skipped": skipped}
+        render.print_json(whole if given.everything else results[0])
+
+
+def demo(given: Any) -> bool:
+    """The table of :func:`~nablasso.datasets.make_demo`, and whether its right answer is found."""
+    from nablasso.datasets import make_demo
+
+    check_places(given.report)
+    made = make_demo()
+    X = pd.DataFrame(made.X, columns=list(made.feature_names))
+    truth = [name for name, relevant in zip(X, made.support, strict=True) if relevant]
+    data = ReadTable(X, pd.Series(made.y, name=TARGET))
+    if not given.json:
+        render.print_text(INTRODUCTION + "\n")
+    result = fitted(data, Settings(), "nablasso.datasets.make_demo()")
+    written: dict[str, str] = {}
+    result.keep(written, given.report, None)
+    missing, extra, verdict = compared(truth, [column.name for column in result.answer.selected])
+    if given.json:
+        judged = {"found": not missing and not extra, "missing": missing, "extra": extra}
+        render.print_json(
+            result.to_json() | {"truth": {"columns": truth, **judged}, "written": written}
+        )
+        return result.answer.interrupted
+    result.print()
+    render.print_text("\n" + verdict, "bold")
+    print_written(written)
+    for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
+        render.print_text(f"\n{title}:\n")
+        render.print_code(code)
+    return result.answer.interrupted
+
+
+# -------------------------------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
 class Result:
     """The answer, and what the command knows besides."""
 
+    model: Any
     answer: Answer
-    call: Call
+    data: ReadTable
+    settings: Settings
+    source: str  # where the table came from
     seconds: float
     warnings: tuple[str, ...] = ()
 
     def facts(self) -> list[tuple[str, str]]:
         """What was asked for."""
-        data, settings = self.call.data, self.call.settings
+        data, settings = self.data, self.settings
         few = not data.has_classes and data.y.nunique() <= FEW_VALUES
         method = str(settings.method)
         if settings.fdr is not None:
@@ -108,17 +253,16 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings, lists and dictionaries."""
-        data, settings = self.call.data, self.call.settings
         return {
             "nablasso_version": __version__,
-            "source": self.call.source,
+            "source": self.source,
             **self.answer.to_json(),
-            "ignored": list(data.ignored),
-            "always_kept": list(data.kept),
-            "rows": list(data.remarks),
-            "method": str(settings.method),
-            "fdr": settings.fdr,
-            "max_features": settings.max_features,
+            "ignored": list(self.data.ignored),
+            "always_kept": list(self.data.kept),
+            "rows": list(self.data.remarks),
+            "method": str(self.settings.method),
+            "fdr": self.settings.fdr,
+            "max_features": self.settings.max_features,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
         }
@@ -127,128 +271,82 @@ class Result:
         """For people."""
         render.print_answer(self.answer, self.facts(), self.warnings)
 
+    def keep(self, written: dict[str, str], report: Path | None, save: Path | None) -> None:
+        """Write what was asked for; note in ``written`` what is where."""
+        told, source = {"target": self.data.target}, Path(self.source).name
+        if save is not None:
+            notes = {**told, "answer": self.answer.headline(), "source": source}
+            save_model(self.model, save, notes=notes)
+            written["model"] = str(save)
+        if report is not None:
+            from nablasso.report import build_report, write_report
 
-def fitted(call: Call) -> tuple[Any, Result]:
-    """The fitted model, and what the command tells of it."""
-    model = call.settings.model(call.data, call.groups)
-    start = time.monotonic()
-    whole = (call.data.X, call.data.y) if call.table is None else (call.table, None)
-    notes = fit_noted(model, *whole)
-    seconds = round(time.monotonic() - start, 3)
-    answer = answer_of(model, model._n_rows, target=call.data.target, groups=call.groups)
-    answer = answer.about(classes=call.data.classes)
-    said = tuple(note for note in notes if note not in answer.cautions)
-    return model, Result(answer, call, seconds, said)
-
-
-def tell_answer(call: Call, report: Path | None, save: Path | None, *, json: bool) -> bool:
-    """Fit, write what was asked for, tell; whether a part of it was cut short.
-
-    An answer that took time is told even if its files cannot be written.
-    """
-    written: dict[str, str] = {}
-    failure: BaseException | None = None
-    with shown_progress(), stages(4, 0.1 if report is None else 1) as ended:
-        model, result = fitted(call)
-        ended()
-        try:
-            keep_result(written, model, result, call, report, save)
-        except BaseException as error:
-            failure = error
-    if json:
-        render.print_json(result.to_json() | {"written": written})
-    else:
-        result.print()
-        print_written(written)
-    if isinstance(failure, KeyboardInterrupt):
-        render.print_error("interrupted while writing; files not named here are as before.")
-        return True
-    if failure is not None:
-        raise failure
-    return result.answer.interrupted
-
-
-def fit_noted(model: Any, X: Any, y: Any) -> list[str]:
-    """Fit, with progress; return what was warned of."""
-    with noted() as notes:
-        model.fit(X, y)
-    return notes
-
-
-def check_places(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
-    """Refuse files that could not be written, before anything is computed.
-
-    Nor is a file written over one that the command reads, or over another that it writes.
-    """
-    taken = {path.resolve(): "is read by this command" for path in reads if path is not None}
-    for path in paths:
-        if path is None:
-            continue
-        check_place(path)
-        if path.resolve() in taken:
-            raise InvalidParameterError(
-                f"{path} cannot be written: it {taken[path.resolve()]}. Give another path."
+            found = build_report(
+                self.model,
+                self.data.X,
+                self.data.y,
+                source=source,
+                seconds=self.seconds,
+                warnings=(*self.data.remarks, *self.warnings),
+                **told,
             )
-        taken[path.resolve()] = "is to hold another result"
+            write_report(found, report)
+            written["report"] = str(report)
 
 
-def keep_result(
-    written: dict[str, str],
-    model: Any,
-    result: Result,
-    call: Call,
-    report: Path | None,
-    save: Path | None,
-) -> None:
-    """Write what was asked for; note in ``written`` what is where."""
-    if save is not None:
-        save_model(
-            model, call.data, save, answer=result.answer.headline(), source=Path(call.source).name
-        )
-        written["model"] = str(save)
-    if report is not None:
-        from nablasso.report import build_report, write_report
-
-        found = build_report(
-            model,
-            call.data.X,
-            call.data.y,
-            target=call.data.target,
-            source=Path(call.source).name,
-            seconds=result.seconds,
-            warnings=(*call.data.remarks, *result.warnings),
-        )
-        write_report(found, report)
-        written["report"] = str(report)
+def fitted(
+    data: ReadTable,
+    settings: Settings,
+    source: str,
+    groups: Groups | None = None,  # selected as a whole
+    table: Any = None,  # in blocks, where data are a sample of it
+) -> Result:
+    """The fitted model, and what the command tells of it."""
+    model = settings.model(data, groups)
+    start = time.monotonic()
+    with noted() as notes:
+        model.fit(*((data.X, data.y) if table is None else (table, None)))
+    seconds = round(time.monotonic() - start, 3)
+    answer = answer_of(model, model._n_rows, target=data.target, groups=groups)
+    answer = answer.about(classes=data.classes)
+    said = tuple(note for note in notes if note not in answer.cautions)
+    return Result(model, answer, data, settings, source, seconds, said)
 
 
-def print_written(written: dict[str, str]) -> None:
-    """Say which files there are now."""
-    for what, path in written.items():
-        render.print_text(f"{what.capitalize()} written to {path}")
+def compared(truth: Sequence[str], found: Sequence[str]) -> tuple[list[str], list[str], str]:
+    """True columns that were not selected, selected ones that are not true, and a sentence."""
+    missing = [name for name in truth if name not in found]
+    extra = [name for name in found if name not in truth]
+    faults = [("missed", missing), ("wrongly selected", extra)]
+    told = "; ".join(f"{what} {', '.join(names)}" for what, names in faults if names)
+    right = f"The right answer is {', '.join(truth)}: {told or 'found exactly'}."
+    return missing, extra, right
 
 
-def keep_finding(
-    found: Finding, model: Any, data: ReadTable, out: Path | None, save: Path | None
-) -> dict[str, str]:
-    """Write model and plot where asked for; what is where."""
+# ------------------------------------------------------------------------------- other findings
+
+
+def estimate(given: Any, model: Any, data: ReadTable, y: Any, read: Callable[[], Finding]) -> None:
+    """Fit a density or quantiles, write what was asked for, tell."""
+    with noted() as notes:
+        model.fit(data.X, y)
+    found = read()
     written = {}
-    if save is not None:
-        save_model(model, data, save)
-        written["model"] = str(save)
-    if out is not None:
-        found.draw(out)
-        written["plot"] = str(out)
-    return written
+    if given.save is not None:
+        save_model(model, given.save, notes={"target": data.target})
+        written["model"] = str(given.save)
+    if given.out is not None:
+        found.draw(given.out)
+        written["plot"] = str(given.out)
+    tell(found, [*data.remarks, *notes], given, written)
 
 
-def tell(
-    found: Finding, notes: Sequence[str], *, json: bool, written: dict[str, str] | None = None
-) -> None:
+def tell(found: Finding, notes: Sequence[str], given: Any, written: Any = None) -> None:
     """A sentence and a table for people, or all of it as JSON."""
-    if json:
+    if given.json:
         files = {} if written is None else {"written": written}
-        render.print_json(found.to_json() | files | {"warnings": list(notes)})
+        content = {"sentence": found.sentence, **found.content}
+        render.print_json(content | files | {"warnings": list(notes)})
         return
     render.print_text(found.sentence, "bold")
     if found.rows:
@@ -257,55 +355,56 @@ def tell(
     print_written(written or {})
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The columns that the target was made from."""
-
-    columns: tuple[str, ...]
-
-    def missing(self, result: Result) -> list[str]:
-        """True columns that were not selected."""
-        found = {column.name for column in result.answer.selected}
-        return [name for name in self.columns if name not in found]
-
-    def extra(self, result: Result) -> list[str]:
-        """Selected columns that are not true."""
-        return [c.name for c in result.answer.selected if c.name not in self.columns]
-
-    def verdict(self, result: Result) -> str:
-        """Whether a result is right, in a sentence."""
-        missing, extra = self.missing(result), self.extra(result)
-        right = f"The right answer is {', '.join(self.columns)}: "
-        if not missing and not extra:
-            return right + "found exactly."
-        faults = [("missed", missing), ("wrongly selected", extra)]
-        return right + "; ".join(f"{what} {', '.join(n)}" for what, n in faults if n) + "."
-
-    def to_json(self, result: Result) -> dict[str, Any]:
-        """The comparison for programs."""
-        missing, extra = self.missing(result), self.extra(result)
-        return {
-            "columns": list(self.columns),
-            "found": not missing and not extra,
-            "missing": missing,
-            "extra": extra,
-        }
+def _row_choice(given: Any) -> RowChoice:
+    return RowChoice(given.missing, given.sample, given.seed)
 
 
-def demo_settings() -> Settings:
-    """The call that :data:`PYTHON` shows."""
-    return Settings()
+def _computing(given: Any) -> dict[str, Any]:
+    return {"cv": given.cv or 5, "random_state": given.seed, "n_jobs": given.jobs}
 
 
-def demo_data() -> tuple[ReadTable, Truth]:
-    """The table of :func:`~nablasso.datasets.make_demo` and its right answer."""
-    from nablasso.datasets import make_demo
+# ----------------------------------------------------------------------------- notes and files
 
-    demo = make_demo()
-    X = pd.DataFrame(demo.X, columns=list(demo.feature_names))
-    names = zip(demo.feature_names, demo.support, strict=True)
-    truth = Truth(tuple(name for name, relevant in names if relevant))
-    return ReadTable(X, pd.Series(demo.y, name=TARGET)), truth
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Warnings inside the block, each once, in the list once the block is left."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught, shown_progress():
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, about single operations
+        yield messages
+    messages.extend(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def check_files(given: Any) -> None:
+    """Refuse a plot or a model that could not be written."""
+    findings.check_plot(given.out)
+    check_places(given.out, given.save, reads=(given.file,))
+
+
+def check_places(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
+    """Refuse files that could not be written, before anything is computed.
+
+    Nor is a file written over one that the command reads, or over another that it writes.
+    """
+    taken = {path.resolve(): "is read by this command" for path in reads if path is not None}
+    for path in filter(None, paths):
+        check_place(path)
+        if path.resolve() in taken:
+            raise InvalidParameterError(
+                f"{path} cannot be written: it {taken[path.resolve()]}. Give another path."
+            )
+        taken[path.resolve()] = "is to hold another result"
+
+
+def print_written(written: dict[str, str]) -> None:
+    """Say which files there are now."""
+    for what, path in written.items():
+        render.print_text(f"{what.capitalize()} written to {path}")
+
+
+# --------------------------------------------------------------------------------- experiments
 
 
 def open_door() -> Any:
@@ -325,11 +424,6 @@ def open_door() -> Any:
         f"{places[-1]} is one: they are not part of the installed package. Clone the repository "
         "and call the command there."
     )
-
-
-def list_experiments(experiments: Any) -> list[dict[str, str]]:
-    """Names and titles."""
-    return [{"name": e.name, "title": e.title} for e in experiments.EXPERIMENTS.values()]
 
 
 def choose_experiments(experiments: Any, name: str | None, *, everything: bool) -> list[Any]:

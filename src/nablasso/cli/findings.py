@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from sklearn.metrics import mean_pinball_loss
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV
-from nablasso.answer import Answer, shape_sentence
+from nablasso.answer import curve_sentence, output_words
 from nablasso.cli.models import Saved
 from nablasso.data.cells import check_known, listed
 from nablasso.data.roles import ReadTable
@@ -27,19 +29,18 @@ from nablasso.inspection import (
     DensityDisplay,
     Dependence,
     DerivativeDisplay,
-    PairDependence,
     PairDisplay,
     QuantileDisplay,
     pair_dependence,
     partial_dependence,
 )
-from nablasso.inspection.dependence import SURE
 from nablasso.persistence import atomic_write
 
 SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
-SHOWN_POINTS, SHOWN_PAIR = 11, 5  # of a grid, in the printed table
+SHOWN_PAIR = 5  # points of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
+CLEARLY = 0.005  # gain in log-likelihood per row from which on a density is called better
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,11 @@ class Finding:
     """A sentence, a table, everything for programs, and what to draw."""
 
     sentence: str
-    headers: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
     content: dict[str, Any]
     plot: Callable[[], Any]  # gives something with ``figure_``
     table: Callable[[], pd.DataFrame] | None = None  # of a curve
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        return {"sentence": self.sentence, **self.content}
 
     def draw(self, path: Path) -> None:
         """Write the plot, or the table, whole or not at all; the suffix is its format."""
@@ -96,18 +93,7 @@ def check_plot(path: Path | None, *, tables: bool = False) -> None:
 def explain(
     saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None = None
 ) -> Finding:
-    """Dependence on one column or a pair.
-
-    Parameters
-    ----------
-    saved : Saved
-        A model with ``predict``.
-    X : DataFrame
-        Rows to average over.
-    columns : one or two names of the table
-    label : str, optional
-        The class in question.
-    """
+    """Dependence on one column or a pair of the table, of the probability of a class ``label``."""
     if not hasattr(saved.model, "predict"):
         raise InvalidParameterError(
             "This model is a density; there is no prediction to explain. Use nablasso density."
@@ -119,126 +105,53 @@ def explain(
     if len(columns) > 2:
         raise InvalidParameterError(f"explain takes one column or two; got {len(columns)}.")
     check_known("Column", columns, list(saved.names))
-    answer = saved.answer
-    if answer is not None and len(columns) == 1 and not answer.column(columns[0]).selected:
-        return _left_out(answer, columns[0])
-    if len(columns) == 1:
-        curve = partial_dependence(saved.model, X, columns[0], target=label)
-        return (_category if curve.kind == "category" else _curve)(saved, curve)
-    return _surface(saved, pair_dependence(saved.model, X, columns, target=label), X)
+    if len(columns) == 2:
+        return _surface(saved, X, columns, label)
+    (name,), answer = columns, saved.answer
+    if answer is not None and not answer.column(name).selected:
+
+        def nothing() -> Any:
+            raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
+
+        return Finding(answer.dropped_sentence(name), (), [], asdict(answer.column(name)), nothing)
+    curve = partial_dependence(saved.model, X, name, target=label)
+    sentence, plot = curve_sentence(curve, saved.target), DerivativeDisplay(curve).plot
+    return Finding(sentence, *curve.table(), curve.to_json(), plot, lambda: _shape(saved, curve))
 
 
-def _outcome(saved: Saved, unit: str) -> str:
-    return saved.target if unit == "prediction" else f"the {unit}"
-
-
-def _left_out(answer: Answer, name: str) -> Finding:
-    """Why a column was left out; there is nothing to draw."""
-    column = answer.column(name)
-
-    def plot() -> Any:
-        raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
-
-    return Finding(answer.dropped_sentence(name), (), [], asdict(column), plot)
-
-
-def _curve(saved: Saved, curve: Dependence) -> Finding:
-    low, high = float(curve.mean.min()), float(curve.mean.max())
-    outcome = _outcome(saved, curve.unit)
-    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high)
-    slopes = (
-        np.interp(curve.grid, curve.slope_grid, curve.slope_mean)
-        if len(curve.slope_grid)
-        else np.zeros(len(curve.grid))
+def _shape(saved: Saved, curve: Dependence) -> pd.DataFrame:
+    """A curve as a table: of the automatic estimators that of ``shapes``."""
+    if hasattr(saved.model, "shapes"):
+        shapes = saved.model.shapes()
+        own = shapes[shapes["column"] == curve.name]
+        if len(own):
+            return pd.DataFrame(own.assign(column=curve.name))
+    x = list(curve.labels) or curve.grid
+    low, high, _ = curve.band
+    return pd.DataFrame(
+        {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
     )
-    places = _spread(len(curve.grid), SHOWN_POINTS)
-    rows = [
-        (
-            f"{curve.grid[k]:.4g}",
-            f"{curve.mean[k]:.4g}",
-            _band(curve, k),
-            f"{slopes[k]:.3g}",
-        )
-        for k in places
-    ]
-    headers = (curve.name, curve.unit.capitalize(), _share(curve), "Slope")
-    return _shape(saved, curve, sentence, headers, rows)
 
 
-def _shape(
-    saved: Saved,
-    curve: Dependence,
-    sentence: str,
-    headers: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-) -> Finding:
-    """A curve, drawn or as a table: of the automatic estimators that of ``shapes``."""
-
-    def table() -> pd.DataFrame:
-        if hasattr(saved.model, "shapes"):
-            shapes = saved.model.shapes()
-            own = shapes[shapes["column"] == curve.name]
-            if len(own):
-                return pd.DataFrame(own.assign(column=curve.name))
-        x = list(curve.labels) or curve.grid
-        low, high, _ = curve.band
-        return pd.DataFrame(
-            {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
-        )
-
-    plot = DerivativeDisplay(curve).plot
-    return Finding(sentence, headers, rows, curve.to_json(), plot, table)
-
-
-def _surface(saved: Saved, pair: PairDependence, X: pd.DataFrame) -> Finding:
+def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None) -> Finding:
+    pair = pair_dependence(saved.model, X, columns, target=label)
     a, b = pair.names
-    share = f"{pair.strength:.0%}"
     sentence = (
-        f"{share} of how {_outcome(saved, pair.unit)} varies over {a} and {b} is joint: not the "
-        "sum of what each does alone."
+        f"{pair.strength:.0%} of how the {output_words(pair.unit, saved.target)} varies over {a} "
+        f"and {b} is joint: not the sum of what each does alone."
     )
-    places_a = _spread(len(pair.grid_a), SHOWN_PAIR)
-    places_b = _spread(len(pair.grid_b), SHOWN_PAIR)
-    headers = (f"{a} \\ {b}", *(f"{pair.grid_b[k]:.3g}" for k in places_b))
-    rows = [
-        (f"{pair.grid_a[j]:.3g}", *(f"{pair.mean[j, k]:.3g}" for k in places_b)) for j in places_a
-    ]
+    down, across = (
+        np.unique(np.linspace(0, len(grid) - 1, min(len(grid), SHOWN_PAIR)).round()).astype(int)
+        for grid in (pair.grid_a, pair.grid_b)
+    )
+    headers = [f"{a} \\ {b}", *(f"{x:.3g}" for x in pair.grid_b[across])]
+    rows = [[f"{pair.grid_a[j]:.3g}", *(f"{z:.3g}" for z in pair.mean[j, across])] for j in down]
     places = [players(saved.model)[k][0] for k in pair.columns]
     points = check_new_data(saved.model, X)[:, places]
     return Finding(sentence, headers, rows, pair.to_json(), PairDisplay(pair, points).plot)
 
 
-def _category(saved: Saved, curve: Dependence) -> Finding:
-    """Mean prediction if every row had this level."""
-    order = [int(k) for k in np.argsort(-curve.mean, kind="stable")]
-    first, last = order[0], order[-1]
-    low, high = float(curve.mean[last]), float(curve.mean[first])
-    levels, outcome = (curve.labels[last], curve.labels[first]), _outcome(saved, curve.unit)
-    sentence = shape_sentence(outcome, curve.name, curve.direction, low, high, levels)
-    rows = [(curve.labels[k], f"{curve.mean[k]:.4g}", _band(curve, k)) for k in order]
-    headers = (curve.name, curve.unit.capitalize(), _share(curve))
-    return _shape(saved, curve, sentence, headers, rows)
-
-
-def _band(curve: Dependence, k: int) -> str:
-    low, high, _ = curve.band
-    return f"{low[k]:.4g} to {high[k]:.4g}"
-
-
-def _share(curve: Dependence) -> str:
-    if len(curve.low):
-        return f"{SURE:.0%} sure"
-    return f"{curve.levels[1] - curve.levels[0]:.0%} of rows"
-
-
-def _spread(size: int, count: int) -> list[int]:
-    """At most ``count`` places, evenly over ``size``."""
-    return [int(k) for k in np.unique(np.linspace(0, size - 1, min(size, count)).round())]
-
-
-def density_model(
-    data: ReadTable, *, n_folds: int | None, seed: int | None, n_jobs: int | None
-) -> Any:
+def density_model(data: ReadTable, **options: Any) -> Any:
     """The estimator of a density, not fitted yet."""
     other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
     if other:
@@ -248,26 +161,47 @@ def density_model(
     constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
     if constant:
         raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
-    return PSDDensityCV(cv=n_folds or 5, random_state=seed, n_jobs=n_jobs)
+    return PSDDensityCV(**options)
+
+
+def quantile_model(data: ReadTable, levels: Sequence[float], **options: Any) -> Any:
+    """The estimator of several quantiles, not fitted yet."""
+    if data.has_classes:
+        raise InvalidDataError(
+            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
+        )
+    return MultiQuantileRegressorCV(tuple(levels), **options)
+
+
+def parse_levels(text: str | None) -> tuple[float, ...]:
+    """Levels of quantiles from ``0.1,0.5,0.9``."""
+    if text is None:
+        return DEFAULT_LEVELS
+    try:
+        levels = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        levels = ()
+    if not levels or not all(0 < level < 1 for level in levels) or sorted(set(levels)) != [*levels]:
+        raise InvalidParameterError(
+            f"--levels are increasing numbers between 0 and 1, such as 0.1,0.5,0.9; got {text!r}."
+        )
+    return levels
 
 
 def read_density(model: Any, data: ReadTable) -> Finding:
     """What a fitted density says: how well it predicts left-out rows, and where the values are."""
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
-    gain = held_out - normal
-    than = "better than" if gain > 0.005 else "no better than"
-    of = " and ".join(names)
+    than = "better than" if held_out - normal > CLEARLY else "no better than"
     sentence = (
-        f"The density of {of} predicts left-out rows {than} a normal distribution (log-likelihood "
-        f"per row {held_out:.3f} against {normal:.3f})."
+        f"The density of {' and '.join(names)} predicts left-out rows {than} a normal distribution "
+        f"(log-likelihood per row {held_out:.3f} against {normal:.3f})."
     )
     content: dict[str, Any] = {
         "columns": names,
         "held_out_log_likelihood": held_out,
         "normal_log_likelihood": normal,
-        "chosen": {key: float(value) for key, value in model.best_params_.items()},
-        **_rows_used(data),
+        **_chosen(model, data),
     }
 
     def plot() -> Any:
@@ -275,14 +209,20 @@ def read_density(model: Any, data: ReadTable) -> Finding:
 
     if len(names) > 1:
         return Finding(sentence, (), [], content, plot)
-    points = _quantiles(model, data.X)
-    rows = [(f"{share:.0%}", f"{x:.4g}", f"{d:.3g}") for share, x, d in points]
-    content["quantiles"] = {f"{share:g}": x for share, x, _ in points}
+    places = _quantiles(model, data.X.to_numpy()[:, 0])
+    heights = model.density(pd.DataFrame({names[0]: places}))
+    rows = [
+        [f"{share:.0%}", f"{x:.4g}", f"{height:.3g}"]
+        for share, x, height in zip(SHARES, places, heights, strict=True)
+    ]
+    content["quantiles"] = {f"{share:g}": x for share, x in zip(SHARES, places, strict=True)}
     return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
-def _rows_used(data: ReadTable) -> dict[str, Any]:
-    return {"rows": list(data.remarks), "n_rows": len(data.X)}
+def _chosen(model: Any, data: ReadTable) -> dict[str, Any]:
+    """What cross-validation chose, and on which rows."""
+    chosen = {key: float(value) for key, value in model.best_params_.items()}
+    return {"chosen": chosen, "rows": list(data.remarks), "n_rows": len(data.X)}
 
 
 def _normal_score(X: pd.DataFrame) -> float:
@@ -304,54 +244,16 @@ def _normal_score(X: pd.DataFrame) -> float:
     return float(np.mean(-0.5 * (d * math.log(2 * math.pi) + scaled + distance)))
 
 
-def _quantiles(model: Any, X: pd.DataFrame) -> list[tuple[float, float, float]]:
-    """Share below, point, density; by bisection on the distribution function."""
-    values = X.to_numpy()[:, 0]
-    width = float(np.ptp(values)) or 1.0
-    found = []
-    for share in SHARES:
-        low, high = float(values.min()) - 3 * width, float(values.max()) + 3 * width
-        for _ in range(60):
-            middle = (low + high) / 2
-            below = model.integrate([[-np.inf, middle]])
-            low, high = (middle, high) if below < share else (low, middle)
-        found.append((share, middle))
-    places = pd.DataFrame([middle for _, middle in found], columns=X.columns)
-    heights = model.density(places)
-    return [(share, x, float(height)) for (share, x), height in zip(found, heights, strict=True)]
+def _quantiles(model: Any, values: Any) -> list[float]:
+    """Roots of the distribution function minus each of the shares."""
+    low, high = float(values.min()), float(values.max())
+    width = high - low
 
+    def over(x: float, share: float) -> float:
+        return float(model.integrate([[-np.inf, x]])) - share
 
-def parse_levels(text: str | None) -> tuple[float, ...]:
-    """Levels of quantiles from ``0.1,0.5,0.9``."""
-    if text is None:
-        return DEFAULT_LEVELS
-    try:
-        levels = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        levels = ()
-    if not levels or not all(0 < level < 1 for level in levels) or sorted(set(levels)) != [*levels]:
-        raise InvalidParameterError(
-            f"--levels are increasing numbers between 0 and 1, such as 0.1,0.5,0.9; got {text!r}."
-        )
-    return levels
-
-
-def quantile_model(
-    data: ReadTable,
-    levels: Sequence[float],
-    *,
-    n_folds: int | None,
-    seed: int | None,
-    n_jobs: int | None,
-) -> Any:
-    """The estimator of several quantiles, not fitted yet."""
-    if data.has_classes:
-        raise InvalidDataError(
-            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
-        )
-    return MultiQuantileRegressorCV(
-        tuple(levels), cv=n_folds or 5, random_state=seed, n_jobs=n_jobs
-    )
+    ends = low - 3 * width, high + 3 * width
+    return [float(brentq(over, *ends, (share,), xtol=1e-12 * width)) for share in SHARES]
 
 
 def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
@@ -359,31 +261,24 @@ def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))
     levels = [float(level) for level in model.levels_]
-    loss = -float(model.best_score_)
-    flat = _pinball(y, np.quantile(y, levels), levels)
+    below = [float(np.mean(y <= z)) for z in Z.T]
+    loss, flat = -float(model.best_score_), _flat_loss(y, levels)
     sentence = (
         f"{len(levels)} quantiles of {data.target}, never crossing: their loss on left-out rows is "
         f"{loss / flat:.2f} of that of the same quantiles for all rows."
     )
     rows = [
-        (
-            f"{level:g}",
-            f"{np.mean(y <= z):.0%}",
-            f"{z.min():.4g}",
-            f"{np.median(z):.4g}",
-            f"{z.max():.4g}",
-        )
-        for level, z in zip(levels, Z.T, strict=True)
+        [f"{level:g}", f"{share:.0%}", *(f"{at(z):.4g}" for at in (np.min, np.median, np.max))]
+        for level, share, z in zip(levels, below, Z.T, strict=True)
     ]
     headers = ("Level", "Rows below", "Lowest", "Median", "Highest")
     content = {
         "target": data.target,
         "levels": levels,
-        "rows_below": [float(np.mean(y <= z)) for z in Z.T],
+        "rows_below": below,
         "held_out_pinball_loss": loss,
         "flat_pinball_loss": flat,
-        "chosen": {key: float(value) for key, value in model.best_params_.items()},
-        **_rows_used(data),
+        **_chosen(model, data),
     }
     feature = along or data.variables[0]
     check_known("--along", [feature], data.variables)
@@ -398,10 +293,8 @@ def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     return Finding(sentence, headers, rows, content, plot)
 
 
-def _pinball(y: Any, quantiles: Any, levels: Sequence[float]) -> float:
-    """Mean loss of constant quantiles."""
-    losses = [
-        float(np.mean(np.maximum(level * (y - q), (level - 1) * (y - q))))
-        for q, level in zip(quantiles, levels, strict=True)
-    ]
+def _flat_loss(y: Any, levels: Sequence[float]) -> float:
+    """Mean pinball loss of the same quantiles for all rows."""
+    each = zip(np.quantile(y, levels), levels, strict=True)
+    losses = [mean_pinball_loss(y, np.full(len(y), q), alpha=level) for q, level in each]
     return float(np.mean(losses)) or 1.0

@@ -1,4 +1,4 @@
-"""From the options of the command to an estimator, and from a saved model to predictions.
+"""From options to an estimator, from a saved model to predictions, from several files to a table.
 
 A model knows how the columns of its table became numbers, so that rows can be given as they were
 for the fit; the notes in the stamp of a saved file hold the target.
@@ -6,8 +6,10 @@ for the fit; the notes in the stamp of a saved file hold the target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,73 +22,35 @@ from nablasso import (
     NablassoClassifier,
     NablassoRegressor,
     load,
-    save,
 )
 from nablasso.answer import Answer
 from nablasso.cli import Method
+from nablasso.data import Missing
 from nablasso.data.cells import COMMAND, listed, read_cells
 from nablasso.data.encoding import Groups
-from nablasso.data.roles import ReadTable
+from nablasso.data.roles import ReadTable, Roles, RowChoice
 from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
     ModelFileError,
+    NotNumbersError,
     TableProblems,
 )
 from nablasso.estimators.display import Answers
 from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
+from nablasso.streaming import open_table
+from nablasso.streaming.cluster import dask
+from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import Sample, prepared_rows
+from nablasso.streaming.sources import Source
 
 N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
 
 ELASTIC = 0.5  # share of the norms in the penalty of the elastic net
 LARGEST_SEED = 2**32 - 1
-
-
-@dataclass(frozen=True)
-class KernelChoice:
-    """A kernel by name, with the one number that two of them have."""
-
-    name: str
-    degree: int | None = None
-    order: int | None = None
-
-    def build(self) -> Kernel:
-        """The kernel object; refuses a number that the kernel does not have."""
-        kernel = as_kernel(self.name)
-        for option, value, owner in (
-            ("--degree", self.degree, Polynomial),
-            ("--order", self.order, Anova),
-        ):
-            if value is not None and not isinstance(kernel, owner):
-                raise InvalidParameterError(
-                    f"{option} belongs to --kernel {owner.__name__.lower()}; the kernel is "
-                    f"{self.name}. Leave {option} out or change the kernel."
-                )
-        if isinstance(kernel, Polynomial):
-            return Polynomial(degree=kernel.degree if self.degree is None else self.degree)
-        if isinstance(kernel, Anova):
-            return Anova(order=kernel.order if self.order is None else self.order)
-        return kernel
-
-    def __str__(self) -> str:
-        kernel = self.build()
-        if isinstance(kernel, Polynomial):
-            return f"{self.name} of degree {kernel.degree}"
-        if isinstance(kernel, Anova):
-            return f"{self.name} of order {kernel.order}"
-        return self.name
-
-
-def choose_kernel(name: str | None, degree: int | None, order: int | None) -> KernelChoice | None:
-    """The kernel that the options name; None leaves it to the method."""
-    if name is None and (degree is not None or order is not None):
-        option, owner = ("--order", "anova") if degree is None else ("--degree", "polynomial")
-        raise InvalidParameterError(
-            f"{option} belongs to --kernel {owner}; no kernel was named. Leave {option} out or add "
-            f"--kernel {owner}."
-        )
-    return None if name is None else KernelChoice(name, degree, order)
+AUTOMATIC, CHOSEN = (Method.NABLASSO,), (Method.LASSO, Method.ELASTIC_NET)
+OWNERS = {"alphas": CHOSEN, "jobs": CHOSEN, "fdr": AUTOMATIC, "max_features": AUTOMATIC}
 
 
 @dataclass(frozen=True)
@@ -94,33 +58,39 @@ class Settings:
     """What the options ask for, apart from files and columns; None is left to the method."""
 
     method: Method = Method.NABLASSO
-    kernel: KernelChoice | None = None
-    n_alphas: int | None = None
-    n_folds: int | None = None
+    kernel: str | None = None
+    degree: int | None = None
+    order: int | None = None
+    alphas: int | None = None
+    cv: int | None = None
     fdr: float | None = None
     max_features: int | None = None
-    n_jobs: int | None = None
+    jobs: int | None = None
     seed: int | None = None
 
-    @property
-    def is_automatic(self) -> bool:
-        """Whether the method chooses kernel and weights by itself."""
-        return self.method is Method.NABLASSO
+    @classmethod
+    def of(cls, given: Any) -> Settings:
+        """Those among the options, checked before a table is read."""
+        found = cls(**{one.name: getattr(given, one.name) for one in fields(cls)})
+        found.check()
+        return found
 
     def check(self) -> None:
-        """Refuse what no table could be fitted with, before one is read."""
-        if self.kernel is not None:
-            self.kernel.build()
-        self._check_owner("--alphas", self.n_alphas, (Method.LASSO, Method.ELASTIC_NET))
-        self._check_owner("--jobs", self.n_jobs, (Method.LASSO, Method.ELASTIC_NET))
-        self._check_owner("--fdr", self.fdr, (Method.NABLASSO,))
-        self._check_owner("--max-features", self.max_features, (Method.NABLASSO,))
+        """Refuse what no table could be fitted with."""
+        self.built_kernel()
+        for name, owners in OWNERS.items():
+            if getattr(self, name) is not None and self.method not in owners:
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidParameterError(
+                    f"{option} belongs to --method {' and '.join(owners)}; the method is "
+                    f"{self.method}. Leave {option} out or change the method."
+                )
         if self.fdr is not None and not 0 < self.fdr < 1:
             raise InvalidParameterError(
                 "--fdr is the expected share of false discoveries, between 0 and 1, for example "
                 f"0.1; got {self.fdr:g}."
             )
-        if self.n_jobs == 0:
+        if self.jobs == 0:
             raise InvalidParameterError(
                 "--jobs must be a number of processes, or -1 for all cores; got 0."
             )
@@ -129,12 +99,19 @@ class Settings:
                 f"--seed must be between 0 and {LARGEST_SEED}; got {self.seed}."
             )
 
-    def _check_owner(self, option: str, value: object, owners: tuple[Method, ...]) -> None:
-        if value is not None and self.method not in owners:
-            raise InvalidParameterError(
-                f"{option} belongs to --method {' and '.join(owners)}; the method is "
-                f"{self.method}. Leave {option} out or change the method."
-            )
+    def built_kernel(self) -> Kernel | None:
+        """The kernel object, None where none was named; refuses a number that it does not have."""
+        kernel = None if self.kernel is None else as_kernel(self.kernel)
+        told = "no kernel was named" if kernel is None else f"the kernel is {self.kernel}"
+        for name, owner in (("degree", Polynomial), ("order", Anova)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(kernel, owner):
+                raise InvalidParameterError(
+                    f"--{name} belongs to --kernel {owner.__name__.lower()}; {told}. Leave "
+                    f"--{name} out or add --kernel {owner.__name__.lower()}."
+                )
+            kernel = kernel if value is None else owner(**{name: value})
+        return kernel
 
     def model(self, data: ReadTable, groups: Groups | None = None) -> Any:
         """The estimator, not fitted yet; ``groups`` are of the table's columns."""
@@ -143,22 +120,22 @@ class Settings:
             "feature_groups": groups,
             "random_state": self.seed,
         }
-        if self.is_automatic:
+        if self.method is Method.NABLASSO:
             automatic = NablassoClassifier if data.has_classes else NablassoRegressor
             return automatic(
-                "auto" if self.kernel is None else self.kernel.build(),
-                cv=self.n_folds,
+                self.built_kernel() or "auto",
+                cv=self.cv,
                 fdr=self.fdr,
                 max_features=self.max_features,
                 **shared,
             )
         kind = DerivativeLassoClassifierCV if data.has_classes else DerivativeLassoCV
         return kind(
-            (self.kernel or KernelChoice("gaussian")).build(),
-            alphas=self.n_alphas or N_ALPHAS,
-            cv=self.n_folds or N_FOLDS,
+            self.built_kernel() or "gaussian",
+            alphas=self.alphas or N_ALPHAS,
+            cv=self.cv or N_FOLDS,
             l1_ratio=ELASTIC if self.method is Method.ELASTIC_NET else 1.0,
-            n_jobs=self.n_jobs,
+            n_jobs=self.jobs,
             **shared,
         )
 
@@ -218,11 +195,6 @@ class Saved:
         return typed
 
 
-def save_model(model: Any, data: ReadTable, path: Path, **more: Any) -> None:
-    """Write a fitted model with the name of its target."""
-    save(model, path, notes={"target": data.target, **more})
-
-
 def predictions(saved: Saved, X: pd.DataFrame, interval: float | None = None) -> pd.DataFrame:
     """What a model says about rows, a column each; empty for rows with missing cells.
 
@@ -240,28 +212,19 @@ def predictions(saved: Saved, X: pd.DataFrame, interval: float | None = None) ->
 
 def _predicted(saved: Saved, X: pd.DataFrame, interval: float | None) -> dict[str, Any]:
     model, name = saved.model, f"predicted_{saved.target}"
-    if not hasattr(model, "predict"):
-        _refuse_interval(interval)
-        return {"log_density": model.score_samples(X)}
-    if saved.has_classes:
-        _refuse_interval(interval)
-        shares = (
-            model.predict_proba(X) if hasattr(model, "predict_proba") else np.empty((len(X), 0))
-        )
-        named = zip(model.classes_, np.asarray(shares).T, strict=False)
-        return {name: model.predict(X)} | {f"probability_{label}": p for label, p in named}
     if interval is not None:
         return _with_interval(model, X, name, interval)
+    if not hasattr(model, "predict"):
+        return {"log_density": model.score_samples(X)}
     values = np.asarray(model.predict(X))
+    if saved.has_classes:
+        shares = model.predict_proba(X).T if hasattr(model, "predict_proba") else ()
+        named = zip(model.classes_, shares, strict=False)
+        return {name: values} | {f"probability_{label}": p for label, p in named}
     if values.ndim == 1:
         return {name: values}
-    return {
-        f"quantile_{level:g}": z for level, z in zip(_levels(model, values), values.T, strict=True)
-    }
-
-
-def _levels(model: Any, values: Any) -> Sequence[float]:
-    return getattr(model, "levels_", range(1, values.shape[1] + 1))
+    levels = getattr(model, "levels_", range(1, values.shape[1] + 1))
+    return {f"quantile_{level:g}": z for level, z in zip(levels, values.T, strict=True)}
 
 
 def _with_interval(model: Any, X: pd.DataFrame, name: str, interval: float) -> dict[str, Any]:
@@ -270,14 +233,101 @@ def _with_interval(model: Any, X: pd.DataFrame, name: str, interval: float) -> d
             f"--interval is a probability between 0 and 1, for example 0.9; got {interval:g}."
         )
     if not isinstance(model, NablassoRegressor):
-        _refuse_interval(interval)
-    values, ends = model.predict(X, return_interval=interval)
-    return {name: values, f"lower_{interval:g}": ends[:, 0], f"upper_{interval:g}": ends[:, 1]}
-
-
-def _refuse_interval(interval: float | None) -> None:
-    if interval is not None:
         raise InvalidDataError(
             "This model has no intervals; those of --method nablasso for numbers have. Leave "
             "--interval out."
         )
+    values, ends = model.predict(X, return_interval=interval)
+    return {name: values, f"lower_{interval:g}": ends[:, 0], f"upper_{interval:g}": ends[:, 1]}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say about blocks."""
+
+    file: Path
+    dask: str | None = None
+    checkpoint: Path | None = None
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the table is read in blocks; one file is read as a whole unless asked for."""
+        several = self.file.is_dir() or (glob.has_magic(str(self.file)) and not self.file.exists())
+        return several or self.dask is not None or self.checkpoint is not None
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """A client of the scheduler, closed at the end; None without one."""
+        if self.dask is None:
+            yield None
+            return
+        try:
+            client = dask("distributed").Client(self.dask, timeout="10s", set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise InvalidParameterError(
+                f"--dask must be the address of a scheduler, such as tcp://127.0.0.1:8786; nothing "
+                f"answers at {self.dask}: {error}."
+            ) from error
+        with client:
+            yield client
+
+
+def read_blocks(
+    asked: Asked, roles: Roles, rows: RowChoice, method: Method, client: Any
+) -> tuple[ReadTable, Source]:
+    """The table, and a fair sample of it in the place of all its rows."""
+    in_memory = {
+        f"--method {method}": method is not Method.NABLASSO,
+        f"--missing {rows.missing}": rows.missing is Missing.DROP,
+        "--sample": rows.sample is not None,
+    }
+    for option in (option for option, given in in_memory.items() if given):
+        raise InvalidParameterError(
+            f"{option} needs the whole table in memory, and this one is read in blocks. Leave "
+            f"{option} out, or give one file without --dask and --checkpoint."
+        )
+    source = open_table(
+        str(asked.file),
+        roles.target,
+        ignore=roles.ignored,
+        client=client,
+        checkpoint=asked.checkpoint,
+    )
+    roles.check([*source.names, roles.target, *roles.ignored])
+    first = next(source.parts[0].targets().blocks())
+    has_classes = roles.classify or first.y.dtype.kind in "OUb"
+
+    def sampled(source: Source) -> tuple[Sample, int, Any]:
+        labels = None
+        if has_classes:
+            labels, totals = source.labels()
+            source = source.with_classes(labels, np.ones(len(totals)))
+        sample = prepared_rows(source)
+        assert source.sample is not None
+        return sample, source.sample.n_rows, labels
+
+    names = source.names
+    try:
+        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
+        sample, n_read, labels = sampled(source)
+    except NotNumbersError:
+        source = encoded(source, (), COMMAND)
+        sample, n_read, labels = sampled(source)
+    y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
+    encoding, remarks = source.reading.encoding, []
+    X = (
+        pd.DataFrame(sample.X, columns=list(names))
+        if encoding is None
+        else encoding.decode(sample.X)
+    )
+    if n_read > len(y):
+        remarks.append(
+            f"{n_read} rows were read in blocks; what is drawn or compared row by row shows "
+            f"a fair sample of {len(y)} of them."
+        )
+    remarks += [] if encoding is None else encoding.remarks
+    kept, ignored = (tuple(dict.fromkeys(names)) for names in (roles.kept, roles.ignored))
+    data = ReadTable(
+        X, pd.Series(y, name=roles.target), ignored, kept, has_classes, tuple(remarks), n_read
+    )
+    return data, source

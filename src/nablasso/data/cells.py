@@ -11,7 +11,7 @@ import datetime
 import difflib
 import math
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -77,8 +77,11 @@ COMMAND = Face(
 )
 
 
-def as_pandas(frame: Any) -> pd.DataFrame:
-    """A data frame of pandas; columns of polars by what they hold, without a copy by Arrow."""
+def as_pandas(frame: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """A data frame of pandas; columns of polars by what they hold, without a copy by Arrow.
+
+    An array needs ``names``.
+    """
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
@@ -88,6 +91,8 @@ def as_pandas(frame: Any) -> pd.DataFrame:
         ) from error
     if isinstance(frame, pd.DataFrame):
         return frame
+    if isinstance(frame, np.ndarray):
+        return pd.DataFrame(frame, columns=names)
     if not hasattr(frame, "get_columns"):
         return pd.DataFrame(frame.to_pandas())
     found = {str(name): _from_polars(frame[name]) for name in frame.columns}
@@ -132,21 +137,26 @@ def read_cells(
     """
     import pandas as pd
 
-    wanted = set(categories)
-    found: dict[Any, pd.Series[Any]] = {}
-    faults: dict[str, dict[str, str]] = {}
     table = table.loc[:, ~table.columns.duplicated()]
-    for name in table.columns:
-        cells = table[name]
-        typed, fault = read_column(cells, as_category=name in wanted)
+    found, written, problems = read_columns(dict(table.items()), categories, face)
+    typed_table = pd.DataFrame(found, index=table.index, columns=table.columns)
+    typed_table.attrs[DAY_FIRST] = table.attrs.get(DAY_FIRST, {}) | written
+    return typed_table, problems
+
+
+def read_columns(
+    columns: Mapping[Any, pd.Series[Any]], categories: Iterable[str], face: Face
+) -> tuple[dict[Any, pd.Series[Any]], dict[str, bool], list[Problem]]:
+    """Columns by what they hold, those whose dates were written day first, what is wrong."""
+    wanted, found = set(categories), {}
+    faults: dict[str, dict[str, str]] = {}
+    for name, cells in columns.items():
+        found[name], fault = read_column(cells, as_category=name in wanted)
         if fault is not None:
             kind, example = fault
             faults.setdefault(kind, {})[str(name)] = example
-        found[name] = typed
-    typed_table = pd.DataFrame(found, index=table.index, columns=table.columns)
-    written = {str(n): True for n in table if _is_day_first(table[n], found[n])}
-    typed_table.attrs[DAY_FIRST] = table.attrs.get(DAY_FIRST, {}) | written
-    return typed_table, [_problem(kind, columns, face) for kind, columns in faults.items()]
+    written = {str(n): True for n, cells in columns.items() if _is_day_first(cells, found[n])}
+    return found, written, [_problem(kind, names, face) for kind, names in faults.items()]
 
 
 Fault = tuple[str, str]  # its kind, and an example

@@ -15,6 +15,9 @@ that is one where the cell is missing. Levels of fewer than :data:`RARE` rows ar
 "other", or, where the fit had none, as the mean over all levels. Words that differ in most rows
 are identifiers, which explain nothing, and become no column.
 
+All that is learned of a column is learned from its different cells and their weights, which add up
+over blocks of rows.
+
 The columns of numbers of one table column are selected together, except that days, year, week and
 day of a date are selected one by one. :attr:`Encoding.players` says which numbers belong to which
 column of the table, :attr:`Encoding.labels` which are selected together.
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 Groups = dict[str, list[str]]
 MOST_LEVELS = 20  # of a category that have a column of their own
+MOST_DISTINCT = 100_000  # words of which more are different are identifiers, however many the rows
 RARE = 5  # rows of a level below which it is joined with others: they tell nothing about it
 MISSING, OTHER = "(missing)", "(other)"  # states of a category beside its levels
 DAY = 86400.0  # seconds
@@ -89,6 +93,15 @@ class TableColumn:
 
     def encode(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
         """Its columns of numbers, and which cells are missing or cannot be read."""
+        import pandas as pd
+
+        if cells.dtype.kind not in "fMiub":  # each word is looked at once
+            rows, distinct = pd.factorize(cells, use_na_sentinel=False)
+            values, missing, unknown = self._encode(pd.Series(distinct, name=cells.name))
+            return values[rows], missing[rows], unknown[rows]
+        return self._encode(cells)
+
+    def _encode(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
         missing = cells.isna().to_numpy()
         if self.kind == "category":
             return self._of_levels(cells)
@@ -134,6 +147,27 @@ class TableColumn:
             if any(part.startswith(f": {name} (") for part in self.parts):
                 found.append(_circle(turn))
         return known, np.column_stack(found)
+
+    def decode(self, values: Array) -> pd.Series[Any]:
+        """Cells of which :meth:`encode` makes these numbers, up to rounding."""
+        import pandas as pd
+
+        gone = values[:, -1] > 0 if self.missing else np.zeros(len(values), dtype=bool)
+        if self.kind == "number":
+            return pd.Series(np.where(gone, np.nan, values[:, 0]))
+        if self.kind == "date":
+            times = np.rint((values[:, 0] * DAY + self.first) * 1e9).astype("datetime64[ns]")
+            return pd.Series(times).where(~gone)
+        if self.kind == "clock":
+            turn = np.arctan2(values[:, 0], values[:, 1]) / (2 * np.pi) % 1.0
+            clock = pd.to_datetime(np.rint(turn * DAY) % DAY, unit="s")
+            return pd.Series(clock).dt.time.astype(object).where(~gone)
+        if self.kind == "ordered":
+            places = np.where(gone, -1, np.rint(values[:, 0])).astype(int)
+            return pd.Series(pd.Categorical.from_codes(places, list(self.levels), ordered=True))
+        states = [None if level == MISSING else level for level in self.levels] or [None]
+        place = values[:, 0] if len(self.parts) == 1 else values.argmax(axis=1) if self.parts else 0
+        return pd.Series(np.array(states, dtype=object)[np.full(len(values), place, dtype=int)])
 
     def said(self) -> str | None:
         """What was made of it, where that is worth a sentence."""
@@ -201,13 +235,18 @@ class Encoding:
             Weight ``k`` counts as ``k`` rows.
         """
         p = np.ones(len(typed)) if weights is None else np.asarray(weights, dtype=float)
-        used, first = p > 0, typed.attrs.get(DAY_FIRST, {})
-        return cls(
-            tuple(
-                _learned(str(name), typed[name][used], p[used], bool(first.get(str(name))))
-                for name in typed
-            )
-        )
+        first = typed.attrs.get(DAY_FIRST, {})
+        return cls(tuple(learned(str(n), typed[n], p, bool(first.get(str(n)))) for n in typed))
+
+    def decode(self, numbers: Array) -> pd.DataFrame:
+        """A table of which :meth:`encode` makes these numbers, up to rounding."""
+        import pandas as pd
+
+        found = {
+            column.name: column.decode(numbers[:, own])
+            for column, own in zip(self.columns, self.players, strict=True)
+        }
+        return pd.DataFrame(found)
 
     def encode(self, table: Any, needed: Collection[str] | None = None) -> Array:
         """Columns of numbers of a table that has these columns, in any order, among others.
@@ -259,10 +298,11 @@ class Encoding:
         return np.column_stack([np.empty((len(frame), 0)), *parts])
 
 
-def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) -> TableColumn:
+def learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) -> TableColumn:
     """What one column of the table becomes."""
     import pandas as pd
 
+    cells, weights = cells[weights > 0], weights[weights > 0]
     gone = cells.isna().to_numpy()
     if gone.all():
         return TableColumn(name, "empty", (), (), ())
@@ -296,7 +336,7 @@ def _of_category(name: str, cells: pd.Series[Any], weights: Array) -> TableColum
     codes = cells.cat.codes.to_numpy()
     counts = np.bincount(codes[codes >= 0], weights=weights[codes >= 0])
     seen = int((counts > 0).sum())
-    if seen > MOST_LEVELS and seen > counts.sum() / 2:
+    if seen > MOST_LEVELS and (seen > counts.sum() / 2 or seen >= MOST_DISTINCT):
         return TableColumn(name, "identifier", (), (), ())
     ranked = np.sort(counts)[::-1]
     least = max(RARE, ranked[MOST_LEVELS] + 1 if len(ranked) > MOST_LEVELS else 0)

@@ -1,7 +1,6 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
 from nablasso.estimators.alpha_path import Path, path
-from nablasso.estimators.density import PSDDensity, PSDDensityCV
 from nablasso.estimators.derivative import (
     DerivativeLasso,
     DerivativeLassoClassifier,
@@ -21,6 +20,7 @@ from nablasso.estimators.hierarchical import (
     HierarchicalKernelRegressorCV,
 )
 from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.estimators.nonnegative import PSDDensity, PSDDensityCV
 from nablasso.estimators.nonnegative_regressors import (
     ConeRegressor,
     ConeRegressorCV,

@@ -122,7 +122,7 @@ def path(
             "A path belongs to an estimator with one alpha, such as DerivativeLasso(), "
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
         )
-    check_count(n_alphas, "n_alphas", ", or None")
+    check_count(n_alphas, "n_alphas", none=True)
     if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
         raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
     asked = {"n_alphas": n_alphas, "eps": eps, "alphas": alphas, "X_unlabeled": X_unlabeled}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -32,17 +32,13 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.base import Data
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.target import Data
 from nablasso.estimators.validation import check_count
 from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]
-Result = TypeVar("Result")
-
-RULES = ("1se", "min")
-MANY_ROWS = 400  # from here on five folds do as well as ten
 COUNTED = ("score", "size", "fit_time", "score_time")  # what is known of every candidate
 
 
@@ -63,6 +59,12 @@ def grid_points(cells: Iterable[Cell]) -> list[dict[str, float]]:
     return [{"alpha": float(alpha), **cell.fixed} for cell in cells for alpha in cell.alphas]
 
 
+def by_parameter(params: list[dict[str, float]]) -> dict[str, Any]:
+    """The parameters as GridSearchCV keeps them."""
+    by_name = {f"param_{key}": np.array([p[key] for p in params]) for key in params[0]}
+    return {"params": params, **by_name}
+
+
 class Candidate(NamedTuple):
     """What would predict at one point of a grid, fitted on the training rows of a fold.
 
@@ -76,24 +78,6 @@ class Candidate(NamedTuple):
     seconds: float | None = None
     more: Mapping[str, float] = {}
     score: float = np.nan
-
-
-class Choice(NamedTuple):
-    """``cv_results_`` with GridSearchCV's keys, and the chosen candidate."""
-
-    results: dict[str, Any]
-    best: int
-
-    @property
-    def params(self) -> dict[str, float]:
-        """The chosen candidate's parameters."""
-        chosen: dict[str, float] = self.results["params"][self.best]
-        return chosen
-
-    @property
-    def score(self) -> float:
-        """Its mean score."""
-        return float(self.results["mean_test_score"][self.best])
 
 
 @estimator
@@ -137,22 +121,39 @@ class CrossValidated(BaseEstimator):
         """What the points of the grid give on the rows of ``train``, in their order."""
         raise NotImplementedError
 
-    def _default_score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """What a model is judged by without ``scoring``."""
-        return float(self._target.score(model, X, y, sample_weight))
+    def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
+        """Rows to train on and rows to judge by."""
+        stratify = self._target.classes is not None
+        rows = (data.X, data.y, groups, table, self.random_state)
+        return draw_folds(self.cv, *rows, stratify=stratify)
 
     def _judged(self, data: Data, table: Table, groups: Any, grid: Any) -> dict[str, Array]:
         """What the folds say of every candidate, each (n_folds, n_candidates)."""
-        stratify = self._target.classes is not None
-        folds = draw_folds(
-            self.cv, data.X, data.y, groups, table, self.random_state, stratify=stratify
-        )
-        return by_key(on_folds(self, judge_fold, folds, self, data, grid))
+        name, done, folds = type(self).__name__, [], self._folds(data, table, groups)
+        jobs = (delayed(judge_fold)(self, data, grid, fold) for fold in folds)
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+        try:
+            for result in track(results, len(folds), f"{name} folds", verbose=self.verbose):
+                done.append(result)
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            warn(
+                f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters "
+                "are chosen by these alone.",
+                ConvergenceWarning,
+            )
+        return by_key(done)
 
-    def _keep_choice(self, choice: Choice) -> dict[str, float]:
-        """Set what scikit-learn's searches set; the parameters of the refit."""
-        self.cv_results_, self.best_index_ = choice
-        self.best_params_, self.best_score_ = choice.params, choice.score
+    def _choose(
+        self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
+    ) -> dict[str, float]:
+        """Choose among candidates; sets what scikit-learn's searches set."""
+        self.cv_results_, best = choose(
+            params, outcomes, rule=self.selection_rule, scoring=self.scoring, **options
+        )
+        self.best_index_, self.best_params_ = best, params[best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         return self.best_params_
 
 
@@ -171,7 +172,7 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
     held_out = data.at(test)
 
     def score_of(fitted: Any) -> float:
-        scorer = get_scorer(model.scoring) if model.scoring else model._default_score
+        scorer = get_scorer(model.scoring) if model.scoring else model._target.score
         # weights that are all the same are not passed on: a user's scorer may not take them
         weighted = {} if np.ptp(data.weights) == 0 else {"sample_weight": held_out.weights}
         try:
@@ -210,33 +211,6 @@ def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
     return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
 
 
-def check_rule(rule: Any) -> None:
-    """Refuse anything but a name of a rule."""
-    if rule not in RULES:
-        raise InvalidParameterError(f'selection_rule must be "1se" or "min"; got {rule!r}.')
-
-
-def on_folds(
-    estimator: Any, score: Callable[..., Result], folds: Sequence[Fold], *before: Any
-) -> list[Result]:
-    """``score(*before, fold)`` for every fold, with the estimator's ``n_jobs`` and ``verbose``."""
-    jobs = (delayed(score)(*before, fold) for fold in folds)
-    results = Parallel(n_jobs=estimator.n_jobs, return_as="generator")(jobs)
-    name, done = type(estimator).__name__, []
-    try:
-        for result in track(results, len(folds), f"{name} folds", verbose=estimator.verbose):
-            done.append(result)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        warn(
-            f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters are "
-            "chosen by these alone.",
-            ConvergenceWarning,
-        )
-    return done
-
-
 def choose(
     params: list[dict[str, float]],
     outcomes: dict[str, Array],
@@ -245,8 +219,8 @@ def choose(
     scoring: Any = None,
     allowed: Mask | None = None,
     ties: Array | None = None,
-) -> Choice:
-    """Choose among candidates.
+) -> tuple[dict[str, Any], int]:
+    """``cv_results_`` with GridSearchCV's keys, and the number of the chosen candidate.
 
     ``outcomes`` has ``score``, and ``size`` where variables are counted; times and whatever else
     it has are kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
@@ -273,20 +247,17 @@ def choose(
     times = [key for key in ("fit_time", "score_time") if key in outcomes]
     more = {"n_selected": outcomes["size"]} if "size" in outcomes else {}
     more |= {key: values for key, values in outcomes.items() if key not in COUNTED}
-    return Choice(
-        {
-            "params": params,
-            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
-            **{f"split{i}_test_score": row for i, row in enumerate(scores)},
-            "mean_test_score": mean,
-            "std_test_score": std,
-            "rank_test_score": rank.astype(np.int32),
-            **{f"mean_{key}": outcomes[key].mean(axis=0) for key in times},
-            **{f"std_{key}": outcomes[key].std(axis=0) for key in times},
-            **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
-        },
-        best,
-    )
+    results = {
+        **by_parameter(params),
+        **{f"split{i}_test_score": row for i, row in enumerate(scores)},
+        "mean_test_score": mean,
+        "std_test_score": std,
+        "rank_test_score": rank.astype(np.int32),
+        **{f"mean_{key}": outcomes[key].mean(axis=0) for key in times},
+        **{f"std_{key}": outcomes[key].std(axis=0) for key in times},
+        **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
+    }
+    return results, best
 
 
 def positive_list(values: Any, name: str) -> Array:
@@ -327,15 +298,13 @@ def draw_folds(
     the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
     number means :class:`~sklearn.model_selection.GroupKFold` or its stratified form.
     """
-    if isinstance(cv, int | np.integer) or cv is None:
-        n_folds = 5 if cv is None else int(cv)
-        folds = (
-            _canonical_folds(n_folds, table, random_state, stratify)
-            if groups is None
-            else list(
-                (StratifiedGroupKFold if stratify else GroupKFold)(n_folds).split(X, y, groups)
-            )
-        )
+    number = isinstance(cv, int | np.integer) or cv is None
+    n_folds = 5 if cv is None else cv
+    if number and groups is None:
+        folds = _canonical_folds(int(n_folds), table, random_state, stratify)
+    elif number:
+        kind = StratifiedGroupKFold if stratify else GroupKFold
+        folds = list(kind(int(n_folds)).split(X, y, groups))
     else:
         folds = list(check_cv(cv).split(X, y, groups))
     for train, test in folds:
@@ -375,23 +344,16 @@ def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bo
     ]
 
 
-def stratified_folds(Y: Array, n_folds: int | None, random_state: Any) -> list[Fold]:
+def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
     """(train, test) rows for targets ``Y`` (n, q), rows in canonical order.
 
     Rows are sorted by the targets and dealt out in rounds of ``n_folds``, each round in random
     order. Without ``random_state`` the draw is fixed.
     """
-    n = len(Y)
-    if n_folds is None:
-        n_folds = min(5 if n >= MANY_ROWS else 10, n)
-    if not 2 <= n_folds <= n:
-        raise InvalidParameterError(
-            f"cv must be between 2 and the number of distinct rows, {n}; got {n_folds}."
-        )
     rng = check_random_state(0 if random_state is None else random_state)
-    order = np.lexsort((np.arange(n), *Y.T))
-    fold = np.empty(n, dtype=np.intp)
-    for start in range(0, n, n_folds):
+    order = np.lexsort((np.arange(len(Y)), *Y.T))
+    fold = np.empty(len(Y), dtype=np.intp)
+    for start in range(0, len(Y), n_folds):
         round_ = order[start : start + n_folds]
         fold[round_] = rng.permutation(n_folds)[: len(round_)]
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]

@@ -1,9 +1,19 @@
-"""The derivative lasso for numbers and for classes, its weights given or cross-validated.
+r"""The lasso on partial derivatives, for numbers and for classes, its weights given or chosen.
 
-Scores are those of what ``predict`` returns: debiased inside each training fold. The grid, the
-folds and the canonical order are fixed before any fold is fitted. A candidate is what ``predict``
-would use at one width, ridge and alpha: the refits on its supports, or the penalised functions; one
-per problem that the estimator solves. Candidates of one support share their refit.
+On standardised ``X`` and, where the loss allows it, centred ``y`` it solves
+
+.. math::
+    \min_{f, b} \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha \sum_g w_g \big(\mu \|\partial_g f\|_n +
+    (1 - \mu) \|\partial_g f\|_n^2\big) + \lambda \|f\|^2
+
+exactly, in the representer space of the kernel (:mod:`nablasso.problems`). Groups of one column
+are the lasso, larger ones the group lasso, :math:`\mu` = ``l1_ratio`` below one the elastic net.
+Classes have the logistic loss, several of them one against the rest.
+
+**Cross-validation.** Scores are those of what ``predict`` returns: debiased inside each training
+fold. The grid, the folds and the canonical order are fixed before any fold is fitted. A candidate
+is what ``predict`` would use at one width, ridge and alpha: the refits on its supports, or the
+penalised functions; one per problem. Candidates of one support share their refit.
 
 **From sums over rows**, for more rows than memory or rows on other machines, in three steps:
 ``freeze`` on a sample fixes scaling, metric and features;
@@ -14,6 +24,7 @@ anywhere and in any order; ``fit_statistics`` solves. The folds of the statistic
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -21,42 +32,73 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from nablasso.data.table import Table
-from nablasso.errors import InvalidParameterError
+from nablasso.errors import (
+    DegenerateFitWarning,
+    InvalidParameterError,
+    NoSelectionWarning,
+    warn,
+)
 from nablasso.estimators.alpha_path import Path, descending
+from nablasso.estimators.base import (
+    CLEAR_GAIN,
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Selector,
+    Target,
+    worst_status,
+)
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
     as_fitted,
     by_key,
-    check_rule,
-    choose,
+    decreasing,
     grid_points,
     outcomes_of,
     positive_list,
 )
-from nablasso.estimators.derivative_base import DerivativeEstimator, Weights
-from nablasso.estimators.fitting import Fit, spread
-from nablasso.estimators.outcome import CLEAR_GAIN, feature_kinds
+from nablasso.estimators.display import Answers
+from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.target import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    Target,
+from nablasso.estimators.tables import Selects
+from nablasso.estimators.validation import (
+    check_count,
+    check_length_scale,
+    check_non_negative,
+    check_parameters,
+    check_share,
+    column_indices,
+    feature_kinds,
+    feature_names,
+    group_labels,
+    groups_of,
 )
-from nablasso.estimators.validation import check_new_data, feature_names
+from nablasso.kernels import as_kernel
 from nablasso.losses import Logistic, Loss, Squared, as_loss
-from nablasso.paths import ProblemFamily, StatisticsFamily, alpha_grid, walk_path
-from nablasso.problems import ABOVE
+from nablasso.paths import (
+    DEFAULT_FRACTION,
+    Formulation,
+    ProblemFamily,
+    StatisticsFamily,
+    alpha_grid,
+    walk_path,
+)
+from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
+from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
-from nablasso.solvers import Solver, as_solver, support_of
-from nablasso.spaces import Function, PenaltyPoints, SpaceChoice, penalty_points
+from nablasso.regression.adaptive import adaptive_scales
+from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
+from nablasso.spaces import Function, SpaceChoice, choose_space, penalty_points
 from nablasso.streaming import FrozenSpace, SufficientStatistics
-from nablasso.types import Array, Mask
+from nablasso.types import Array, Index, Mask
 
+METRIC_ROWS = 1000  # that teach the metric where the space is not the exact one
+STEEP = 10.0  # derivative norms growing this much between the data call for a warning
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
@@ -64,7 +106,285 @@ STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
 FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
 
+
 Refits = dict[bytes, Function]  # by support
+
+
+class Weights(NamedTuple):
+    """What is given or chosen: ``alpha``, ``ridge``, and a multiplier of the length scale."""
+
+    alpha: float | None
+    ridge: float | None
+    width: float = 1.0
+
+
+@estimator
+class DerivativeEstimator(Answers, Selects, Selector):
+    """Shared by the derivative regressors and classifiers, with given or chosen weights.
+
+    Attributes
+    ----------
+    feature_importances_ : array, shape (n_features,)
+        Norms of the partial derivatives of the penalised function in units of standard
+        deviations of ``y`` (log-odds for classifiers, logs for the Poisson loss) per standard
+        deviation of the column; zero when not selected.
+    importance_bounds_ : array, shape (n_features, 2)
+        The duality gap proves that the exact minimiser's norms lie between these.
+    support_certified_ : array of bool, shape (n_features,)
+        Where the problem is solved exactly enough to decide: selected with a lower bound above
+        zero, or left out with an upper bound under one per cent of the strongest variable. It
+        says what the exact minimiser does, not whether the variable matters in nature.
+    scales_ : array, shape (n_features,)
+        Multiplier of each column inside the kernel; one over the length scale for one pass.
+    alpha_, ridge_, length_scale_, kernel_, loss_
+        What was used.
+    space_, space_reason_ : str
+        The space, and why it was taken.
+    approximation_error_ : float
+        How far that space is from the exact one: root mean squared difference of predictions
+        in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
+        the exact space, nan where no rows were seen.
+    solver_status_ : str
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
+        the best fit so far, ``"interrupted"``.
+    """
+
+    kernel: Any = parameter(
+        "gaussian",
+        "str or Kernel",
+        '``"gaussian"``, ``"matern"``, ``"rough"``, ``"rational_quadratic"``, ``"linear"``, '
+        '``"polynomial"``, ``"anova"``, or an object of :mod:`nablasso.kernels`.',
+    )
+    _: KW_ONLY
+    length_scale: Any = parameter(
+        "median",
+        'float or {"median","half_median","neighbour20","median20"}',
+        "Inputs are divided by it before the kernel sees them: a number, or a rule measured on the "
+        "data. Kernels of the dot product have no distance; a rule means 1 for them.",
+        check_length_scale,
+    )
+    group_weights: Any = parameter(
+        "size",
+        '{"size", "sqrt"} or array-like',
+        "``w_g``: the group's size, its square root, or one number per group in the order of "
+        "``feature_groups``.",
+    )
+    l1_ratio: float = parameter(
+        1.0,
+        "float",
+        "Share of the norms in the penalty, above 0; the rest are their squares. Below 1 it is the "
+        "elastic net, which keeps correlated variables together more often.",
+        check_share,
+    )
+    n_passes: int = parameter(
+        1,
+        "int",
+        "With more than one, kernel ridge fits first teach the kernel a scale per column (or "
+        "group): the derivative norms of the fit before, relative to the largest. The last pass is "
+        "the penalised fit, and the certificate is for it, in the metric ``scales_``.",
+        check_count,
+    )
+    space: Any = parameter(
+        "auto",
+        '{"auto", "exact", "fourier", "nystrom"}',
+        """
+        Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``: cosines
+        and sines, one pass over the rows (with other losses than the squared one, one pass a Newton
+        step); selects with ANOVA kernels. ``"nystrom"``: the exact problem on ``n_components``
+        rows, the refit on all rows. ``"auto"`` is exact while memory and time allow, then the one
+        of the others that can select with the kernel.
+        """,
+    )
+    n_components: int = parameter(512, "int", "Number of features, or of landmark rows.")
+    fit_intercept: bool = parameter(True, "bool")
+    debias: bool = parameter(
+        True,
+        "bool",
+        "Predict by a kernel machine with the same loss on the selected columns (kernel ridge "
+        "regression for the squared loss; same kernel, length scale measured anew, ridge by "
+        "leave-one-out) instead of the penalised function.",
+    )
+    solver: Any = parameter("dual", '{"dual", "denovas", "admm"} or Solver')
+
+    @abstractmethod
+    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
+        """The weights of the problem, given or chosen."""
+
+    @abstractmethod
+    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
+        """The weights of the problem, given or chosen by the folds of the statistics."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Select variables and fit the function."""
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        alpha, ridge, width = self._weights(data, table, groups)
+        families = self._families(table, width, data.unlabelled)
+        self._unpack(data, self._solved(families, alpha, ridge))
+        return self
+
+    def _formulation(self) -> Formulation:
+        """What the parameters ask for; the data's columns are known by now."""
+        labels = group_labels(self, self.feature_groups)
+        weights = _group_weights(self.group_weights, labels)
+        kept = column_indices(self, self.always_keep, "always_keep")
+        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+
+        def penalty(columns: Index) -> Penalty:
+            partition = Partition(labels[columns])
+            of_groups = weights[columns][partition.first]
+            if self.l1_ratio == 1:
+                return GroupLasso(partition, of_groups)
+            return ElasticNet(partition, of_groups, self.l1_ratio)
+
+        return Formulation(
+            kernel=clone(as_kernel(self.kernel)),
+            length_scale=self.length_scale,
+            penalty=penalty,
+            fit_intercept=self.fit_intercept,
+            loss=self._loss(),
+        )
+
+    def _families(
+        self, table: Table, width: float, unlabelled: Array | None
+    ) -> list[ProblemFamily]:
+        """One family of problems per function; the metric, if any, is taught with all targets."""
+        targets, points = self._target.functions(table.y), penalty_points(table, unlabelled)
+        n = len(table.X) + (0 if points is None else len(points.extra))
+        size = (n, table.X.shape[1], self.n_components)
+        choice = choose_space(self.space, as_kernel(self.kernel), *size)
+        n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
+        shared = ProblemFamily(
+            table,
+            self._formulation(),
+            width,
+            points,
+            self._metric(table.first(n), targets[:n]),
+            choice=choice,
+            n_components=int(self.n_components),
+            random_state=self.random_state,
+        )
+        if self._target.classes is None:
+            return [shared]
+        return [shared.with_target(target) for target in targets.T]
+
+    def _metric(self, table: Table, targets: Array) -> Array | None:
+        """Multiplier of each column, from ``n_passes - 1`` kernel ridge fits of ``targets``.
+
+        None, and no fit, for one pass: (P) with the kernel as it is.
+        """
+        if self.n_passes == 1 or not table.X.shape[1]:
+            return None
+        labels, groups = groups_of(self, table)
+        kept = np.isin(np.arange(int(labels.max()) + 1), groups)
+        X = table.X if (table.deviations == 1).all() else table.X / table.deviations
+        kernel, passes = clone(as_kernel(self.kernel)), int(self.n_passes) - 1
+        return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]
+
+    def _solved(
+        self, families: list[ProblemFamily], alpha: float | None, ridge: float | None
+    ) -> list[Fit]:
+        """One problem of each family at one ridge and alpha, solved."""
+        if ridge is None:
+            ridge = max(family.best_ridge() for family in families)
+        problems = [family.problem(float(ridge)) for family in families]
+        if alpha is None:
+            alpha = DEFAULT_FRACTION * max(problem.alpha_scale() for problem in problems)
+        solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
+        fits: list[Fit] = []
+        for family, free in zip(families, problems, strict=True):
+            problem = replace(free, alpha=float(alpha))
+            interrupted = any(fit.solution.status is Status.INTERRUPTED for fit in fits)
+            solution = _solve(solver, problem, hurry=interrupted)
+            cure = "Raise max_iter, loosen tol, raise ridge, or lower alpha."
+            self._warn_unless_converged(solution, self.tol * problem.reference, cure)
+            fits.append(Fit(family, problem, solution))
+        return fits
+
+    def _unpack(self, data: Data, fits: list[Fit]) -> None:
+        table, choice = fits[0].family.table, fits[0].family.choice
+        for fit in fits:
+            if fit.support.any() or not self.debias:
+                _warn_if_degenerate(fit)
+        self._unpack_problems(fits, data.X.shape[1])
+        self.approximation_error_ = max(fit.family.approximation_error(fit.support) for fit in fits)
+        self.space_, self.space_reason_ = choice or ("exact", "")
+        self._keep([fit.function(self.debias) for fit in fits], table)
+        self._keep_status(data, table, left_out_gain(fits))
+
+    def _unpack_problems(self, fits: list[Fit], d: int) -> None:
+        """What the solved problems say, without a look at the rows."""
+        first, table = fits[0], fits[0].family.table
+        self._warn_unless_selecting(first.family)
+        support = np.any([fit.support for fit in fits], axis=0)
+        bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
+        self.support_ = spread(support, table, d, fill=False)
+        self._keep_importances(np.array([spread(fit.importances, table, d) for fit in fits]))
+        self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
+        self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
+        self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
+        self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
+        self.scales_ = spread(first.family.scales, table, d)
+        self.loss_ = first.family.loss
+        self._target: Target = self._target.fitted(self.loss_)
+        self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
+        self.solver_status_ = worst_status(fit.solution for fit in fits)
+
+    def _warn_unless_selecting(self, family: ProblemFamily) -> None:
+        taught = len(np.unique(family.metric)) > 1
+        if family.features is None or family.features.selects or taught:
+            return
+        warn(
+            f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "
+            "penalty shrinks derivatives but leaves no variable out. To select use "
+            'kernel="anova", space="nystrom", or n_passes > 1 (a learned metric).',
+            NoSelectionWarning,
+        )
+
+
+def _warn_if_degenerate(fit: Fit) -> None:
+    steepness = fit.family.steepness(fit.solution)
+    if steepness > STEEP:
+        warn(
+            f"The fitted function is {steepness:.0f} times steeper between the data than at "
+            "them, so its derivatives at the data say little. Raise ridge, widen "
+            "length_scale, lower alpha, or give X_unlabeled.",
+            DegenerateFitWarning,
+        )
+
+
+def _group_weights(asked: Any, labels: Index) -> Array:
+    """Weight of each column's group, per column."""
+    sizes = np.bincount(labels).astype(float)
+    if isinstance(asked, str):
+        if asked not in ("size", "sqrt"):
+            raise InvalidParameterError(
+                f'group_weights must be "size", "sqrt" or one number per group; got {asked!r}.'
+            )
+        return np.asarray((sizes if asked == "size" else np.sqrt(sizes))[labels])
+    per_group = np.asarray(asked, dtype=float)
+    if per_group.shape != sizes.shape or not (per_group > 0).all():
+        raise InvalidParameterError(
+            f"group_weights must hold {len(sizes)} positive numbers, one per group; got "
+            f"{asked!r}. To leave a group unpenalised use always_keep."
+        )
+    return np.asarray(per_group[labels])
+
+
+def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
+    """Solve and polish; in a hurry, only what starting costs."""
+    if hurry:
+        solution: Solution = clone(solver).set_params(max_iter=0).solve(problem)
+        return replace(solution, status=Status.INTERRUPTED)
+    return solver.polish(problem, solver.solve(problem))
 
 
 @estimator
@@ -89,7 +409,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         ----------
         X : array-like, shape (n_samples, n_features)
             A fair sample: a few thousand rows.
-        sample_weight : array-like, shape (n_samples,), optional
         n_rows : int, default=2000
             At most so many of the rows are used.
 
@@ -151,6 +470,7 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
 
     def _statistics_family(self, statistics: SufficientStatistics) -> StatisticsFamily:
         """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
+        check_parameters(self)
         self._require_squares()
         statistics.warn_of_drift()
         space = statistics.space
@@ -199,6 +519,7 @@ class GivenWeights(DerivativeEstimator):
         "float",
         "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
         "nothing (of ``Problem.alpha_scale`` where that is blown up).",
+        check_non_negative,
     )
     ridge: float | None = parameter(
         None,
@@ -208,17 +529,10 @@ class GivenWeights(DerivativeEstimator):
         "without any, f may be flat at the data and free between them.",
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_unlabeled: Any = None) -> Self:
-        """Select variables and fit the function."""
-        return self._fit(X, y, sample_weight, X_unlabeled)
-
-    def _weights(
-        self, data: Data, table: Table, points: PenaltyPoints | None, groups: Any
-    ) -> Weights:
+    def _weights(self, *_: Any) -> Weights:
         return Weights(self.alpha, self.ridge)
 
-    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
-        return Weights(self.alpha, self.ridge)
+    _statistics_weights = _weights
 
     def _path(
         self,
@@ -231,16 +545,9 @@ class GivenWeights(DerivativeEstimator):
         eps: float = 1e-3,
         alphas: Any = None,
     ) -> Path:
-        data = self._read(X, y, sample_weight)
-        if X_unlabeled is not None:
-            data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
+        data = self._data(X, y, sample_weight, X_unlabeled)
         table = self._table(data)
-        family, *others = self._families(table, 1.0, penalty_points(table, data.unlabelled))
-        if others:
-            raise InvalidParameterError(
-                f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
-                "classes. Give the labels of one class against the rest."
-            )
+        family = self._only(self._families(table, 1.0, data.unlabelled))
         ridge = family.best_ridge() if self.ridge is None else float(self.ridge)
         problem = family.problem(ridge)
         flat = problem.flat_dual()
@@ -290,39 +597,18 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         None, "array-like", "Multipliers of the length scale to try; by default 1."
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        X_unlabeled: Any = None,
-    ) -> Self:
-        """Choose the parameters, select variables and fit the function.
-
-        Parameters
-        ----------
-        sample_weight : array-like, shape (n_samples,), optional
-            Weight ``k`` equals ``k`` copies of a row; scores are weighted too.
-        """
-        check_rule(self.selection_rule)
-        return self._fit(X, y, sample_weight, X_unlabeled, groups)
-
-    def _weights(
-        self, data: Data, table: Table, points: PenaltyPoints | None, groups: Any
-    ) -> Weights:
+    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
         cells: list[Cell] = []
         for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
-            families = self._families(table, width, points)
+            families = self._families(table, width, data.unlabelled)
             cells += self._cells(families, float(width))
-        judge = copy(self)
-        judge.space = self._choose_space(table, points).name  # folds have fewer rows
+        judge, choice = copy(self), families[0].choice
+        assert choice is not None
+        judge.space = choice.name  # folds have fewer rows
         judge._target = self._target.fitted(families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
 
     def _statistics_weights(self, family: StatisticsFamily) -> Weights:
-        check_rule(self.selection_rule)
         if self.widths is not None or self.scoring is not None:
             raise InvalidParameterError(
                 "Statistics have one width and one score, the mean squared error; got "
@@ -336,7 +622,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             for cell in cells:
                 for (step,) in self._steps(cell, families):
                     assert step.function.u is not None
-                    error = test.mean_squared_error(step.function.u, step.function.intercept)
+                    fitted = step.function
+                    error = float(test.mean_squared_error(fitted.u, fitted.intercept))
                     yield _candidate([step], score=-error)
 
         judged = [outcomes_of(candidates(k)) for k in range(statistics.n_folds)]
@@ -345,17 +632,9 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
     def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
         """The weights of the candidate that the rule takes."""
         params = grid_points(cells)
-        chosen = self._keep_choice(
-            choose(
-                params,
-                outcomes,
-                rule=self.selection_rule,
-                scoring=self.scoring,
-                allowed=outcomes["steepness"].mean(axis=0) <= STEEPNESS_LIMIT,
-                ties=np.array([p["alpha"] for p in params]),  # the least shrunk among equals
-            )
-        )
-        return Weights(**chosen)
+        allowed = outcomes["steepness"].mean(axis=0) <= STEEPNESS_LIMIT
+        least_shrunk = np.array([p["alpha"] for p in params])
+        return Weights(**self._choose(params, outcomes, allowed=allowed, ties=least_shrunk))
 
     def _cells(
         self, families: list[ProblemFamily] | list[StatisticsFamily], width: float
@@ -375,25 +654,22 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
 
     def _alphas(self, families: Iterable[ProblemFamily], ridge: float) -> Array:
         if not isinstance(self.alphas, int | np.integer):
-            return np.sort(positive_list(self.alphas, "alphas"))[::-1]
-        if self.alphas < 1:
-            raise InvalidParameterError(
-                f"alphas must be a positive number or a list; got {self.alphas!r}."
-            )
+            return decreasing(self.alphas, 1.0, 1.0)
         tops = [family.problem(ridge).alpha_max_and_scale() for family in families]
-        grid = alpha_grid(max(scale for _, scale in tops), int(self.alphas), SMALLEST_FRACTION)
+        grid = decreasing(self.alphas, max(scale for _, scale in tops), SMALLEST_FRACTION)
         grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
         return grid
 
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
         table = self._table(train)
-        points = penalty_points(table, train.unlabelled)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
         families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:
             width = cell.fixed["width"]
             if width not in families:
-                families[width] = [(made, {}) for made in self._families(table, width, points)]
+                families[width] = [
+                    (made, {}) for made in self._families(table, width, train.unlabelled)
+                ]
             for parts in self._steps(cell, families[width], *rows):
                 model = as_fitted(self, [part.function for part in parts], table)
                 yield _candidate(parts, model)

@@ -2,7 +2,7 @@
 
 Each of five folds is left out of a search of its own, so that the columns its p-values are about
 were found on other rows. A column is redrawn given the others; its p-value is the share of redrawn
-columns that predict the left-out rows as well (:mod:`nablasso.inference.randomization`). Nothing is
+columns that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is
 discovered unless the searches predict left-out rows clearly better than the mean.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso.estimators.cross_validation import stratified_folds
-from nablasso.inference.randomization import (
+from nablasso.inference import (
     HeldOut,
     LinearConditional,
     PredictionLoss,

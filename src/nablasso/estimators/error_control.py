@@ -1,61 +1,277 @@
 """Error control around any estimator: stability selection, knockoffs, p-values.
 
 Stability selection bounds the expected number of false selections, the knockoff filter and the
-randomisation test with Benjamini and Hochberg's rule the false discovery rate. What they ask of the
-estimator inside is in :mod:`nablasso.estimators.wrapped`, their mathematics in
-:mod:`nablasso.inference`.
+randomisation test with Benjamini and Hochberg's rule the false discovery rate. Their mathematics is
+in :mod:`nablasso.inference`; here are rows, folds and seeds, and what they ask of the estimator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, Self
+from inspect import Parameter, signature
+from numbers import Integral
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    OneToOneFeatureMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
+from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.base import class_shares
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.validation import check_count, group_labels
-from nablasso.estimators.wrapped import (
-    Rows,
-    WrappedSelector,
-    chooses_classes,
-    column_scores,
-    fit_clone,
-    root_seed,
-    selected_columns,
-    used_columns,
+from nablasso.estimators.tables import Selects
+from nablasso.estimators.validation import (
+    Check,
+    check_count,
+    check_positive,
+    check_rate,
+    check_share,
+    check_training_data,
+    group_labels,
 )
-from nablasso.inference.randomization import (
+from nablasso.inference import (
+    ASSUMPTIONS,
     HeldOut,
     PredictionLoss,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
+    complementary_pairs,
     enough_draws,
+    false_selection_bound,
     gaussian_knockoffs,
     knockoff_threshold,
     log_loss,
     randomization_p_values,
     shrunk_correlation,
+    smallest_threshold,
     squared_loss,
 )
-from nablasso.inference.stability import (
-    ASSUMPTIONS,
-    complementary_pairs,
-    false_selection_bound,
-    smallest_threshold,
-)
+from nablasso.progress import run_jobs
 from nablasso.types import Array, Index, Mask
 
+Result = TypeVar("Result")
+
 HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
+
+
+class Rows(NamedTuple):
+    """Rows to fit on; ``y`` are numbers or class codes, ``targets`` what the estimator sees.
+
+    ``origin`` is the input row of each, ``column_order`` a canonical order of the columns.
+    """
+
+    X: Array
+    y: Array
+    targets: NDArray[np.generic]
+    weights: Array
+    origin: Index
+    column_order: Index
+
+    @property
+    def column_ranks(self) -> Index:
+        """Place of each column in the canonical order."""
+        return np.argsort(self.column_order)
+
+
+@estimator
+class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
+    """A selector that asks another estimator; the result is ``support_``.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    estimator: Any = parameter(REQUIRED, "estimator", "What is asked.")
+    _: KW_ONLY
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws what is drawn, and seeds the estimator where its own ``random_state`` is None.",
+    )
+    n_jobs: int | None = parameter(
+        None, "int", "Fits and tests in parallel. The result does not depend on it."
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, canonical: bool = True) -> Rows:
+        """Validated rows of positive weight, merged and in canonical order.
+
+        Columns stay where they are: the wrapped estimator may know them by their index. Identical
+        rows are merged where the estimator takes weights.
+        """
+        if not hasattr(self.estimator, "fit"):
+            raise InvalidParameterError(
+                f"{type(self).__name__} needs an estimator with a fit method, such as "
+                f"sklearn.linear_model.LassoCV(); got {self.estimator!r}."
+            )
+        labels = None
+        if y is not None and chooses_classes(self.estimator):
+            labels = column_or_1d(y, warn=True)
+            check_classification_targets(labels)
+            y = np.unique(labels, return_inverse=True)[1]
+        X, y = check_training_data(self, X, y)
+        weights = check_weights(sample_weight, len(X))
+        targets = y if labels is None else labels
+        weighted = weight_keyword(self.estimator) is not None
+        if not weighted and len(np.unique(weights[weights > 0])) > 1:
+            raise InvalidParameterError(
+                f"{type(self.estimator).__name__} takes no sample_weight in fit. Choose an "
+                "estimator that does, or leave sample_weight out."
+            )
+        return _arrange(X, y, targets, weights, merge=weighted and canonical, order=canonical)
+
+    def _on_parts(
+        self, job: Callable[..., Result], rows: Rows, parts: Sequence[Index], seeds: Any, label: str
+    ) -> list[Result]:
+        """``job(estimator, X, y, weights, seed)`` on parts of the rows, with ``n_jobs``."""
+        arguments = [
+            (self.estimator, rows.X[part], rows.targets[part], rows.weights[part], int(seed))
+            for part, seed in zip(parts, seeds, strict=True)
+        ]
+        return run_jobs(job, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose)
+
+
+def _arrange(
+    X: Array, y: Array, targets: NDArray[Any], weights: Array, *, merge: bool, order: bool
+) -> Rows:
+    origin = used_rows(weights)
+    weights = weights[origin]
+    if merge:
+        table = np.column_stack([X[origin], y[origin]])
+        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        weights = np.asarray(np.bincount(inverse.ravel(), weights), dtype=float)
+        origin = origin[first]
+    rows, columns = canonical_order(X[origin], y[origin], weights)
+    if order:
+        origin, weights = origin[rows], weights[rows]
+    return Rows(X[origin], y[origin], targets[origin], weights, origin, columns)
+
+
+def root_seed(random_state: Any) -> int:
+    """One number that all random choices of a fit depend on."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def chooses_classes(estimator: Any) -> bool:
+    """Whether ``y`` holds classes for this estimator or the one inside it."""
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    inner = getattr(estimator, "estimator", None)
+    return bool(is_classifier(estimator) or (hasattr(inner, "fit") and chooses_classes(inner)))
+
+
+def weight_keyword(estimator: Any) -> str | None:
+    """Name under which ``fit`` takes sample weights, or None."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        keyword = weight_keyword(last)
+        return None if keyword is None else f"{name}__{keyword}"
+    if not hasattr(estimator, "fit"):
+        return None
+    parameters = signature(estimator.fit).parameters
+    if "sample_weight" in parameters:
+        return "sample_weight"
+    passed_on = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    return weight_keyword(getattr(estimator, "estimator", None)) if passed_on else None
+
+
+def fit_clone(
+    estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int
+) -> BaseEstimator:
+    """A fitted clone; every ``random_state`` left open gets a number derived from ``seed``."""
+    fitted = clone(estimator)
+    open_states = sorted(
+        name
+        for name, value in fitted.get_params(deep=True).items()
+        if name.split("__")[-1] == "random_state" and value is None
+    )
+    seeds = np.random.SeedSequence(seed).generate_state(len(open_states)) >> np.uint32(1)
+    fitted.set_params(**{name: int(s) for name, s in zip(open_states, seeds, strict=True)})
+    keyword = weight_keyword(fitted)
+    if keyword is None or (weights == 1).all():
+        return fitted.fit(X, y)
+    return fitted.fit(X, y, **{keyword: weights})
+
+
+def column_scores(fitted: Any, d: int, *, masks: bool = False) -> Array:
+    """Size of each column's importance or coefficient; with ``masks``, its support if it has one.
+
+    A pipeline is followed back through steps that keep the columns or select some.
+    """
+    scores = _find_scores(fitted, d, masks)
+    if scores is None:
+        wanted = "support_, coef_ or feature_importances_" if masks else "coef_ or importances"
+        raise InvalidParameterError(
+            f"{type(fitted).__name__} has no {wanted} of one number per column ({d}) after fit, so "
+            "it does not say which columns it chooses. Use an estimator that does, for example "
+            "LassoCV, RandomForestRegressor or DerivativeLasso; in a pipeline, only steps that "
+            "keep or select columns may come before it."
+        )
+    return scores
+
+
+def used_columns(fitted: Any, d: int) -> Mask:
+    """Columns that predictions may depend on: all, unless the estimator says otherwise."""
+    scores = _find_scores(fitted, d, masks=True)
+    return np.ones(d, dtype=bool) if scores is None else scores > 0
+
+
+def _find_scores(fitted: Any, d: int, masks: bool) -> Array | None:
+    if isinstance(fitted, Pipeline):
+        return _pipeline_scores(fitted, d, masks)
+    if masks:
+        mask = getattr(fitted, "support_", None)
+        if mask is None and hasattr(fitted, "get_support"):
+            mask = fitted.get_support()
+        if mask is not None and np.shape(mask) == (d,) and np.asarray(mask).dtype == bool:
+            return np.asarray(mask, dtype=float)
+    for name in ("feature_importances_", "coef_"):
+        values = np.atleast_2d(np.abs(np.asarray(getattr(fitted, name, np.nan), dtype=float)))
+        if values.ndim == 2 and values.shape[1] == d and np.isfinite(values).all():
+            return np.asarray(values.sum(axis=0))
+    return None
+
+
+def _pipeline_scores(pipeline: Pipeline, d: int, masks: bool) -> Array | None:
+    columns = np.arange(d)
+    for _, step in pipeline.steps[:-1]:
+        if hasattr(step, "get_support"):
+            columns = columns[step.get_support()]
+        elif step not in (None, "passthrough") and not isinstance(step, OneToOneFeatureMixin):
+            return None
+    last = _find_scores(pipeline.steps[-1][1], len(columns), masks)
+    if last is None:
+        return None
+    scores = np.zeros(d)
+    scores[columns] = last
+    return scores
 
 
 @estimator
@@ -99,35 +315,33 @@ class StabilitySelection(WrappedSelector):
         "number.",
     )
     _: KW_ONLY
-    n_pairs: int = parameter(50, "int", "Times that the rows are split.")
-    threshold: float = parameter(0.6, "float", "Above 1/2 and at most 1.")
+    n_pairs: int = parameter(50, "int", "Times that the rows are split.", check_count)
+    threshold: float = parameter(
+        0.6,
+        "float",
+        "Above 1/2 and at most 1.",
+        Check(
+            lambda v: check_share.allows(v) and v > 0.5,
+            "above 0.5 and at most 1: at half or less there is no bound on the false selections",
+        ),
+    )
     max_expected_false: float | None = parameter(
         None,
         "float",
         "Raise the threshold until the bound on the expected number of false selections is at most "
         "this.",
+        check_positive,
     )
     assumption: str = parameter(
         "r-concave",
         '{"r-concave", "unimodal", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
-        ":mod:`nablasso.inference.stability`.",
-    )
-    n_jobs: int | None = parameter(
-        None, "int", "Halves fitted in parallel. The result does not depend on it."
+        ":mod:`nablasso.inference`.",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select variables.
-
-        Parameters
-        ----------
-        sample_weight : array-like, shape (n_samples,), optional
-            Needs an estimator that takes weights.
-        """
-        self._check_parameters()
-        rows = self._rows(X, y, sample_weight)
-        seed = root_seed(self.random_state)
+        """Select variables; ``sample_weight`` needs an estimator that takes weights."""
+        rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
         halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
         seeds = np.random.SeedSequence(seed).generate_state(len(halves))
@@ -164,27 +378,10 @@ class StabilitySelection(WrappedSelector):
             return 0.0
         return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
-    def _check_parameters(self) -> None:
-        check_count(self.n_pairs, "n_pairs")
-        if not isinstance(self.threshold, Real) or not 0.5 < self.threshold <= 1:
-            raise InvalidParameterError(
-                "threshold must be above 0.5 and at most 1: at half or less there is no bound on "
-                f"the false selections; got {self.threshold!r}."
-            )
-        limit = self.max_expected_false
-        if limit is not None and not (isinstance(limit, Real) and 0 < limit < np.inf):
-            raise InvalidParameterError(
-                f"max_expected_false must be a positive number or None; got {limit!r}."
-            )
-        if self.assumption not in ASSUMPTIONS:
-            raise InvalidParameterError(
-                f"assumption must be one of {', '.join(ASSUMPTIONS)}; got {self.assumption!r}."
-            )
-
 
 def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
     """What a clone of the estimator selects on these rows."""
-    return selected_columns(fit_clone(estimator, X, y, weights, seed), X.shape[1])
+    return column_scores(fit_clone(estimator, X, y, weights, seed), X.shape[1], masks=True) > 0
 
 
 @estimator
@@ -216,27 +413,18 @@ class KnockoffSelector(WrappedSelector):
         "With ``feature_importances_`` or ``coef_`` after fit; it sees twice the columns.",
     )
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
     offset: int = parameter(
         1,
         "{1, 0}",
         "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
         "variables are selected.",
+        Check(lambda v: v in (0, 1), "0 or 1"),
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select variables.
-
-        Parameters
-        ----------
-        sample_weight : array-like, shape (n_samples,), optional
-            Needs an estimator that takes weights.
-        """
-        check_rate(self.fdr, "fdr")
-        if self.offset not in (0, 1):
-            raise InvalidParameterError(f"offset must be 0 or 1; got {self.offset!r}.")
-        rows = self._rows(X, y, sample_weight)
-        seed = root_seed(self.random_state)
+        """Select variables; ``sample_weight`` needs an estimator that takes weights."""
+        rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         rng = np.random.default_rng(seed)
         Z, knockoffs = knockoffs_of(rows, rng)
         d = Z.shape[1]
@@ -280,14 +468,6 @@ def knockoffs_of(rows: Rows, rng: np.random.Generator) -> tuple[Array, Array]:
     return Z, np.where(varies, drawn, 0.0)
 
 
-def check_rate(value: Any, name: str) -> None:
-    """Refuse anything but a number strictly between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise InvalidParameterError(
-            f"{name} must be a number strictly between 0 and 1, such as 0.1; got {value!r}."
-        )
-
-
 @estimator
 class RandomizationTest(WrappedSelector):
     """P-values of the variables, and those selected at a false discovery rate.
@@ -296,7 +476,7 @@ class RandomizationTest(WrappedSelector):
     rows are then redrawn many times from their distribution given the other columns. Its p-value
     says how often the held-out loss with redrawn values is as small as with the real ones.
     Variables that no fit uses get p = 1 without a draw, which is valid and conservative. Benjamini
-    and Hochberg's rule selects. See :mod:`nablasso.inference.randomization`.
+    and Hochberg's rule selects. See :mod:`nablasso.inference`.
 
     Attributes
     ----------
@@ -310,12 +490,13 @@ class RandomizationTest(WrappedSelector):
 
     estimator: Any = parameter(REQUIRED, "estimator", "A regressor or classifier with ``predict``.")
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.")
+    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
     n_draws: int | None = parameter(
         None,
         "int",
         "Most redraws per variable; by default as many as let one variable among all be selected, "
         "``n_features / fdr``, at least 199. Variables that are clearly null need few.",
+        check_count,
     )
     cv: Any = parameter(
         5,
@@ -340,20 +521,9 @@ class RandomizationTest(WrappedSelector):
         "A scorer of scikit-learn's in place of the loss. By default the squared error, or the log "
         "loss for classifiers.",
     )
-    n_jobs: int | None = parameter(
-        None,
-        "int",
-        "Folds fitted and variables tested in parallel. The result does not depend on it.",
-    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Compute p-values and select variables.
-
-        Parameters
-        ----------
-        sample_weight : array-like, shape (n_samples,), optional
-            Needs an estimator that takes weights. Losses and redraws are weighted too.
-        """
+        """Compute p-values and select variables; losses and redraws are weighted too."""
         self._check_parameters()
         own_folds = groups is None and isinstance(self.cv, Integral)
         rows = self._rows(X, y, sample_weight, canonical=own_folds)
@@ -412,14 +582,11 @@ class RandomizationTest(WrappedSelector):
         return PredictionLoss(predict, rows.y[test], weights, log_loss)
 
     def _check_parameters(self) -> None:
-        check_rate(self.fdr, "fdr")
         if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
             raise InvalidParameterError(
                 f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
                 "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
             )
-        if self.n_draws is not None:
-            check_count(self.n_draws, "n_draws", ", or None")
         if isinstance(self.cv, Integral) and self.cv < 2:
             raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
 
@@ -455,8 +622,7 @@ def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> A
         own = np.asarray(model.predict_proba(X))
     elif hasattr(model, "decision_function"):
         values = np.asarray(model.decision_function(X))
-        binary = values.ndim == 1
-        own = np.column_stack([expit(-values), expit(values)]) if binary else softmax(values, 1)
+        own = class_shares(values) if values.ndim == 1 else softmax(values, 1)
     else:
         hit = np.asarray(model.predict(X))[:, None] == model.classes_
         own = np.where(hit, HIT, (1 - HIT) / max(1, len(model.classes_) - 1))

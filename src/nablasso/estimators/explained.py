@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.data.table import Table
+from nablasso.estimators.base import class_shares
 from nablasso.estimators.tables import players
-from nablasso.estimators.target import class_shares
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.reading.explanation import Explanation, LeftOut
 from nablasso.reading.function import discrete_columns, moves, quotients

@@ -9,15 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.base import Data, Target, read_classes, read_numbers
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.target import Data, Target, read_classes, read_numbers
 from nablasso.estimators.validation import feature_names, groups_of
 from nablasso.losses import Logistic, Squared
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
 from nablasso.search.few import FewRows
-from nablasso.types import Mask
 
 SHOWN = 10  # names listed in the summary
 
@@ -124,10 +123,6 @@ class HeldOutScreening(Selects, BaseEstimator):
             f"variance on left-out rows, where the best of {d} useless variables would get about "
             f"{self.chance_:.1%}."
         )
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        return np.asarray(self.support_)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.n_spare, int | np.integer) or self.n_spare < 0:

@@ -1,18 +1,29 @@
-"""Hierarchical kernel learning for numbers and classes, ``alpha`` given or cross-validated.
+r"""Hierarchical kernel learning for numbers and classes, ``alpha`` given or cross-validated.
 
-Along each fold's path of alphas, with warm starts, what is scored is what ``predict`` would return:
-the refit on what was selected inside the fold. Candidates with the same hull share their refit. The
-folds need no certificate; the final fit on all rows has one. Where the budget ends a path, smaller
-alphas are no candidates: what it was cut to is the solution at none of them.
+On standardised ``X`` and, where the loss allows it, centred ``y`` all estimators solve
 
-The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes the one
-of smallest criterion (:mod:`nablasso.hierarchy.refit`).
+.. math::
+    \min_{f, b} \sum_i p_i\, l\big(y_i, b + \textstyle\sum_v f_v(x_i)\big)
+    + \frac{\alpha}{2} \Big(\sum_v d_v \|f_{D(v)}\|\Big)^2
+
+over all kernels of a hierarchy (:mod:`nablasso.hierarchy`). Without interactions this is multiple
+kernel learning, the sparse additive model: one kernel per variable, and with ``mu`` = ``l1_ratio``
+the norm ``mu sum_v ||f_v|| + (1 - mu) (sum_v ||f_v||^2)^{1/2}``.
+
+**Cross-validation.** Along each fold's path of alphas, with warm starts, what is scored is what
+``predict`` would return: the refit on what was selected inside the fold. Candidates with the same
+hull share their refit. The folds need no certificate; the final fit on all rows has one. Where the
+budget ends a path, smaller alphas are no candidates: what it was cut to is the solution at none of
+them. The rule "ebic" draws no folds: it prunes the hulls of all candidates on all rows and takes
+the one of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,22 +34,46 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
+from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector
 from nablasso.estimators.cross_validation import (
-    RULES,
     Candidate,
     Cell,
     CrossValidated,
     as_fitted,
-    choose,
+    by_parameter,
     decreasing,
     grid_points,
     positive_list,
 )
-from nablasso.estimators.hierarchical_base import KernelSelector
+from nablasso.estimators.display import Answers
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
-from nablasso.estimators.validation import feature_names
-from nablasso.hierarchy import Found, HullLearner, Pruner, largest_alpha
+from nablasso.estimators.tables import Selects
+from nablasso.estimators.validation import (
+    at_least,
+    check_count,
+    check_new_data,
+    check_positive,
+    check_share,
+    column_indices,
+    feature_names,
+    group_labels,
+)
+from nablasso.hierarchy import (
+    Budget,
+    Flat,
+    Found,
+    Grid,
+    Hierarchy,
+    HullLearner,
+    KernelDag,
+    LossSample,
+    Node,
+    Pruner,
+    Refitter,
+    Search,
+    as_decomposition,
+    largest_alpha,
+)
 from nablasso.hierarchy.refit import has_likelihood
 from nablasso.losses import (
     REGRESSION_LOSSES,
@@ -49,8 +84,10 @@ from nablasso.losses import (
     SquaredHinge,
     as_loss,
 )
+from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.types import Array
+from nablasso.regression.paired import saving
+from nablasso.types import Array, Index, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
@@ -60,6 +97,443 @@ NUMBER_LOSSES: dict[str, type[Loss]] = {
 }
 CLASS_LOSSES = {"logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": SmoothedHinge}
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
+STEP = 3.0  # ratio of the alphas on the way down to the one asked for
+CURES = {
+    "max_kernels": "{spent} max_kernels.",
+    "max_memory": "{spent} max_memory (bytes).",
+    "max_work": "{spent} max_work (multiplications).",
+    "max_iter": "The solver of the reduced problem stopped early. Raise max_iter or loosen tol.",
+    "stalled": "Rounding ends the solver of the reduced problem: some kernels are too large, as "
+    "products of heavy-tailed columns are. Transform those columns (ranks, logarithms), lower "
+    "degree, or loosen tol.",
+    "violators": "Kernels that violate the optimality conditions remain. {raise_}, or loosen tol.",
+    "bound": "No kernel is known to be missing, but the bound on those not looked at is not sharp "
+    "enough. {raise_}, or loosen tol.",
+}
+
+
+@estimator
+class KernelSelector(Answers, Selects, Selector):
+    """Shared by all estimators over a hierarchy of kernels.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        Columns that some selected node depends on; after pruning, some node that was left.
+    feature_importances_ : array, shape (n_features,)
+        Deviation over the data of the part of the penalised function on the selected nodes
+        that involves the column, in deviations of ``y`` (log-odds for classifiers).
+    active_set_ : dict of node to float
+        Selected nodes and the weights ``zeta`` of their kernels. A node is the sorted tuple of
+        its (column, level) pairs, ``()`` the constant; of a group the first column stands.
+    hull_, sinks_ : list of nodes
+        The same nodes (they contain all their ancestors), and those without selected children.
+    penalised_hull_ : list of nodes
+        What the penalty alone selects: ``hull_`` and what pruning took away. The certificate
+        (``dual_gap_`` to ``search_status_``) and ``objective_`` belong to it.
+    interactions_ : list of str
+        Products of two or more variables, strongest first: ``"x3 * x7 (order 2)"``; a group of
+        columns is listed in brackets.
+    n_kernels_ : int
+        Number of selected kernels; a root without a kernel does not count.
+    dual_gap_ : float
+        Bound on the suboptimality over all kernels.
+    certified_ : bool
+        Whether the gap is within ``tol``: then no kernel of the whole hierarchy was missed.
+    certificate_, search_status_ : str
+        Which bound was used (``"largest"``, ``"sum"``, ``"exact"``), and how the search ended
+        (``"certified"``, ``"max_kernels"``, ``"max_memory"``, ``"max_work"``, ``"max_iter"``,
+        ``"stalled"``, ``"bound"`` or ``"violators"``).
+    alpha_, alpha_max_ : float
+        What was used, and the value above which one source alone is selected.
+    loss_, refit_kind_
+        The loss, its thresholds measured, and which kernel machine predicts.
+    """
+
+    _: KW_ONLY
+    root_weight: float = parameter(1.0, "float", "Weight of the root, in (0, 1].", check_share)
+    decomposition: Any = parameter(
+        None,
+        "str or Decomposition",
+        '``"hermite"`` (the default), ``"spline"`` (the default without interactions), '
+        '``"polynomial"``, ``"gauss_hermite"``, ``"gaussian"``, ``"pca"``, or an object of '
+        ":mod:`nablasso.hierarchy`.",
+    )
+    degree: int = parameter(
+        3, "int", 'Highest level ``q`` of a variable; splines have two and ``"gaussian"`` one.'
+    )
+    whiten: bool = parameter(
+        False, "bool", "Project every node's features on the complement of its ancestors'."
+    )
+    dag: Any = parameter(
+        None,
+        "KernelDag",
+        "A graph of kernels of your own in place of products of a decomposition.",
+    )
+    interactions: bool = parameter(
+        True,
+        "bool",
+        "Without them one kernel per variable, all levels but the constant: multiple kernel "
+        "learning, the sparse additive model. There is no ``beta`` then.",
+    )
+    l1_ratio: float = parameter(
+        1.0, "float", "Without interactions, below one, the elastic-net form.", check_share
+    )
+    max_kernels: int | None = parameter(
+        None,
+        "int",
+        "Nodes that a search may look into; by default as many as the next two allow.",
+        at_least(2),
+    )
+    max_memory: float = parameter(
+        1e9, "float", "Bytes that the features and matrices of a search may take.", check_positive
+    )
+    max_work: float = parameter(
+        1e12,
+        "float",
+        "Multiplications of the problems solved along one path of alphas (one to two minutes of "
+        "one processor): a budget that ends at the same place on every machine. A fiftieth of the "
+        "work may go to kernels that only the certificate asks for. Where it ends a search while "
+        "kernels are known to be missing there is a warning, and ``search_status_`` names the "
+        "parameter. A cross-validation leaves out the alphas that some path could not solve.",
+        check_positive,
+    )
+    rank: int | None = parameter(
+        None,
+        "int",
+        "Largest rank of a node's kernel: bounds memory and time. By default as many as the "
+        "kernel needs for ten digits.",
+        check_count,
+    )
+    prune: bool | None = parameter(
+        None,
+        "bool",
+        "Take sinks from the hull that the penalty selects while the extended Bayes information "
+        "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
+        "takes in noise before the last true node. What is selected and what predicts then belong "
+        "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
+        "in every fold. Needs a likelihood: the squared, logistic or Poisson loss. The sum of the "
+        "sample weights counts as the number of rows. By default cross-validation prunes where it "
+        "can, and a fit at one ``alpha`` does not.",
+    )
+    debias: bool = parameter(
+        True,
+        "bool",
+        "Predict by a kernel machine with the same loss on what was selected: with the sum of the "
+        "selected kernels, or with a Gaussian kernel on the selected columns, whichever has the "
+        "smaller leave-one-out loss (``refit_kind_``). Without it predict by the penalised "
+        "function; where the hull was pruned, by the one on what is left, at the same ``alpha``.",
+    )
+    fit_intercept: bool = parameter(True, "bool")
+    feature_groups: Any = parameter(
+        None,
+        "list of lists, mapping or labels",
+        "Groups of columns that are one variable: the kernel of a group at a level is the mean of "
+        "its columns' kernels.",
+    )
+    tol: float = 1e-3
+
+    @abstractmethod
+    def _weights(
+        self, data: Data, table: Table, groups: Any
+    ) -> tuple[float | None, float | None, Array | None]:
+        """``alpha``, ``beta``, and the alphas on the way down, given or chosen."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Select kernels and fit the function."""
+        data = self._read(X, y, sample_weight)
+        table = self._table(data)
+        return self._fit_table(data, table, *self._weights(data, table, groups))
+
+    def partial(self, X: Any, node: Any) -> Array:
+        """Component function of one node of the penalised function on the selected nodes.
+
+        Parameters
+        ----------
+        node : tuple of (column, level) pairs
+            As in ``active_set_``. Nodes that were not selected give zeros.
+
+        Returns
+        -------
+        array, shape (n_samples,), or (n_samples, n_classes) with more than two classes
+        """
+        check_is_fitted(self)
+        Z, name = self._scaler.transform(check_new_data(self, X)), node
+        if self.dag is None:
+            try:
+                name = tuple(sorted((int(column), int(level)) for column, level in node))
+            except (TypeError, ValueError) as error:
+                raise InvalidParameterError(
+                    "node must be a tuple of (column, level) pairs of whole numbers, as in "
+                    f"active_set_; got {node!r}."
+                ) from error
+        parts = [function.part(self._inner.get(name), Z) for function in self._penalised]
+        return parts[0] if len(parts) == 1 else np.column_stack(parts)
+
+    def _prunes(self) -> bool:
+        return bool(self.prune)
+
+    def _hierarchy(self, table: Table, beta: float | None) -> Hierarchy:
+        """The kernels on the table's rows: products, or sums without ``beta``, or a user's own."""
+        if not self.interactions and (self.dag is not None or self.whiten):
+            raise InvalidParameterError(
+                "interactions=False has one kernel per variable and no graph to whiten or to "
+                f"give; got dag={self.dag!r}, whiten={self.whiten!r}. Leave these out."
+            )
+        if self.interactions and self.l1_ratio != 1:
+            raise InvalidParameterError(
+                f"l1_ratio belongs to interactions=False; got {self.l1_ratio!r}. Leave it at 1."
+            )
+        options: dict[str, Any] = {"rank": self.rank, "whiten": bool(self.whiten)}
+        if self.interactions:
+            options |= {"beta": beta, "root_weight": self.root_weight}
+        if self.dag is None:
+            default = "hermite" if self.interactions else "spline"
+            chosen = default if self.decomposition is None else self.decomposition
+            parts = as_decomposition(chosen, self.degree)
+            grid = Grid(table.X, table.weights, parts, self._labels(table), **options)
+            return grid if self.interactions else Flat(grid, l1_ratio=float(self.l1_ratio))
+        if not isinstance(self.dag, KernelDag):
+            raise InvalidParameterError(
+                "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
+                f"{self.dag!r}."
+            )
+        X = np.zeros((len(table.X), self.n_features_in_))
+        X[:, table.columns] = table.X
+        return self.dag.on(X, table.weights, **options)
+
+    def _learner(
+        self,
+        table: Table,
+        beta: float | None,
+        *,
+        certify: bool = True,
+        pruners: list[Pruner] | None = None,
+    ) -> HullLearner:
+        """All functions on the table's rows; ``pruners`` of another beta may be used again."""
+        hierarchy, p = self._hierarchy(table, beta), table.weights
+        kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
+        budget = Budget(kernels, float(self.max_memory), float(self.max_work))
+        samples = [
+            LossSample(target, p, self._loss().fitted(target, p), self.fit_intercept)
+            for target in self._target.functions(table.y).T
+        ]
+        kept = self._kept_nodes(hierarchy, table)
+        origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
+        if pruners is None and self._prunes():
+            pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
+        options = (float(self.tol), budget, certify, self.max_iter)
+        return HullLearner(
+            hierarchy,
+            kept,
+            origin,
+            [Search(hierarchy, sample, *options) for sample in samples],
+            pruners,
+            [Refitter(hierarchy, sample, origin, kept) for sample in samples],
+        )
+
+    def _labels(self, table: Table) -> Index:
+        """Group of each table column, numbered as they appear."""
+        labels = group_labels(self, self.feature_groups)[table.columns]
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.intp)
+
+    def _kept_nodes(self, hierarchy: Hierarchy, table: Table) -> list[Node]:
+        """Nodes of the columns in ``always_keep``, in the search from the start."""
+        kept = np.isin(table.columns, column_indices(self, self.always_keep, "always_keep"))
+        members = hierarchy.members or []
+        return [((g, 1),) for g, columns in enumerate(members) if kept[list(columns)].any()]
+
+    def _support(self, table: Table, learner: HullLearner, found: Found) -> Mask:
+        """Selected columns of the input, and those always kept with their group."""
+        support = np.zeros(self.n_features_in_, dtype=bool)
+        for node in found.hull:
+            support[learner.columns[list(learner.hierarchy.columns(node))]] = True
+        kept = column_indices(self, self.always_keep, "always_keep")
+        labels = group_labels(self, self.feature_groups)
+        varies = np.isin(np.arange(len(support)), table.columns)
+        return np.asarray(support | (np.isin(labels, labels[kept]) & varies))
+
+    def _predictors(self, learner: HullLearner, finds: list[Found], supports: list[Mask]) -> Any:
+        """What predicts: the refits, or the penalised functions themselves."""
+        return learner.refits(finds, supports) if self.debias else learner.penalised(finds)
+
+    def _fit_table(
+        self,
+        data: Data,
+        table: Table,
+        alpha: float | None,
+        beta: float | None,
+        way: Array | None = None,
+    ) -> Self:
+        """Search at one ``alpha`` and unpack what was found.
+
+        ``way`` are the alphas of a cross-validation down to ``alpha``, walked as in the folds.
+        """
+        learner = self._learner(table, beta)
+        self.alpha_max_ = max(map(largest_alpha, learner.searches))
+        alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
+        count = int(np.ceil(np.log(max(self.alpha_max_ / alpha, 1.0)) / np.log(STEP)))
+        steps = alpha * STEP ** np.arange(count, -1, -1.0) if way is None else way
+        finds = [
+            self._descend(search, steps, learner.kept, solved=way is not None)
+            for search in learner.searches
+        ]
+        for found in finds:
+            self._warn_unless_solved(found, alpha)
+        self._unpack(data, table, learner, learner.pruned(finds))
+        self._unpack_certificate(table, learner, finds)
+        return self
+
+    def _descend(self, search: Search, alphas: Array, kept: list[Node], *, solved: bool) -> Found:
+        """Walk down to the last alpha with warm starts, and certify there.
+
+        From a cold start a search near the end of its budget takes in what is large at ``f = 0``.
+        ``solved`` goes back to the last alpha at which the budget sufficed, and where there is no
+        certificate to be had the hull is that of the candidate that was chosen.
+        """
+        found: Found | None = None
+        for k in track(range(len(alphas)), len(alphas), "alphas", verbose=self.verbose):
+            here = search.run(float(alphas[k]), found, kept, certify=False)
+            if solved and here.is_cut and found is not None:
+                break
+            found = here
+        assert found is not None
+        final = search.run(found.alpha, found, kept)
+        if solved and not final.certified:
+            return search.run(found.alpha, found, kept, grow=False)
+        return final
+
+    def _unpack(self, data: Data, table: Table, learner: HullLearner, finds: list[Found]) -> None:
+        """Set what belongs to the selected nodes."""
+        hierarchy = learner.hierarchy
+        supports = [self._support(table, learner, found) for found in finds]
+        self._penalised = [made.function for made in learner.penalised(finds)]
+        refits = self._predictors(learner, finds, supports)
+        self._keep([made.function for made in refits], table)
+        self.loss_ = learner.searches[0].sample.loss
+        self.refit_kind_ = refits[0].kind
+        self.support_ = np.any(supports, axis=0)
+        self._keep_importances(
+            np.array([_importances(learner, found, len(self.support_)) for found in finds])
+        )
+        zeta: dict[Node, float] = {}
+        strength: dict[Node, float] = {}
+        for found in finds:
+            sizes = np.sqrt(found.problem.per_node(found.point.coef**2))
+            for node, own, size in zip(found.hull, found.point.weights.zeta, sizes, strict=True):
+                zeta[node] = max(zeta.get(node, 0.0), float(own))
+                strength[node] = max(strength.get(node, 0.0), float(size))
+        names = self._named(hierarchy, table, zeta)
+        self._inner = {name: node for node, name in names.items()}
+        self._depths = {name: hierarchy.depth(node) for node, name in names.items()}
+        self._parents = {
+            name: [names[v] for v in hierarchy.parents(w)] for w, name in names.items()
+        }
+        self.active_set_ = {name: zeta[node] for node, name in names.items()}
+        self.hull_ = list(self.active_set_)
+        self.sinks_ = sorted(set(self.hull_).difference(*self._parents.values()), key=str)
+        self.interactions_ = self._interactions(hierarchy, table, strength)
+        self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
+        self._keep_status(data, table, _left_out_gain(learner.searches, refits))
+
+    def _unpack_certificate(self, table: Table, learner: HullLearner, finds: list[Found]) -> None:
+        """Set what belongs to the problem over all kernels, whatever was pruned after it."""
+        nodes = {node for found in finds for node in found.hull}
+        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
+        self.alpha_ = finds[0].alpha
+        self._keep_gaps([(found, found.primal, found.problem.sample.reference) for found in finds])
+        self.certified_ = all(found.certified for found in finds)
+        self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
+        self.search_status_ = next((f.reason for f in finds if not f.certified), "certified")
+
+    def _named(
+        self, hierarchy: Hierarchy, table: Table, nodes: Iterable[Any]
+    ) -> dict[Any, Hashable]:
+        """Nodes with their names in the user's columns, shallow ones first.
+
+        Of a group of columns the first one stands; nodes of a DAG have the names they came with.
+        """
+        members = hierarchy.members
+        names = {node: node for node in nodes}
+        if members is not None:
+            first = [int(table.columns[list(columns)].min()) for columns in members]
+            names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
+        return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
+
+    def _interactions(
+        self, hierarchy: Hierarchy, table: Table, strength: Mapping[Any, float]
+    ) -> list[str]:
+        """Sets of variables that the function has products of, strongest first."""
+        if hierarchy.members is None:
+            return []
+        names, found = feature_names(self), dict[tuple[int, ...], float]()
+        inputs = [np.sort(table.columns[list(columns)]) for columns in hierarchy.members]
+        for node, size in strength.items():
+            product = tuple(sorted((g for g, _ in node), key=lambda g: inputs[g][0]))
+            if len(product) > 1 and size > 0:
+                found[product] = float(np.hypot(found.get(product, 0.0), size))
+        listed = [", ".join(names[a] for a in own) for own in inputs]
+        shown = [
+            text if len(own) == 1 else f"({text})" for text, own in zip(listed, inputs, strict=True)
+        ]
+        order = sorted(
+            found, key=lambda product: (-found[product], [inputs[g][0] for g in product])
+        )
+        return [f"{' * '.join(shown[g] for g in each)} (order {len(each)})" for each in order]
+
+    def _warn_unless_solved(self, found: Found, alpha: float) -> None:
+        name = type(self).__name__
+        if found.alpha > alpha:
+            warn(
+                f"The budget (max_kernels, max_memory, max_work) ended the path of {name} above "
+                f"alpha={alpha:.3g}, which was chosen: the fit is that at alpha={found.alpha:.3g}, "
+                "the smallest that was solved. Raise the budget.",
+                ConvergenceWarning,
+            )
+        if found.certified:
+            return
+        raise_ = "Raise alpha or beta" if self.interactions else "Raise alpha"
+        spent = f"{len(found.nodes)} kernels were reached, and kernels are missing. {raise_}, or"
+        gap = found.gap / found.problem.sample.reference
+        warn(
+            f"{name} stopped with duality gap {found.gap:.1e} over all kernels ({gap:.1e} of the "
+            f"objective at zero) at alpha={found.alpha:.3g}. "
+            f"{CURES[found.reason].format(spent=spent, raise_=raise_)}",
+            ConvergenceWarning,
+        )
+
+    def _warn_of_beta(self, beta: Any) -> None:
+        if self.interactions and isinstance(beta, Real) and 0 < float(beta) <= 1:
+            warn(
+                f"beta={beta:g} gives deep kernels no more weight in the norm than shallow ones: "
+                "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
+                "a certificate is unlikely. Values from 1.5 to 4 are usual."
+            )
+
+
+def _importances(learner: HullLearner, found: Found, d: int) -> Array:
+    """Deviation of the part of f that involves each column, in deviations of the target."""
+    problem, sample = found.problem, found.problem.sample
+    parts = np.zeros((len(sample.y), d))
+    for k, node in enumerate(found.hull):
+        mine = problem.owner == k
+        columns = learner.columns[list(learner.hierarchy.columns(node))]
+        parts[:, columns] += (problem.Phi[:, mine] @ found.point.coef[mine])[:, None]
+    p, scale = sample.weights, 1.0
+    if sample.loss.translates:
+        scale = float(np.sqrt(p @ (sample.y - p @ sample.y) ** 2)) or 1.0
+    return np.asarray(np.sqrt(p @ (parts - p @ parts) ** 2) / scale)
+
+
+def _left_out_gain(searches: list[Search], refits: list[Any]) -> tuple[float, float]:
+    """Share of the null model's loss that the refits save on left-out rows, and its z-score."""
+    null, ours = np.zeros((2, len(searches[0].sample.y)))
+    for search, made in zip(searches, refits, strict=True):
+        sample = search.sample
+        null += sample.loss.value(sample.y, sample.null)
+        ours += sample.loss.value(sample.y, made.left_out)
+    return saving(null, ours, searches[0].sample.weights)
 
 
 @estimator
@@ -104,12 +578,6 @@ class KernelClasses(PredictsClasses, KernelSelector):
 
     predict_proba = available_if(_has_probabilities)(PredictsClasses.predict_proba)
 
-    @property
-    def class_importances_(self) -> Array:
-        """``feature_importances_`` of each class against the rest."""
-        check_is_fitted(self)
-        return np.asarray(self._class_importances)
-
     def _loss(self) -> Loss:
         return as_loss(self.loss, CLASS_LOSSES)
 
@@ -119,7 +587,10 @@ class KernelsAtAlpha(KernelSelector):
     """Fit at one ``alpha``."""
 
     alpha: float | None = parameter(
-        None, "float", "Weight of half the squared norm; by default a tenth of ``alpha_max_``."
+        None,
+        "float",
+        "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
+        check_positive,
     )
     _: KW_ONLY
     beta: float = parameter(
@@ -127,13 +598,12 @@ class KernelsAtAlpha(KernelSelector):
         "float",
         "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
         "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
+        check_positive,
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select kernels and fit the function."""
-        data = self._read(X, y, sample_weight)
+    def _weights(self, *_: Any) -> tuple[float | None, float, None]:
         self._warn_of_beta(self.beta)
-        return self._fit_table(data, self._table(data), self.alpha, self.beta)
+        return self.alpha, self.beta, None
 
     def _path(
         self,
@@ -150,13 +620,7 @@ class KernelsAtAlpha(KernelSelector):
         self._warn_of_beta(self.beta)
         table = self._table(data)
         learner = self._learner(table, self.beta)
-        search, *others = learner.searches
-        if others:
-            raise InvalidParameterError(
-                f"A path belongs to one function; {self!r} fits {1 + len(others)} on these "
-                "classes. Give the labels of one class against the rest."
-            )
-        top = largest_alpha(search)
+        top = largest_alpha(self._only(learner.searches))
         grid = decreasing(n_alphas if alphas is None else alphas, top, eps)
         steps = learner.walk(grid, beyond=True)
         finds: list[Found] = []
@@ -220,14 +684,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "then the largest ``alpha``.",
     )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose the parameters, select kernels and fit the function."""
-        if self.selection_rule not in (*RULES, "ebic"):
-            raise InvalidParameterError(
-                f'selection_rule must be "1se", "min" or "ebic"; got {self.selection_rule!r}.'
-            )
-        data = self._read(X, y, sample_weight)
-        table = self._table(data)
+    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[float, float | None, Array]:
         cells = self._grid(table)
         if self.selection_rule == "ebic":
             self._choose_by_criterion(table, cells)
@@ -238,11 +695,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
             outcomes = judge._judged(data, table, groups, cells)
             sizes = outcomes["size"]
             self._warn_of_paths_cut(int(np.isnan(sizes).any(axis=0).sum()), sizes.shape[1])
-            rule, params = self.selection_rule, grid_points(cells)
-            self._keep_choice(choose(params, outcomes, rule=rule, scoring=self.scoring))
+            self._choose(grid_points(cells), outcomes)
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
-        return self._fit_table(data, table, alpha, beta, way[way >= alpha])
+        return alpha, beta, way[way >= alpha]
 
     def _prunes(self) -> bool:
         if self.selection_rule == "ebic":
@@ -296,8 +752,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         alphas = np.array([each["alpha"] for each in params])
         best = int(np.lexsort((-alphas, -betas, ~equal))[0])
         self.cv_results_ = {
-            "params": params,
-            **{f"param_{key}": np.array([p[key] for p in params]) for key in params[0]},
+            **by_parameter(params),
             "ebic": values,
             "rank_ebic": (np.argsort(np.argsort(values, kind="stable")) + 1).astype(np.int32),
         }

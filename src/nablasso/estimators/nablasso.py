@@ -18,6 +18,13 @@ from threadpoolctl import threadpool_limits
 from nablasso.answer import judged_words, left_out_words
 from nablasso.data.table import Table, check_weights, is_in_blocks, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.base import (
+    PredictsClasses,
+    Target,
+    check_classes,
+    class_shares,
+    read_classes,
+)
 from nablasso.estimators.certificate import Proof, Setting, certify_selection
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
@@ -34,25 +41,18 @@ from nablasso.estimators.explained import (
 from nablasso.estimators.outcome import (
     accuracy_of_classes,
     accuracy_of_numbers,
-    feature_kinds,
     read_all_rows,
     read_outcome,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.target import (
-    PredictsClasses,
-    Target,
-    check_classes,
-    class_shares,
-    read_classes,
-)
 from nablasso.estimators.validation import (
     by_column,
     check_new_data,
     check_training_data,
     column_indices,
+    feature_kinds,
     group_labels,
     groups_of,
     target_name,
@@ -80,7 +80,7 @@ from nablasso.streaming.judgement import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source
 from nablasso.streaming.tables import apart, open_table
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
 N_FOLDS = 5
@@ -242,6 +242,11 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         "Log progress on the ``nablasso`` logger.",
     )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value is a state of its own
+        return tags
+
     @abstractmethod
     def _table(self, X: Array, y: Any, weights: Array) -> Table:
         """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
@@ -322,10 +327,6 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     def _explained(self, table: Table, n: int) -> Explanation:
         """What predicts, to be read at rows of the table, of which ``n`` were searched."""
 
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        return np.asarray(self.support_)
-
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
         self._check_parameters()
@@ -353,7 +354,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self._check_parameters()
         sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
-        if source.named:
+        if source.named and source.reading.encoding is None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
 
@@ -615,9 +616,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
-            pattern or a folder of them, a Dask collection, or what
-            :func:`nablasso.streaming.open_table` returns.
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             A name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional
@@ -749,9 +750,9 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         Parameters
         ----------
         X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
-            A frame may hold categories, dates and missing values. Blocks: Parquet or CSV files, a
-            pattern or a folder of them, a Dask collection, or what
-            :func:`nablasso.streaming.open_table` returns.
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
         y : array-like, shape (n_samples,), or str
             Labels; a name stands for a column of files or of a data frame.
         sample_weight : array-like, shape (n_samples,), or str, optional

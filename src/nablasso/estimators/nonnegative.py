@@ -1,4 +1,4 @@
-"""What the estimators of functions that must stay non-negative share.
+r"""Functions that must stay non-negative: what their estimators share, and densities.
 
 Validate, make a :class:`~nablasso.nonnegative.Task`, fit it, unpack. A class says what its task is
 and what it predicts, at given width and weights; as ``...CV`` it is tuned (:class:`TunedPenalty`).
@@ -9,44 +9,62 @@ before.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError, warn, warn_of_gap
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.base import Data, Solved
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
     Fold,
-    by_key,
-    choose,
     draw_folds,
-    judge_fold,
-    on_folds,
     positive_list,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
-from nablasso.estimators.target import Data
-from nablasso.estimators.validation import check_count, check_length_scale
-from nablasso.kernels.base import positive, width_by_rule
-from nablasso.nonnegative import SOLVERS, FittedTask, InfeasibleError, PSDFitter, Task
+from nablasso.estimators.validation import (
+    Check,
+    check_count,
+    check_length_scale,
+    check_new_data,
+    check_positive,
+    check_rows,
+    check_share,
+    column_indices,
+    feature_names,
+)
+from nablasso.kernels.base import width_by_rule
+from nablasso.nonnegative import (
+    Base,
+    FittedTask,
+    InfeasibleError,
+    PSDFitter,
+    PSDModel,
+    Task,
+    density_loss,
+    natural_height,
+)
+from nablasso.nonnegative.task import as_functionals
 from nablasso.solvers import Status
 from nablasso.types import Array
 
 FOLD_TOL = 1e-3  # nats: a fold's fit need not be more exact than its score
 FOLD_ITER = 300
 TUNING_ROWS = 5000  # rows that candidates are judged on
+MANY_FEATURES = 30
+WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel
+BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
 
 
 class WidthAndWeights(NamedTuple):
@@ -58,7 +76,7 @@ class WidthAndWeights(NamedTuple):
 
 
 @estimator
-class NonnegativeEstimator(BaseEstimator, ABC):
+class NonnegativeEstimator(Solved):
     """Parameters that densities and regressors share; each declares its own task.
 
     Attributes
@@ -67,21 +85,19 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         Objective reached, in units of the scaled target.
     dual_gap_ : float
         Bound on its distance from the optimum (nan for models without one).
-    n_iter_, solver_status_
-        Steps of the solver, and how it ended.
+    solver_status_ : str
+        How the solver ended.
     length_scale_ : float
         Width of the kernel on standardised inputs.
     selection_status_ : str
         ``"all columns"`` or, with ``metric="adaptive"``, ``"clear"``, ``"too few rows"`` or
         ``"none found"``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
     """
 
     _: KW_ONLY
-    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.")
+    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.", check_positive)
     weight: float = parameter(
-        0.01, "float", "Weight of the penalty of functions that are not negative."
+        0.01, "float", "Weight of the penalty of functions that are not negative.", check_positive
     )
     model: Any = parameter(
         "psd",
@@ -95,11 +111,13 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         'float or {"median", "half_median", "neighbour20", "median20"}',
         "Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the "
         "data.",
+        check_length_scale,
     )
     l1_ratio: float = parameter(
         0.1,
         "float",
         "Share of the trace in the penalty: larger gives matrices of lower rank. Less than 1.",
+        Check(lambda v: v == 0 or (check_share.allows(v) and v < 1), "at least 0 and less than 1"),
     )
     rank: int | None = parameter(
         200,
@@ -107,6 +125,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         "Largest number of anchor points of a non-negative function, chosen by randomly pivoted "
         "Cholesky; functions of any sign have up to twice as many. None for as many as the kernel "
         "matrix has rank.",
+        check_count,
     )
     solver: str = parameter(
         "auto",
@@ -114,22 +133,7 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         '``"auto"``: Newton\'s method on the dual, an interior point method for quantiles. '
         '``"fista"``: the paper\'s own algorithm, for reference.',
     )
-    standardize: bool = parameter(
-        True, "bool", "Centre the columns and divide them by their standard deviation."
-    )
-    tol: float = parameter(1e-5, "float", "Duality gap to reach.")
-    max_iter: int | None = parameter(
-        None,
-        "int",
-        'Steps of the solver for each weight on the way; by default 1000, 20000 of ``"fista"``.',
-    )
-    random_state: Any = parameter(
-        None,
-        "int or RandomState",
-        "Draws the anchor points and, where folds are drawn for a number ``cv``, shuffles them; "
-        "without it both are fixed by the data.",
-    )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    tol: float = parameter(1e-5, "float", "Duality gap to reach.", check_positive)
 
     linear_share: ClassVar[float] = 1.0  # linear_weight in units of weight, where it is not given
 
@@ -149,20 +153,27 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     def _held_out(self, data: Data) -> float:
         """Score of rows not seen in fit: mean log-likelihood, or a negative mean loss."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit the functions.
 
         Parameters
         ----------
         y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
         """
-        self._check_parameters()
-        table = self._look_at(self._validate(X, y, sample_weight))
+        if self.model != "psd" and not (hasattr(self.model, "fit") and self.solver == "auto"):
+            raise InvalidParameterError(
+                'model must be "psd" or an object that fits a task, and then solver "auto"; got '
+                f"model={self.model!r} and solver={self.solver!r}."
+            )
+        data = self._validate(X, y, sample_weight)
+        table = self._look_at(data)
+        return self._fit_at(table, self._penalty(data, table, groups))
+
+    def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
+        """Width and weights, given or chosen."""
         linear = getattr(self, "linear_weight", None)
         linear = self.linear_share * self.weight if linear is None else linear
-        return self._fit_at(
-            table, WidthAndWeights(float(self.width), float(self.weight), float(linear))
-        )
+        return WidthAndWeights(float(self.width), float(self.weight), float(linear))
 
     def summary(self) -> str:
         """The result in words."""
@@ -180,30 +191,6 @@ class NonnegativeEstimator(BaseEstimator, ABC):
     def _words(self) -> list[str]:
         """Sentences of the summary that are the estimator's own."""
         return []
-
-    def _check_parameters(self) -> None:
-        if self.model != "psd" and not hasattr(self.model, "fit"):
-            raise InvalidParameterError(
-                f'model must be "psd" or an object that fits a task; got {self.model!r}.'
-            )
-        allowed = SOLVERS if self.model == "psd" else ("auto",)
-        if self.solver not in allowed:
-            raise InvalidParameterError(
-                f"solver must be {' or '.join(map(repr, allowed))} with model={self.model!r}; got "
-                f"{self.solver!r}."
-            )
-        check_length_scale(self.length_scale)
-        positive(self.tol, "tol")
-        if not isinstance(self.l1_ratio, Real) or not 0 <= self.l1_ratio < 1:
-            raise InvalidParameterError(
-                f"l1_ratio must be at least 0 and less than 1; got {self.l1_ratio!r}."
-            )
-        for name in ("rank", "max_iter"):
-            if getattr(self, name) is not None:
-                check_count(getattr(self, name), name, ", or None")
-        for name in ("width", "weight", "linear_weight"):
-            if getattr(self, name, None) is not None:
-                positive(getattr(self, name), name)
 
     def _prepare(self, data: Data) -> Table:
         X, y, weights, _ = data
@@ -227,9 +214,8 @@ class NonnegativeEstimator(BaseEstimator, ABC):
         self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
         largest = float(task.scales.max())
         self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
-        if fitted.status is not Status.CONVERGED:
-            cure = "Raise max_iter, loosen tol, or raise weight."
-            warn_of_gap(type(self).__name__, fitted, self.tol, cure)
+        cure = "Raise max_iter, loosen tol, or raise weight."
+        self._warn_unless_converged(fitted, self.tol, cure)
         return self
 
     def _path(
@@ -270,6 +256,7 @@ def weight_of_any_sign() -> Any:
         "float",
         "Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth "
         "of it for means and middle quantiles: the larger function needs the lighter weight.",
+        check_positive,
     )
 
 
@@ -301,20 +288,10 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     has_linear: ClassVar[bool] = True
     fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose width and weights, then fit on all rows.
-
-        Parameters
-        ----------
-        y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
-        """
-        self._check_parameters()
+    def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
         grid = self._grid()
-        data = self._validate(X, y, sample_weight)
-        table = self._look_at(data)
-        folds = self._folds(data, table, groups)
-        self._choose(grid, by_key(on_folds(self, judge_fold, folds, self, data, grid)))
-        return self._fit_at(table, grid[self.best_index_])
+        self._choose_best(grid, self._judged(data, table, groups, grid))
+        return grid[self.best_index_]
 
     def _grid(self) -> list[WidthAndWeights]:
         """The grid, weights within widths, heaviest first."""
@@ -363,12 +340,12 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
         return [fold for fold in kept if all(map(len, fold))]
 
-    def _choose(self, candidates: list[WidthAndWeights], said_by_folds: dict[str, Array]) -> None:
+    def _choose_best(self, candidates: list[WidthAndWeights], said: dict[str, Array]) -> None:
         """Choose by what the folds said: score and seconds of each candidate."""
-        scores, seconds = said_by_folds["score"], said_by_folds["fit_time"]
-        name, said = type(self).__name__, None
+        scores, seconds = said["score"], said["fit_time"]
+        name, caution = type(self).__name__, None
         if np.isnan(scores).all():
-            said = (
+            caution = (
                 f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
                 "tuned and the widest kernel with the largest weight is used."
             )
@@ -376,20 +353,20 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         elif len(getattr(self, "constraints", ())) and np.isneginf(scores).any():
             unmet = np.atleast_1d(np.isneginf(scores).any(axis=0))
             widths = sorted({c.width for c, bad in zip(candidates, unmet, strict=True) if bad})
-            said = (
+            caution = (
                 f"In some fold no density of width {', '.join(f'{w:g}' for w in widths)} was found "
                 "that meets the constraints; candidates of that width are out."
             )
         elif np.isneginf(scores).any(axis=0).all():
-            said = (
+            caution = (
                 f"Every candidate of {name} gives some held-out row probability zero, so nothing "
                 "can be compared. Use another model, or a base_measure."
             )
-        if said:
-            warn(said)
+        if caution:
+            warn(caution)
         keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
         params = [{key: getattr(c, key) for key in keys} for c in candidates]
-        self._keep_choice(choose(params, {"score": scores, "fit_time": seconds}))
+        self._choose(params, {"score": scores, "fit_time": seconds})
 
 
 def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
@@ -409,3 +386,228 @@ def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
 def width_of(X: Array, weights: Array, rule: Any) -> float:
     """Length scale that a rule or a number stands for on these points."""
     return width_by_rule(X, weights, rule) if isinstance(rule, str) else float(rule)
+
+
+@estimator
+class PSDDensity(DensityMixin, NonnegativeEstimator):
+    r"""Density ``p(x) = v(x)' B v(x)`` with ``B`` positive semidefinite and integral one.
+
+    Minimises, over the PSD model of a Gaussian kernel, the mean of ``-log p`` plus
+    ``weight * (l1_ratio * Tr A + (1 - l1_ratio) / 2 * ||A||_F^2)`` where ``A`` is ``B`` in
+    orthonormal coordinates and the kernel has height one in the norm of L2. The problem is convex;
+    ``dual_gap_`` bounds what is left. The density is never negative, its integral over the space is
+    one, and integrals over boxes, marginals and conditionals are closed forms.
+
+    Attributes
+    ----------
+    density_ : PSDModel
+        The density in the units of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nablasso import PSDDensity
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> density = PSDDensity().fit(X)
+    >>> round(density.integrate(), 6), round(density.integrate([[-np.inf, 0]]), 1)
+    (1.0, 0.5)
+    """
+
+    takes_tables = False  # a density is one of numbers
+
+    _: KW_ONLY
+    width: float = WIDTH
+    base_measure: Any = parameter(
+        None,
+        'None, "gaussian" or (mean, variance)',
+        """
+        Model the density with respect to Lebesgue measure, or with respect to a Gaussian with
+        independent coordinates (by default centred at the data with twice their variances): the
+        function then only says where the data differ from it, and tails are the Gaussian's.
+        """,
+    )
+    constraints: Any = parameter(
+        (),
+        "sequence of Moment, BoxProbability or LinearConstraint",
+        "Equalities that the density meets, such as a known mean (:mod:`nablasso.nonnegative`).",
+    )
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density with respect to Lebesgue measure at the rows of ``X``, shape (n_samples,)."""
+        check_is_fitted(self)
+        return np.asarray(self.density_.logs(check_new_data(self, X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log density, the held-out log-likelihood per row."""
+        logs = self.score_samples(X)
+        return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
+
+    def density(self, X: Any) -> Array:
+        """Density with respect to Lebesgue measure at the rows of ``X``, shape (n_samples,)."""
+        check_is_fitted(self)
+        return np.asarray(self.density_.values(check_new_data(self, X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Independent draws from the density.
+
+        Coordinates are drawn in turn from their conditional distributions given those before, each
+        by inverting its distribution function, which is known in closed form up to rounding.
+
+        Returns
+        -------
+        array, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        check_count(n_samples, "n_samples")
+        source = check_random_state(random_state)
+        rng = np.random.default_rng(source.randint(2**31 - 1))
+        return np.asarray(self.density_.sample(int(n_samples), rng))
+
+    def integrate(self, box: Any = None) -> float:
+        """Probability of a box, in closed form; by default of the whole space.
+
+        Parameters
+        ----------
+        box : array-like, shape (n_features, 2), optional
+            Lower and upper end for each variable, infinite ones too.
+        """
+        check_is_fitted(self)
+        return float(self.density_.integral(box))
+
+    def marginal(self, columns: Any) -> PSDModel:
+        """Density of some variables, by names or indices: a function of them in increasing order.
+
+        It has ``values``, ``gradients`` and ``integral``.
+        """
+        model = self._psd("marginal")
+        kept = np.unique(column_indices(self, columns, "columns"))
+        if not kept.size:
+            raise InvalidParameterError("marginal needs at least one column; got none.")
+        return model.marginal(kept)
+
+    def conditional(self, columns: Any, values: Any) -> PSDModel:
+        """Density of the other variables given that ``columns`` have these ``values``, one each."""
+        model = self._psd("conditional")
+        given = column_indices(self, columns, "columns")
+        values = np.asarray(values, dtype=float).ravel()
+        different = len(np.unique(given)) == len(given)
+        if len(values) != len(given) or not (0 < len(given) < self.n_features_in_ and different):
+            raise InvalidParameterError(
+                f"conditional needs one value per column, different ones, and one left over; got "
+                f"{len(given)} columns of {self.n_features_in_} and {len(values)} values."
+            )
+        model = model.given(given, values)
+        mass = model.integral()
+        if not mass > 0:
+            raise InvalidParameterError(
+                f"The density at {values.tolist()} is zero to machine precision, so nothing is "
+                "known given these values. Condition on values near the data."
+            )
+        return model * (1 / mass)
+
+    def _psd(self, wanted: str) -> PSDModel:
+        check_is_fitted(self)
+        if not isinstance(self.density_, PSDModel):
+            raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
+        return self.density_
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        X = check_rows(self, X)
+        return Data(X, np.zeros(len(X)), check_weights(sample_weight, len(X)))
+
+    def _prepare(self, data: Data) -> Table:
+        table = super()._prepare(data)
+        if len(table.columns) < data.X.shape[1]:
+            names = np.array(feature_names(self))
+            flat = np.delete(names, table.columns)
+            raise InvalidDataError(
+                f"Columns {', '.join(flat[:10])} are constant, so there is no density in all "
+                f"{data.X.shape[1]} columns. Leave them out."
+            )
+        return table
+
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+        n, d = table.X.shape
+        scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
+        base = self._base_of(table)
+        return self._made(
+            table,
+            penalty,
+            (True,),
+            loss=density_loss(n),
+            scales=scales,
+            null=np.ones(1),
+            height=natural_height(table.X, scales[0], base),
+            normalise=True,
+            base=base,
+            functionals=as_functionals(self.constraints, table, scales[0], base),
+        )
+
+    def _width_of(self, table: Table, width: float) -> float:
+        """A rule measures distances, which grow with the root of the dimension; widths must not."""
+        d = table.X.shape[1] if isinstance(self.length_scale, str) else 1
+        measured = width_of(table.X, table.weights, self.length_scale)
+        return width * measured / float(np.sqrt(d))
+
+    def _base_of(self, table: Table) -> Base | None:
+        """The base measure in the units of the task."""
+        if self.base_measure is None:
+            return None
+        d = table.X.shape[1]
+        if isinstance(self.base_measure, str) and self.base_measure == "gaussian":
+            centre = table.weights @ table.X
+            return Base(centre, BASE_SPREAD * (table.weights @ (table.X - centre) ** 2))
+        try:
+            mean, variance = (np.broadcast_to(np.asarray(v, float), d) for v in self.base_measure)
+        except (TypeError, ValueError):
+            mean = variance = np.full(d, np.nan)
+        if not (np.isfinite(mean) & np.isfinite(variance) & (variance > 0)).all():
+            raise InvalidParameterError(
+                'base_measure must be None, "gaussian" or a pair (mean, variance) of numbers or of '
+                f"one number per column, variances positive; got {self.base_measure!r}."
+            )
+        centre, scale = (v[table.columns] for v in (table.scaler.centre, table.scaler.scale))
+        return Base((mean[table.columns] - centre) / scale, variance[table.columns] / scale**2)
+
+    def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
+        (function,), columns = fitted.functions, table.columns
+        centre, scale = (v[columns] for v in (table.scaler.centre, table.scaler.scale))
+        height = -float(np.sum(np.log(scale)))
+        if task.base is None:
+            height += float(np.sum(np.log(task.scales[0])))
+        else:
+            function = function.times_gaussian(task.base.mean, task.base.variance)
+        self.density_ = function.normalised(height, 1 / scale, -centre / scale, columns)
+
+    def _held_out(self, data: Data) -> float:
+        return float(np.average(self.density_.logs(data.X), weights=data.weights))
+
+    def _look_at(self, data: Data) -> Table:
+        table = super()._look_at(data)
+        d = table.X.shape[1]
+        if d > MANY_FEATURES:
+            size = effective_size(table, self._width_of(table, self.width or WIDTH))
+            warn(
+                f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
+                "lie within one length scale of a row, so the estimate is mostly its penalty. "
+                "Use fewer columns, or a larger width."
+            )
+        return table
+
+
+@estimator
+class PSDDensityCV(TunedPenalty, PSDDensity):
+    """:class:`PSDDensity` with width and weight of largest held-out log-likelihood."""
+
+    default_widths = (0.35, 0.6, 1.0)
+    default_weights = (30.0, 3.0, 0.3, 0.03, 0.003)
+    fold_tol = FOLD_TOL
+    has_linear = False
+
+
+def effective_size(table: Table, width: float, rows: int = 500) -> float:
+    """Mean number of rows that count at a row: kernel values instead of ones."""
+    X = table.X[:rows] / width
+    square = np.sum(X**2, axis=1)
+    K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
+    return float(K.mean()) * len(table.X)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -26,15 +25,15 @@ from nablasso.answer import (
     Replacement,
     Rival,
 )
-from nablasso.data.table import Table, correlated_columns
+from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.explained import facts_of_columns
-from nablasso.estimators.validation import feature_names
+from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.reading import (
     Evidence,
     all_relevant,
     alternatives,
-    discrete_columns,
     sign_only,
     support_gap,
     told_by_others,
@@ -48,56 +47,9 @@ from nablasso.search.predictor import AllRows, Predictor
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
-TWIN_CORRELATION = 0.95
-CLEAR_GAIN = 2.0  # standard errors
-MANY = 2000  # selected variables whose twins are looked for
 MAX_FRESH = 1000  # rows at which slopes are averaged
 LOOKED_AT = 12  # columns left out whose evidence is computed, those asked for most
 VARIANCES = (1e-3, 1e-2, 0.1, 1.0)  # of such a column, over the median of the selected ones
-
-
-def feature_kinds(X: Array) -> NDArray[np.str_]:
-    """``"constant"``, ``"discrete"`` (at most 10 values) or ``"continuous"`` per column."""
-    kinds = np.where(discrete_columns(X), "discrete", "continuous")
-    return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
-
-
-def selection_status(selector: Any, table: Table) -> tuple[str, list[tuple[int, int]]]:
-    """How far the selection can be trusted, and the pairs that could stand for each other.
-
-    * ``"constant target"``, ``"none found"``: nothing was selected.
-    * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
-      mean (by less than two standard errors).
-    * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another one
-      correlated 0.95 or more with it.
-    * ``"clear"``: none of these.
-    """
-    chosen = np.flatnonzero(selector.support_[table.columns])
-    if not chosen.size:
-        return nothing_status(table.y), []
-    if len(chosen) > MANY:
-        sizes = selector.feature_importances_[table.columns[chosen]]
-        chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:MANY]])
-    twins = correlated_pairs(table, chosen)
-    if selector._loo_gain < CLEAR_GAIN:
-        return "too few rows", twins
-    return ("replaceable" if twins else "clear"), twins
-
-
-def nothing_status(y: Array) -> str:
-    """Why nothing was selected."""
-    return "none found" if np.ptp(y) > 0 else words.CONSTANT
-
-
-def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
-    """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
-    pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
-    inside[chosen] = True
-    for a, partners in correlated_columns(table.X, table.weights, chosen, TWIN_CORRELATION):
-        for b in partners:
-            if b != a and not (inside[b] and b < a):
-                pairs.append((int(table.columns[a]), int(table.columns[b])))
-    return sorted(pairs)
 
 
 # ------------------------------------------------------------------ attributes of the one call

@@ -27,6 +27,7 @@ from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
 from nablasso.estimators.tables import takes_names, takes_tables
+from nablasso.estimators.validation import Check, one_of
 
 Class = TypeVar("Class", bound=type)
 
@@ -48,12 +49,15 @@ ARGUMENTS = {
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
 
 
-def parameter(default: Any, kind: str, text: str = "") -> Any:
+def parameter(default: Any, kind: str, text: str = "", check: Check | None = None) -> Any:
     """A parameter of an estimator: its default, what it may be, and what it does.
 
-    Lines of ``text`` are joined and broken anew; an empty line begins a new paragraph.
+    Lines of ``text`` are joined and broken anew; an empty line begins a new paragraph. ``check``
+    refuses other values when data are read; where ``kind`` is ``{"a", "b"}`` there is one already.
     """
-    return field(default=default, metadata={"kind": kind, "text": text})
+    if check is None and re.fullmatch(r"\{\"[^}]*\}", kind):
+        check = one_of(*re.findall(r'"(.+?)"', kind))
+    return field(default=default, metadata={"kind": kind, "text": text, "check": check})
 
 
 def fixed(value: Any) -> Any:

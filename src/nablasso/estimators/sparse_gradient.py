@@ -1,43 +1,434 @@
-"""Sparse gradient learning for numbers and classes, ``alpha`` given or cross-validated.
+r"""Sparse gradient learning (Ye and Xie 2012): selection and dimension reduction together.
 
-Scores are those of what ``predict`` returns: the refit on the directions of each training fold, f0
-for classes. The grid, the folds and the canonical order are fixed before any fold is fitted; along
-the grid, from large alpha to small, each fit starts from the one before.
+Regression, on standardised ``X`` and centred ``y`` with row weights ``p``:
+
+.. math::
+    \min_f \sum_{ij} p_i p_j w_{ij} \big(y_i - y_j + (x_j - x_i)^\top f(x_i)\big)^2
+    + \alpha \sum_a \|f^a\|_K
+
+Classes: the logistic loss of ``f0(x_i) + (x_j - x_i)' f(x_i)`` at the label of row j, plus
+``ridge ||f0||^2`` (:mod:`nablasso.gradients.problem`).
+
+**Cross-validation.** Scores are those of what ``predict`` returns: the refit on the directions of
+each training fold, f0 for classes. The grid, the folds and the canonical order are fixed before any
+fold is fitted; along the grid, from large alpha to small, each fit starts from the one before.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
+from nablasso.estimators.base import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Selector,
+    worst_status,
+)
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
     as_fitted,
-    check_rule,
-    choose,
+    decreasing,
     grid_points,
 )
+from nablasso.estimators.display import Answers
+from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.sparse_gradient_base import (
-    SMALLEST_FRACTION,
-    SparseGradientEstimator,
-    ridge_on,
+from nablasso.estimators.validation import (
+    check_count,
+    check_length_scale,
+    check_new_data,
+    check_non_negative,
+    check_positive,
+    column_indices,
+    feature_names,
+    group_labels,
 )
-from nablasso.estimators.target import Data, PredictsClasses, PredictsNumbers
-from nablasso.estimators.validation import feature_names
-from nablasso.gradients import GradientFit, Learner, union_of
+from nablasso.gradients import (
+    DEFAULT_MAX_ITER,
+    SOLVERS,
+    GradientData,
+    GradientFit,
+    GradientParameters,
+    Learner,
+    find_directions,
+    union_of,
+)
+from nablasso.kernels import Gaussian, as_kernel, length_scale
 from nablasso.losses import Logistic, Loss, Squared
+from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.types import Array
+from nablasso.regression.machine import Refit, refit
+from nablasso.regression.paired import saving
+from nablasso.spaces import penalty_points, require_memory
+from nablasso.types import Array, Mask
 
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
+SHOWN = 10  # rows named in a warning
+SMALLEST_FRACTION = 1e-2  # of alpha_max
+WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
+MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
+
+
+@estimator
+class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Selector):
+    """Shared by the sparse gradient regressors and classifiers.
+
+    Attributes
+    ----------
+    feature_importances_ : array, shape (n_features,)
+        RKHS norms of the partial derivatives, for standardised columns and in standard
+        deviations of ``y`` (log-odds for classifiers); zero when not selected.
+    gradients_ : array, shape (n_samples, n_features)
+        At the rows seen in ``fit``, in the units of ``X`` and ``y``; (n_samples, n_classes,
+        n_features) for more than two classes.
+    gradient_covariance_ : sparse array, shape (n_features, n_features)
+        Inner products of the partial derivatives (S-EGCM), in standardised units.
+    components_ : array, shape (n_components, n_features)
+        Its first eigenvectors: directions for standardised columns, zero where not selected.
+    spectrum_ : array
+        Its positive eigenvalues, largest first.
+    alpha_, alpha_max_, ridge_, length_scale_, bandwidth_, kernel_
+        What was used; ``alpha_max_`` selects nothing, infinite for the other forms. With
+        adaptive weights they are those of the last problem, but for ``alpha_max_``.
+    dual_gap_, relative_gap_, objective_ : float
+        They belong to the sparse problem, the first step, and with adaptive weights to the last
+        one, whose variables are the selected ones.
+    solver_status_ : str
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
+    history_ : list of dict
+        With ``solver="forward_backward"``, for each function: ``"objective"`` and
+        ``"n_selected"``, arrays that begin at the start and have one entry per iteration. Empty
+        with the other.
+    loo_r2_ : float
+        Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
+        as plus and minus one).
+    """
+
+    _: KW_ONLY
+    kernel: Any = parameter(
+        "gaussian",
+        "str or Kernel",
+        "Kernel of the partial derivatives: a name or object of :mod:`nablasso.kernels` "
+        '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y), or ``Constant`` or ``Delta`` of '
+        ":mod:`nablasso.gradients`.",
+    )
+    length_scale: Any = parameter(
+        "half_median",
+        "float or rule",
+        'Inputs are divided by it before the kernel sees them. Rules: ``"half_median"`` (half '
+        'the median distance between rows), ``"median"``, ``"neighbour20"``, ``"median20"``; '
+        "they mean 1 for kernels of the dot product.",
+        check_length_scale,
+    )
+    bandwidth: Any = parameter(
+        "half_median", "float or rule", "The s of the weights of pairs.", check_length_scale
+    )
+    n_neighbors: int | None = parameter(
+        None,
+        "int",
+        "Without it all pairs have weights ``exp(-|x_i - x_j|^2 / 2 s^2)``, an n x n array; with "
+        "it the given number of nearest rows have ``exp(-2 |x_i - x_j|^2 / s^2)``, the others "
+        "none. Copies of a row count once.",
+        check_count,
+    )
+    penalty: str = parameter(
+        "lasso",
+        '{"lasso", "squared", "ridge"}',
+        "Sum of the norms, its square, or the sum of the squared norms (gradient learning without "
+        "sparsity: everything is selected).",
+    )
+    ridge: float | None = parameter(
+        None,
+        "float",
+        "Weight of squared norms: of f0 (by default the leave-one-out choice of kernel logistic "
+        "regression), of the second step and of the columns always kept (by default a hundredth "
+        "of half the loss's largest curvature).",
+        check_positive,
+    )
+    two_step: bool = parameter(
+        False,
+        "bool",
+        "Learn the gradients again with the ridge on the selected variables, where kernel and "
+        "weights are measured in them alone. Directions, gradients and f0 are then these.",
+    )
+    adaptive_weights: bool = parameter(
+        False,
+        "bool",
+        "Solve again on the selected variables alone, weights and kernel measured in them and "
+        "alpha the same fraction of ``alpha_max``, until all of them are selected.",
+    )
+    smoothness: float = parameter(
+        0.0,
+        "float",
+        "Weight of ``sum_ij w_ij |f(x_i) - f(x_j)|^2`` over the rows and ``X_unlabeled``.",
+        check_non_negative,
+    )
+    n_components: int | None = parameter(
+        None,
+        "int",
+        "Directions; by default as many as explain 95 % of the gradients' covariance.",
+        check_count,
+    )
+    solver: str = parameter(
+        "active_set",
+        '{"active_set", "forward_backward"}',
+        "Accelerated steps on an active set, or the plain steps of the paper's Algorithm 1 on all "
+        "columns, for reference (:mod:`nablasso.gradients.solvers`).",
+    )
+
+    @abstractmethod
+    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
+        """The sparsity weight, given or chosen by cross-validation."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Learn the gradients, select variables and find directions.
+
+        Parameters
+        ----------
+        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+            Rows without a target, for the smoothness term.
+        """
+        data = self._data(X, y, sample_weight, X_unlabeled)
+        table = self._table(data)
+        learner = self._learner(data, table, self.tol)
+        return self._fit_table(data, table, learner, self._alpha(data, table, learner, groups))
+
+    def transform(self, X: Any) -> Array:
+        """Project on the sparse directions (S-EDR).
+
+        Returns
+        -------
+        array, shape (n_samples, n_components): standardised ``X`` times ``components_``; one
+            column of zeros, and a warning, where nothing was selected.
+        """
+        check_is_fitted(self)
+        X = check_new_data(self, X)
+        if not self.support_.any():
+            warn(
+                "Nothing was selected, so there is no direction to project on: transform gives "
+                "one column of zeros. Lower alpha."
+            )
+        return self._project(X)
+
+    def select(self, X: Any) -> Any:
+        """The selected columns of ``X``, an array or a data frame as it came."""
+        check_is_fitted(self)
+        checked = check_new_data(self, X)
+        if hasattr(X, "iloc"):
+            return X.iloc[:, np.flatnonzero(self.support_)]
+        return checked[:, self.support_]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Mask of the selected variables, or their indices."""
+        check_is_fitted(self)
+        return np.flatnonzero(self.support_) if indices else self.support_.copy()
+
+    @property
+    def gradients_(self) -> Array:
+        """Gradients at the rows seen in ``fit``, in the units of ``X`` and ``y``."""
+        check_is_fitted(self)
+        parts = []
+        for function, extra in zip(self._functions, self._dropped_gradients, strict=True):
+            out = np.zeros((len(self._rows), self.n_features_in_))
+            inside = self._rows >= 0
+            at_rows = function.at_rows(self._n_table)[self._rows[inside]]
+            out[np.ix_(inside, function.active)] = at_rows
+            out[~inside] = extra
+            parts.append(out / self._scaler.scale)
+        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _project(self, X: Array) -> Array:
+        return np.asarray(self._scaler.transform(X) @ self.components_.T)
+
+    def _parameters(self) -> GradientParameters:
+        """What the parameters ask for; the data's columns are known by now."""
+        labels = group_labels(self, self.feature_groups)
+        weights = np.bincount(labels)[labels].astype(float)
+        kept = column_indices(self, self.always_keep, "always_keep")
+        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+        return GradientParameters(
+            kernel=clone(as_kernel(self.kernel)),
+            length_scale=self.length_scale,
+            bandwidth=self.bandwidth,
+            n_neighbors=self.n_neighbors,
+            form=self.penalty,
+            ridge=None if self.ridge is None else float(self.ridge),
+            smoothness=float(self.smoothness),
+            classes=self._target.classes is not None,
+            labels=labels,
+            group_weights=weights,
+        )
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
+        if unlabelled is not None and not self.smoothness:
+            raise InvalidParameterError(
+                "X_unlabeled is used by the smoothness term alone; set smoothness above 0 or "
+                "leave X_unlabeled out."
+            )
+        return super()._data(X, y, sample_weight, unlabelled)
+
+    def _table(self, data: Data, **options: Any) -> Table:
+        return super()._table(data, centre_x=True)
+
+    def _learner(self, data: Data, table: Table, tol: float) -> Learner:
+        points = penalty_points(table, data.unlabelled)
+        n_points = len(table.X) if points is None else len(points.weights)
+        require_memory(n_points, min(table.X.shape[1], n_points))
+        shared = GradientData(self._parameters(), table, points)
+        max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
+        targets = self._target.functions(table.y)
+        return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
+
+    def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
+        """Fits at decreasing alphas, adapted where asked for."""
+        for fits in learner.walk(alphas):
+            yield learner.adapted(fits) if self.adaptive_weights else fits
+
+    def _grid(self, learner: Learner, alphas: Any, smallest: float = SMALLEST_FRACTION) -> Array:
+        """Decreasing alphas: as given, or a number of them from the top of the problem."""
+        top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
+        return decreasing(alphas, wider * top, smallest / wider)
+
+    def _fit_table(self, data: Data, table: Table, learner: Learner, alpha: float | None) -> Self:
+        """Solve at one alpha and unpack the solutions into fitted attributes."""
+        self._warn_of_isolated(learner.data)
+        value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
+        fits = learner.fits(value)
+        if self.adaptive_weights:
+            fits = learner.adapted(fits)
+        final = learner.refitted(fits) if self.two_step else fits
+        for fit in {id(fit): fit for fit in (*fits, *final)}.values():
+            self._warn_of_gap(fit)
+        self._unpack(data, table, learner, fits, final)
+        return self
+
+    def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
+        """Support and importances of the input's columns, over all functions."""
+        support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
+        norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
+        unit = 1.0 if self._target.classes is not None else table.y_scale
+        importances = spread(norms * own.deviations / unit, own, d)
+        return spread(support, own, d, fill=False), importances
+
+    def _unpack(
+        self,
+        data: Data,
+        table: Table,
+        learner: Learner,
+        fits: list[GradientFit],
+        final: list[GradientFit],
+    ) -> None:
+        """Solutions as fitted attributes; directions and predictions are those of ``final``."""
+        shared, problem = fits[0].data, fits[0].problem
+        self.support_, self.feature_importances_ = self._selected(fits, table)
+        self.alpha_ = problem.penalty.alpha
+        self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
+        self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
+        self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
+        self.bandwidth_ = shared.bandwidth
+        self._keep_gaps(
+            [(f.solution, f.solution.certificate.primal, f.problem.reference) for f in fits]
+        )
+        self.solver_status_ = worst_status(fit.solution for fit in (*fits, *final))
+        self.history_ = [fit.solution.history for fit in fits if fit.solution.history]
+        inside = table.rows >= 0
+        # for the properties that speak of input rows
+        self._rows, self._n_table = table.rows, len(table.X)
+        self._keep(final, table)
+        self._dropped_gradients = [
+            function.gradients(self._scaler.transform(data.X[~inside]))
+            for function in self._functions
+        ]
+        columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
+        self._keep_status(data, table, left_out_gain(columns, targets, table))
+        if self.penalty == "ridge":  # without sparsity there is nothing to judge
+            self.selection_status_, self.twins_ = "clear", []
+
+    def _keep(self, final: list[GradientFit], table: Table) -> None:
+        """Directions and functions of the last fits."""
+        super()._keep([fit.function for fit in final], table)
+        blocks = [(function.active, function.B) for function in self._functions]
+        directions = find_directions(blocks, self.n_features_in_, self.n_components)
+        self.components_, self.spectrum_ = directions.components, directions.spectrum
+        self.gradient_covariance_ = directions.covariance
+
+    def _warn_of_isolated(self, data: GradientData) -> None:
+        """Name rows whose weights are all zero; refuse where that is most of them."""
+        rows = data.table.rows
+        alone = np.isin(rows, data.pairs.isolated())
+        if not alone.any() or not data.table.X.shape[1]:
+            return
+        named = ", ".join(map(str, np.flatnonzero(alone)[:SHOWN]))
+        named += " ..." if alone.sum() > SHOWN else ""
+        cure = (
+            f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
+            "standardize is set), or drop them."
+        )
+        if alone.sum() * 2 > np.sum(rows >= 0):
+            raise InvalidDataError(
+                f"The weights of {int(alone.sum())} of {len(rows)} rows are zero for all other "
+                f"rows: no gradient can be learned. Rows {named}. {cure}"
+            )
+        warn(
+            f"Rows {named} are so far from all others that their weights are zero: nothing is "
+            f"learned from the pairs they begin. {cure}"
+        )
+
+    def _warn_of_gap(self, fit: GradientFit) -> None:
+        cure = "Raise max_iter or alpha, or loosen tol."
+        self._warn_unless_converged(fit.solution, self.tol * fit.problem.reference, cure)
+
+
+def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
+    """R2 on left-out rows of kernel ridge regression, and the gain over the mean.
+
+    The gain is in standard errors. Targets are (n, q): y, or plus and minus one per class.
+    """
+    null, ours = np.zeros(len(targets)), np.zeros(len(targets))
+    for target in targets.T:
+        refit = ridge_on(features, replace(table, y=target))
+        n = len(refit.loo_residuals)
+        weights = table.weights[:n] / table.weights[:n].sum()
+        null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
+        ours[:n] += refit.loo_residuals**2
+    return saving(null[:n], ours[:n], weights)
+
+
+def ridge_on(features: Array, table: Table) -> Refit:
+    """Gaussian kernel ridge regression of y on features of the table's rows, ridge by left-outs."""
+    F, y, weights = features[:MAX_ROWS], table.y[:MAX_ROWS], table.weights[:MAX_ROWS]
+    columns, weights = np.flatnonzero(np.ptp(F, axis=0) > 0), weights / weights.sum()
+    F = np.ascontiguousarray(F[:, columns])
+    width = length_scale(Gaussian(), F, weights, "median") if F.shape[1] else 1.0
+    data = (Squared(), Gaussian(), F, y, weights, columns)
+    return refit(*data, scales=np.full(len(columns), 1 / width), fit_intercept=True)
 
 
 @estimator
@@ -74,6 +465,7 @@ class GradientsAtAlpha(SparseGradientEstimator):
         "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
         "nothing. The squared and ridge forms have no such value: a tenth of their natural unit "
         "(:mod:`nablasso.gradients.solvers`).",
+        check_positive,
     )
 
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
@@ -103,7 +495,7 @@ class GradientsAtAlpha(SparseGradientEstimator):
         found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
         for fits in found:
             for fit in fits:
-                self._warn_unless_converged(fit)
+                self._warn_of_gap(fit)
         supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
         gaps = np.array([[fit.solution.gap for fit in fits] for fits in found])
         references = np.array([[fit.problem.reference for fit in fits] for fits in found])
@@ -140,16 +532,9 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
     )
 
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
-        check_rule(self.selection_rule)
         cell = Cell(self._grid(learner, self.alphas))
-        choice = choose(
-            grid_points([cell]),
-            self._judged(data, table, groups, cell),
-            rule=self.selection_rule,
-            scoring=self.scoring,
-            ties=cell.alphas,
-        )
-        return self._keep_choice(choice)["alpha"]
+        outcomes = self._judged(data, table, groups, cell)
+        return self._choose(grid_points([cell]), outcomes, ties=cell.alphas)["alpha"]
 
     def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
         table, model = self._table(train), copy(self)

@@ -22,14 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
 from nablasso.data.roles import named_roles, target_problems
 from nablasso.data.table import check_weights, is_frame, is_in_blocks
-from nablasso.errors import Problem, TableProblems
+from nablasso.errors import NotNumbersError, Problem, TableProblems
 from nablasso.estimators.validation import column_indices, group_labels
-from nablasso.types import Array, Index
+from nablasso.streaming import open_table
+from nablasso.streaming.encoded import encoded
+from nablasso.types import Array, Index, Mask
 
 Gather = Callable[[Any, Encoding], Any]
 
@@ -43,13 +47,19 @@ def takes_tables(fit: Any) -> Any:
         call = signature.bind(self, *args, **kwargs).arguments
         given = {name: value for name, value in call.items() if name != "self"}
         try:
-            if is_in_blocks(given["X"]):
-                return fit(self, **given)
             for name in ("_encoding", "_numbers"):
                 vars(self).pop(name, None)
-            if not is_frame(given["X"]) or not getattr(self, "takes_tables", True):
+            X = given["X"]
+            if is_in_blocks(X) and hasattr(self, "_fit_blocks"):
+                _fit_blocks(self, fit, given)
+            elif is_frame(X) and getattr(self, "takes_tables", True):
+                _fit_frame(self, fit, given)
+            elif _has_gaps(X) and get_tags(self).input_tags.allow_nan:
+                frame = as_pandas(X, [f"x{a}" for a in range(X.shape[1])])
+                _fit_frame(self, fit, given | {"X": frame})
+                del self.feature_names_in_
+            else:
                 return fit(self, **_in_time(given))
-            _fit_frame(self, fit, given)
         except BaseException:
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
@@ -102,6 +112,23 @@ def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     if given.get("X_unlabeled") is not None:
         given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])
     _adopt(model, _fitted_clone(model, encoding, given), encoding)
+
+
+def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
+    """Fit to a table in blocks: as it is if all of it is finite numbers, else encoded."""
+    source = open_table(given["X"], given.get("y"), given.get("sample_weight"))
+    given = given | {"X": source, "y": source.target, "sample_weight": None}
+    if source.reading.encoding is None or hasattr(model, "_encoded_by"):
+        try:
+            fit(model, **given)
+            return
+        except NotNumbersError:
+            source = given["X"] = encoded(source)
+    encoding = source.reading.encoding
+    assert encoding is not None
+    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    if not source.named:
+        del model.feature_names_in_
 
 
 def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
@@ -163,6 +190,10 @@ def players(model: Any) -> list[Index]:
 class Selects(SelectorMixin):
     """Selected columns of arrays as scikit-learn gives them, of encoded tables as a table."""
 
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
     def transform(self, X: Any) -> Any:
         """The selected columns.
 
@@ -175,6 +206,12 @@ class Selects(SelectorMixin):
             return super().transform(X)
         chosen = self.get_support()
         return X[[c.name for c, inside in zip(encoding.columns, chosen, strict=True) if inside]]
+
+
+def _has_gaps(X: Any) -> bool:
+    """Whether X is an array of numbers some of which are missing."""
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
+    return is_table and bool(np.isnan(X).any())
 
 
 def _finite_numbers(X: Any) -> Array | None:

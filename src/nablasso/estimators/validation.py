@@ -1,22 +1,26 @@
-"""What an estimator checks before anything is computed."""
+"""What an estimator looks at before anything is computed: its parameters, rows and columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import LARGEST, listed
+from nablasso.data.cells import LARGEST, as_pandas, listed
 from nablasso.data.encoding import Encoding
-from nablasso.data.table import MIN_ROWS, Table, is_frame
+from nablasso.data.table import MIN_ROWS, Table, correlated_columns, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
+from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
+TWIN_CORRELATION = 0.95
 SHOWN = 10  # names listed in a message before it says "..."
 
 
@@ -37,7 +41,11 @@ def check_training_data(
 
 
 def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
-    """``X`` as scikit-learn checks it, and ``y`` if given; finite columns, and rows enough."""
+    """``X`` as scikit-learn checks it, and ``y`` if given; finite columns, and rows enough.
+
+    The estimator's parameters are checked before.
+    """
+    check_parameters(estimator)
     checked = validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite=False, **options)
     X = checked[0] if y else checked
     check_finite_columns(estimator, X)
@@ -63,15 +71,13 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array
     """Rows of a table as numbers; an array must have all its columns, in their order."""
     names = [column.name for column in encoding.columns]
     if not is_frame(X):
-        import pandas as pd
-
-        cells = np.asarray(X, dtype=object)
+        cells = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
         if cells.ndim != 2 or cells.shape[1] != len(names):
             raise InvalidDataError(
                 f"The model was fitted to a table of {len(names)} columns; got an array of shape "
                 f"{cells.shape}. Give a data frame with the columns {listed(names)}."
             )
-        X = pd.DataFrame(cells, columns=names)
+        X = as_pandas(cells, names)
     if not len(X):
         raise InvalidDataError("Found array with 0 sample(s): give at least one row.")
     return encoding.encode(X, _needed(estimator, encoding))
@@ -166,7 +172,8 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
     if np.asarray(columns).dtype == bool and np.shape(columns) == (d,):
         return np.flatnonzero(columns)
     for column in [columns] if isinstance(columns, str | Integral) else columns:
-        index = names.get(column) if isinstance(column, str) else _as_index(column)
+        whole = isinstance(column, Integral) and not isinstance(column, bool)
+        index = names.get(column) if isinstance(column, str) else int(column) if whole else None
         if index is None or not 0 <= index < d:
             raise InvalidParameterError(
                 f"{parameter} names column {column!r}; the columns are "
@@ -184,42 +191,62 @@ def groups_of(estimator: Any, table: Table) -> tuple[Index, Index]:
     return numbers.astype(np.intp), np.flatnonzero(np.isin(inside, labels[kept]))
 
 
-def _as_index(column: Any) -> int | None:
-    whole = isinstance(column, Integral) and not isinstance(column, bool)
-    return int(column) if whole else None
+@dataclass(frozen=True)
+class Check:
+    """What a parameter may be, in code and in words; fields of estimators name theirs."""
+
+    allows: Callable[[Any], bool]
+    words: str
+
+    def __call__(self, value: Any, name: str, *, none: bool = False) -> None:
+        """Refuse any other value; None passes where ``none`` says so."""
+        if not (none and value is None) and not self.allows(value):
+            raise InvalidParameterError(
+                f"{name} must be {self.words}{', or None' if none else ''}; got {value!r}."
+            )
 
 
-def check_non_negative(value: float | None, name: str) -> None:
-    """Refuse negative or infinite numbers; None passes."""
-    if value is not None and not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-        raise InvalidParameterError(f"{name} must be zero or positive; got {value!r}.")
+def _real(value: Any, least: float, most: float = np.inf) -> bool:
+    """Whether it is a number, and finite, above ``least`` and at most ``most``."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and least < float(value) <= most and float(value) < np.inf
 
 
-def check_positive(value: Any, name: str, most: float = np.inf) -> None:
-    """Refuse what is not a positive number of at most ``most``."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= most:
-        kind = "a positive number" if most == np.inf else f"in (0, {most:g}]"
-        raise InvalidParameterError(f"{name} must be {kind}; got {value!r}.")
+def at_least(least: int) -> Check:
+    """Whole numbers from ``least`` on."""
+    return Check(
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and v >= least,
+        f"a whole number of at least {least}",
+    )
 
 
-def check_count(value: Any, name: str, also: str = "", least: int = 1) -> None:
-    """Refuse anything but a whole number of at least ``least``, or None where ``also`` says so."""
-    if value is None and also:
-        return
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InvalidParameterError(
-            f"{name} must be a whole number of at least {least}{also}; got {value!r}."
-        )
+def one_of(*names: str) -> Check:
+    """Some names."""
+    return Check(lambda v: isinstance(v, str) and v in names, f"one of {', '.join(names)}")
 
 
-def check_length_scale(value: Any, name: str = "length_scale") -> None:
-    """Refuse anything but a positive number or the name of a rule."""
-    if isinstance(value, str) and value in WIDTH_RULES:
-        return
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise InvalidParameterError(
-            f"{name} must be a positive number or one of {', '.join(WIDTH_RULES)}; got {value!r}."
-        )
+check_count = at_least(1)
+check_positive = Check(lambda v: _real(v, 0), "a positive number")
+check_non_negative = Check(
+    lambda v: _real(v, 0) or (isinstance(v, Real) and v == 0), "zero or positive"
+)
+check_share = Check(lambda v: _real(v, 0, 1), "above 0 and at most 1")
+check_rate = Check(
+    lambda v: _real(v, 0, 1) and v < 1, "a number strictly between 0 and 1, such as 0.1"
+)
+check_length_scale = Check(
+    lambda v: _real(v, 0) or (isinstance(v, str) and v in WIDTH_RULES),
+    f"a positive number or one of {', '.join(WIDTH_RULES)}",
+)
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters that their fields do not allow."""
+    for one in fields(model) if is_dataclass(model) else ():
+        check = one.metadata.get("check")
+        if check is not None and one.init:
+            none = one.default is None or "None" in one.metadata["kind"]
+            check(getattr(model, one.name), one.name, none=none)
 
 
 def _check_finite_target(y: Any) -> None:
@@ -258,3 +285,20 @@ def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
             "frame, in which a missing value is a state of its own, or impute them first, for "
             "example with sklearn.impute.SimpleImputer."
         )
+
+
+def feature_kinds(X: Array) -> NDArray[np.str_]:
+    """``"constant"``, ``"discrete"`` (at most 10 values) or ``"continuous"`` per column."""
+    kinds = np.where(discrete_columns(X), "discrete", "continuous")
+    return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
+
+
+def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
+    """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
+    pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
+    inside[chosen] = True
+    for a, partners in correlated_columns(table.X, table.weights, chosen, TWIN_CORRELATION):
+        for b in partners:
+            if b != a and not (inside[b] and b < a):
+                pairs.append((int(table.columns[a]), int(table.columns[b])))
+    return sorted(pairs)

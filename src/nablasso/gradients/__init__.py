@@ -1,16 +1,24 @@
 """Sparse gradient learning: gradients of a function from pairs of rows, most of them zero."""
 
-from nablasso.gradients.functions import Constant, Delta, KernelFactor, find_directions
 from nablasso.gradients.learner import (
     SOLVERS,
+    Constant,
+    Delta,
     GradientData,
     GradientFit,
     GradientParameters,
+    KernelFactor,
     Learner,
+    find_directions,
     union_of,
 )
-from nablasso.gradients.pairs import make_pairs
-from nablasso.gradients.problem import FORMS, GradientPoint, GradientProblem, RowPenalty
+from nablasso.gradients.problem import (
+    FORMS,
+    GradientPoint,
+    GradientProblem,
+    RowPenalty,
+    make_pairs,
+)
 from nablasso.gradients.solvers import DEFAULT_MAX_ITER, ActiveSet, ForwardBackward, null_point
 
 __all__ = [

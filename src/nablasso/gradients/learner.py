@@ -2,20 +2,21 @@ r"""From a table to learned gradients: what problems share, solve, adapt the wei
 
 :class:`GradientParameters` are what the user asked for; :class:`GradientData` are they on a table,
 and hold what its problems share, whatever the target and alpha. Several targets (classes against
-the rest) are solved one by one on the same data. Walks run from large alpha to small: the solution
-before is a start with few variables.
+the rest) are solved one by one on the same data. Walks run from large alpha to small.
 
 * *Adaptive weights* (section 7 of the paper): distances between rows see the selected variables
   only. The problem is solved again on these alone, weights, bandwidth and kernel anew, alpha the
-  same fraction of its scale, until all are selected. Variables only ever leave, so it ends. To
-  adapt the weights and not the kernel, or to let variables come back, cycles without end.
+  same fraction of its scale, until all are selected.
 * *Two steps* (17): on the selected variables alone, kernel and weights measured in them, the ridge
   in place of the norm. The first step selects; gradients, directions and f0 come from the second.
-
-**Ridges.** ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
-regression with the same kernel, times the total weight of the pairs; for variables that are always
-kept, and for the ridge form without alpha, ``RIDGE_FRACTION`` of half the largest curvature of the
-loss, so that directions of a hundredth of the largest curvature are halved.
+* *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
+  regression with the same kernel, times the total weight of the pairs; for variables that are
+  always kept, and for the ridge form without alpha, ``RIDGE_FRACTION`` of half the largest
+  curvature of the loss.
+* *Features.* ``K = Phi Phi'`` by pivoted Cholesky (:func:`nablasso.spaces.low_rank`): functions are
+  ``f(x) = phi(x) . b`` with norm ``|b|``. The paper's square root of K is ``Phi`` times a rotation.
+* *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables, from a
+  singular value decomposition of the s rows that are not zero.
 """
 
 from __future__ import annotations
@@ -23,13 +24,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
 from nablasso.data.table import Table
-from nablasso.gradients.functions import GradientFunction, KernelFactor
-from nablasso.gradients.pairs import RowPairs, make_pairs
-from nablasso.gradients.problem import GradientPoint, GradientProblem, RowPenalty
+from nablasso.errors import NotTwiceDifferentiableError
+from nablasso.gradients.problem import (
+    GradientPoint,
+    GradientProblem,
+    RowPairs,
+    RowPenalty,
+    make_pairs,
+)
 from nablasso.gradients.solvers import (
     ActiveSet,
     ForwardBackward,
@@ -38,13 +48,13 @@ from nablasso.gradients.solvers import (
     alpha_scale,
     null_point,
 )
-from nablasso.kernels import Kernel, length_scale
-from nablasso.kernels.base import width_by_rule
+from nablasso.kernels import DotProductKernel, Kernel, KernelOperator, length_scale
+from nablasso.kernels.base import row_blocks, width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
 from nablasso.regression.machine import GramRows, Machines
 from nablasso.solvers import Status
-from nablasso.spaces import PenaltyPoints
+from nablasso.spaces import PenaltyPoints, low_rank
 from nablasso.types import Array, Index, Mask
 
 SOLVERS: dict[str, type[GradientSolver]] = {
@@ -53,6 +63,147 @@ SOLVERS: dict[str, type[GradientSolver]] = {
 }
 NEGLIGIBLE = float(np.sqrt(np.finfo(float).eps))  # of the largest norm: rounding, not a gradient
 RIDGE_FRACTION = 0.01
+RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K
+EXPLAINED = 0.95
+ROUNDING = 1e-12  # of the largest eigenvalue
+
+
+class Constant(DotProductKernel):
+    """``1``: the space of the constant functions."""
+
+    def profile(self, t: Array) -> tuple[Array, Array, Array]:
+        """``1, 0, 0``."""
+        return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
+
+
+class Delta(Kernel):
+    """One where two points are equal, zero elsewhere; it has values and no derivatives."""
+
+    has_width = False
+
+    def between(self, Z: Array, X: Array) -> KernelOperator:  # noqa: ARG002 one interface
+        """No operator: the kernel is not differentiable."""
+        raise NotTwiceDifferentiableError(
+            f"{self!r} has values but no derivatives; it serves sparse gradient learning only. "
+            "Use Gaussian() or another kernel of nablasso.kernels."
+        )
+
+    def __call__(self, Z: Array, X: Array) -> Array:
+        """One where rows are equal, shape (m, n)."""
+        Z, X = np.asarray(Z, dtype=float), np.asarray(X, dtype=float)
+        if not X.shape[1]:
+            return np.ones((len(Z), len(X)))
+        return np.asarray(cdist(Z, X, "chebyshev") == 0, dtype=float)
+
+    def diagonal(self, X: Array) -> Array:
+        """Ones."""
+        return np.ones(len(X))
+
+    def derivative_diagonal(self, X: Array) -> Array:  # noqa: ARG002 one interface
+        """No derivatives."""
+        raise NotTwiceDifferentiableError(f"{self!r} has no derivatives.")
+
+
+class KernelFactor:
+    """Features of a kernel on ``points`` (N, p) divided by ``length_scale``."""
+
+    def __init__(self, kernel: Kernel, points: Array, length_scale: float) -> None:
+        self.kernel, self.length_scale = kernel, length_scale
+        scaled = points / length_scale
+        self.phi, pivots, self.triangle = low_rank(kernel(scaled, scaled), tol=RANK_TOL)
+        self._centres = scaled[pivots]
+
+    @property
+    def rank(self) -> int:
+        """Number of features."""
+        return int(self.phi.shape[1])
+
+    def evaluate(self, Z: Array, B: Array) -> Array:
+        """Values (m, s) of functions ``B`` (s, r) at new points ``Z`` (m, p)."""
+        out = np.zeros((len(Z), len(B)))
+        if not self.rank or not len(B):
+            return out
+        C = solve_triangular(self.triangle, B.T, trans="T", lower=True)
+        for rows in row_blocks(len(Z), max(self.rank, Z.shape[1])):
+            out[rows] = self.kernel(Z[rows] / self.length_scale, self._centres) @ C
+        return out
+
+
+@dataclass(frozen=True)
+class GradientFunction:
+    """``f^a(x) = phi(x) . B_a`` for the input columns ``active``, zero for all others.
+
+    The kernel sees the input columns ``columns``. ``c`` is the function ``f0``.
+    """
+
+    factor: KernelFactor
+    columns: Index
+    active: Index
+    B: Array
+    c: Array
+
+    def values(self, Z: Array) -> Array:
+        """``f0`` at standardised points ``Z`` (m, d)."""
+        return self._evaluate(Z, self.c[None, :])[:, 0]
+
+    def gradients(self, Z: Array) -> Array:
+        """Gradients at standardised points, shape (m, d), in standardised units."""
+        out = np.zeros(Z.shape)
+        if len(self.active):
+            out[:, self.active] = self._evaluate(Z, self.B)
+        return out
+
+    def at_rows(self, n_rows: int) -> Array:
+        """Gradients of the active columns at the rows of the table, shape (n_rows, s)."""
+        return np.asarray(self.factor.phi[:n_rows] @ self.B.T)
+
+    def _evaluate(self, Z: Array, B: Array) -> Array:
+        inner = Z[:, self.columns] if len(self.columns) else np.zeros((len(Z), 1))
+        return self.factor.evaluate(np.ascontiguousarray(inner), B)
+
+
+class Directions(NamedTuple):
+    """Eigenvectors (q, d) of the covariance, all its positive eigenvalues, and itself (d, d)."""
+
+    components: Array
+    spectrum: Array
+    covariance: csr_array
+
+
+def find_directions(
+    blocks: list[tuple[Index, Array]], n_features: int, n_components: int | None
+) -> Directions:
+    """Directions of gradients given as (columns, B); several add up their covariances."""
+    columns = np.unique(np.concatenate([active for active, _ in blocks]))
+    stacked = np.zeros((len(columns), sum(B.shape[1] for _, B in blocks)))
+    start = 0
+    for active, B in blocks:
+        stacked[np.searchsorted(columns, active), start : start + B.shape[1]] = B
+        start += B.shape[1]
+    if not stacked.size or not stacked.any():
+        empty = csr_array((n_features, n_features))
+        return Directions(np.zeros((1, n_features)), np.zeros(0), empty)
+    vectors, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
+    spectrum = sizes**2
+    rank = int(np.sum(spectrum > ROUNDING * spectrum[0]))
+    if n_components is None:
+        share = np.cumsum(spectrum) / spectrum.sum()
+        n_components = int(np.searchsorted(share, EXPLAINED * (1 - ROUNDING)) + 1)
+    kept = min(n_components, rank)
+    components = np.zeros((kept, n_features))
+    components[:, columns] = _signed(vectors[:, :kept].T)
+    inner = stacked @ stacked.T
+    s = len(columns)
+    rows, cols = np.repeat(columns, s), np.tile(columns, s)
+    covariance = csr_array((inner.ravel(), (rows, cols)), shape=(n_features, n_features))
+    return Directions(components, spectrum[:rank], covariance)
+
+
+def _signed(vectors: Array) -> Array:
+    """Each row with its largest entry positive."""
+    largest = np.argmax(np.abs(vectors), axis=1)
+    signs = np.sign(vectors[np.arange(len(vectors)), largest])
+    return np.asarray(vectors * signs[:, None])
 
 
 @dataclass(frozen=True)

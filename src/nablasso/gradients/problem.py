@@ -10,55 +10,55 @@ and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
     \min_{B, c} \sum_{ij} m_{ij}\, l(t_{ij}, z_{ij}) + \mathrm{tr}(B Q B^\top)
     + \lambda |c|^2 + \alpha \sum_a |B_a|
 
-Regression: ``l(t, z) = (t - z)^2``, ``t_ij = y_j - y_i``, no ``c``: this is (42). Classes:
-``l(t, z) = log(1 + exp(-t z))``, ``t_ij = y_j``: this is (62). ``Q`` is the smoothness term of
-section 7, ``Q = mu Phi' (Laplacian) Phi`` over labelled and unlabelled points; zero by default.
+Regression (42): ``l(t, z) = (t - z)^2``, ``t_ij = y_j - y_i``, no ``c``. Classes (62): ``l(t, z) =
+log(1 + exp(-t z))``, ``t_ij = y_j``. ``Q = mu Phi' (Laplacian) Phi`` is the smoothness term of
+section 7 over labelled and unlabelled points; zero by default.
 
-**Gradient.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1) Phi``
-(n, r)
-
-.. math:: \nabla_B = X^\top M + 2 B Q, \qquad \nabla_c = \Phi^\top \theta 1
-
-so all p variables cost one product of X' with an n x r matrix, n p r flops, whatever the number of
-pairs: the rotation of section 4.4, which brings x_j - x_i to n dimensions, is in the order of the
-products (it pays besides for the ridge, whose norm does not see rotations: see ``rotated``).
-
-**Dual.** For every ``theta`` and ``B'``, ``c'``, with ``g_a = (X'M)_a + 2 Q B'_a`` and all scaled
-by a t that makes ``|g_a| <= alpha w_a`` for every one of the p variables,
+**Gradient and dual.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1)
+Phi`` (n, r), ``nabla_B = X'M + 2 B Q`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
+flops, whatever the number of pairs. Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every
+one of the p variables,
 
 .. math::
-    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - \mathrm{tr}(B' Q B'^\top)
-    - |\Phi^\top \theta 1|^2 / 4 \lambda - (\text{penalty})^*(g)
+    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - \mathrm{tr}(B Q B^\top)
+    - |\nabla_c|^2 / 4 \lambda - (\text{penalty})^*(\nabla_B)
 
-bounds the minimum from below. ``theta``, ``B'`` are those of the current iterate: at the optimum
-the gap is zero.
+bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0), the largest
+``|nabla_a| / w_a``; for regression this is (55).
 
-``alpha_max``: with B = 0 (and the best f0), the largest ``|g_a| / w_a``; for regression this
-is (55).
+**Penalties** on the rows of ``B``, with norms ``N_g`` of groups and weights ``w_g`` (the size of
+the group), and their conjugates in the gradient's norms ``D_g``:
 
-**Penalties** on the rows of ``B``: one row per variable, ``|B_a|`` the norm of its derivative.
-With norms ``N_g`` of groups of rows and weights ``w_g`` (the size of the group):
-
-* ``"lasso"``:    ``alpha sum_g w_g N_g``
-* ``"squared"``:  ``alpha (sum_g w_g N_g)^2``   (10)
-* ``"ridge"``:    ``alpha sum_g N_g^2``         (17)
+============= =================================== ==========================================
+``"lasso"``   ``alpha sum_g w_g N_g``             0 where all ``D_g <= alpha w_g``
+``"squared"`` ``alpha (sum_g w_g N_g)^2`` (10)    ``max_g (D_g / w_g)^2 / 4 alpha``
+``"ridge"``   ``alpha sum_g N_g^2`` (17)          ``sum_g D_g^2 / 4 alpha``
+============= =================================== ==========================================
 
 Groups that are always kept (weight 0) have ``ridge N_g^2`` instead: without any penalty their
 derivatives could follow every row.
 
-**Conjugates**, of the gradient's norms ``D_g``: lasso, zero where all ``D_g <= alpha w_g``, else
-infinite; squared, ``max_g (D_g / w_g)^2 / 4 alpha``; ridge, ``sum_g D_g^2 / 4 alpha``.
+**Pairs of rows.** With ``P_ij = left_i . right_j`` the prediction of a pair is ``P_ij - P_ii``;
+``left, right`` are ``Phi B', X`` or ``Phi, X B``, whichever is narrower (k columns). Weights are
+``m_ij = p_i p_j w_ij`` with the weights ``p`` of the rows and
+
+* (5), dense: ``w = exp(-|x_i - x_j|^2 / 2 s^2)``; n^2 memory, n^2 k flops a product;
+* (58): ``exp(-2 |x_i - x_j|^2 / s^2)`` for the k' rows next to ``x_i``; n k' memory, n k' k flops.
+  A row counts as its own neighbour besides the k': in regression this pair is zero, in
+  classification it is where the label of the row itself speaks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
-from nablasso.gradients.pairs import RowPairs
+from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss, Squared
 from nablasso.problems import top_eigenvalue
@@ -67,15 +67,128 @@ from nablasso.types import Array, Index, Mask
 FORMS = ("lasso", "squared", "ridge")
 POWER_STEPS = 10
 TINY = 1e-300
+NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
+
+
+class RowPairs:
+    """All pairs of n rows; ``weights`` and other arrays over pairs are (n, n)."""
+
+    def __init__(self, weights: Array) -> None:
+        self.weights = weights
+
+    def of_first(self, values: Array) -> Array:
+        """``values[i]`` for every pair (i, j)."""
+        return np.broadcast_to(values[:, None], self.weights.shape)
+
+    def of_second(self, values: Array) -> Array:
+        """``values[j]`` for every pair (i, j)."""
+        return np.broadcast_to(values, self.weights.shape)
+
+    def slopes(self, left: Array, right: Array) -> Array:
+        """``left_i . (right_j - right_i)`` for every pair: one matrix product."""
+        P = left @ right.T
+        P -= np.diagonal(P).copy()[:, None]
+        return np.asarray(P)
+
+    def first_sums(self, theta: Array) -> Array:
+        """``sum_j theta_ij``, shape (n,)."""
+        return np.asarray(theta.sum(axis=1))
+
+    def matrix(self, theta: Array) -> Any:
+        """``theta`` as a matrix (n, n), dense or sparse, for the next product."""
+        return theta
+
+    def gather(self, theta: Array, right: Array) -> Array:
+        """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
+        return np.asarray(self.matrix(theta) @ right - self.first_sums(theta)[:, None] * right)
+
+    def scatter(self, theta: Array, left: Array) -> Array:
+        """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
+        return np.asarray(self.matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
+
+    def laplacian(self, values: Array) -> Array:
+        """``A`` (r, r) with ``b'A b = sum_ij m_ij ((values_i - values_j).b)^2``.
+
+        It is ``values' (diag(m1) + diag(m'1) - m - m') values``.
+        """
+        m = self.matrix(self.weights)
+        degrees = np.asarray(m.sum(axis=0) + m.sum(axis=1)).ravel()
+        A = values.T @ (degrees[:, None] * values - m @ values - m.T @ values)
+        return np.asarray((A + A.T) / 2)
+
+    def isolated(self) -> Index:
+        """Rows without weight on any other row."""
+        sums = self.first_sums(self.weights) - self.matrix(self.weights).diagonal()
+        return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
+
+
+class SparsePairs(RowPairs):
+    """Pairs (i, j) of neighbours, row by row; arrays over pairs are (n_pairs,)."""
+
+    def __init__(self, weights: Array, second: Index, starts: Index) -> None:
+        super().__init__(weights)
+        self.second, self.n = second, len(starts) - 1
+        self.first = np.repeat(np.arange(self.n), np.diff(starts))
+        self._pattern = csr_array((weights, second, starts), shape=(self.n, self.n))
+
+    def of_first(self, values: Array) -> Array:
+        """Taken by the first index."""
+        return np.asarray(values[self.first])
+
+    def of_second(self, values: Array) -> Array:
+        """Taken by the second index."""
+        return np.asarray(values[self.second])
+
+    def slopes(self, left: Array, right: Array) -> Array:
+        """Dot products pair by pair, in blocks."""
+        own = np.einsum("ik,ik->i", left, right)
+        out = np.empty(len(self.weights))
+        for some in row_blocks(len(out), left.shape[1]):
+            i, j = self.first[some], self.second[some]
+            out[some] = np.einsum("ik,ik->i", left[i], right[j]) - own[i]
+        return out
+
+    def first_sums(self, theta: Array) -> Array:
+        """Sums over the neighbours."""
+        return np.asarray(np.bincount(self.first, weights=theta, minlength=self.n))
+
+    def matrix(self, theta: Array) -> Any:
+        """One pattern, other values: making it anew is slow."""
+        self._pattern.data = theta
+        return self._pattern
+
+
+def make_pairs(X: Array, row_weights: Array, bandwidth: float, n_neighbors: int | None) -> RowPairs:
+    """All pairs with the weights (5), or each row with itself and its neighbours with (58)."""
+    n = len(X)
+    points = X if X.shape[1] else np.zeros((n, 1))
+    if n_neighbors is None:
+        w = np.exp(cdist(points, points, "sqeuclidean") / (-2 * bandwidth**2))
+        w *= row_weights
+        w *= row_weights[:, None]
+        return RowPairs(w)
+    if n_neighbors >= n:
+        raise InvalidParameterError(
+            f"n_neighbors must be smaller than the number of distinct rows, {n}; got "
+            f"{n_neighbors}. Lower it, or leave it out for weights between all pairs."
+        )
+    from sklearn.neighbors import NearestNeighbors  # takes a while
+
+    found = NearestNeighbors(n_neighbors=n_neighbors).fit(points).kneighbors(return_distance=False)
+    second = np.sort(np.column_stack([found, np.arange(n)]), axis=1).ravel().astype(np.intp)
+    starts = np.arange(n + 1, dtype=np.intp) * (n_neighbors + 1)
+    first = np.repeat(np.arange(n), n_neighbors + 1)
+    distances = np.empty(len(second))
+    for some in row_blocks(len(second), points.shape[1]):
+        delta = points[first[some]] - points[second[some]]
+        distances[some] = np.einsum("ia,ia->i", delta, delta)
+    w = np.exp(-2 * distances / bandwidth**2) * row_weights[first] * row_weights[second]
+    return SparsePairs(w, second, starts)
 
 
 @dataclass(frozen=True)
 class RowPenalty:
-    """A penalty on groups of rows.
-
-    ``labels`` (p,) are group numbers 0, 1, ..., ``weights`` (n_groups,) are zero for groups that
-    are always kept.
-    """
+    """A penalty on groups 0, 1, ... of rows; ``weights`` are zero for those always kept."""
 
     form: str
     labels: Index
@@ -86,8 +199,7 @@ class RowPenalty:
     @property
     def kept(self) -> Mask:
         """Groups with a ridge instead of a norm."""
-        everything = self.form == "ridge"
-        return np.asarray((self.weights == 0) | everything)
+        return np.asarray((self.weights == 0) | (self.form == "ridge"))
 
     @property
     def ridges(self) -> Array:
@@ -176,9 +288,15 @@ class GradientPoint:
     B: Array
     c: Array
 
+    def on(self, columns: Index) -> GradientPoint:
+        """The rows of other variables."""
+        B = np.zeros((len(columns), self.B.shape[1]))
+        _, ours, theirs = np.intersect1d(columns, self.columns, return_indices=True)
+        B[ours] = self.B[theirs]
+        return GradientPoint(columns, B, self.c)
 
-@dataclass(frozen=True)
-class GradientCertificate:
+
+class GradientCertificate(NamedTuple):
     """Primal, dual and what the dual was made feasible with: gradient norms of all groups."""
 
     primal: float
@@ -227,21 +345,13 @@ class GradientProblem:
         return float(np.linalg.norm(hessian, 2)) or 1.0
 
     @cached_property
-    def at_zero(self) -> float:
-        """Objective at zero."""
-        zero = np.zeros(self.pairs.weights.shape)
-        return float(np.sum(self.pairs.weights * self.loss.value(self.targets, zero)))
-
-    @property
     def reference(self) -> float:
         """What gaps are relative to: the objective at zero, 1 where that is zero."""
-        return self.at_zero or 1.0
+        zero = np.zeros(self.pairs.weights.shape)
+        return float(np.sum(self.pairs.weights * self.loss.value(self.targets, zero))) or 1.0
 
     def largest_curvature(self, XA: Array) -> float:
-        """Largest eigenvalue of the Hessian's bound in ``B`` for the columns ``XA``; 1 where zero.
-
-        By power iteration.
-        """
+        """Largest eigenvalue of the Hessian's bound in ``B`` for columns ``XA``; 1 where zero."""
         rank = self.phi.shape[1]
         start, c = np.random.RandomState(0).standard_normal((XA.shape[1], rank)), np.zeros(rank)
 
@@ -257,9 +367,8 @@ class GradientProblem:
 
     def zero(self) -> GradientPoint:
         """No gradients but those of the groups always kept."""
-        columns = self.kept_columns
-        rank = self.phi.shape[1]
-        return GradientPoint(columns, np.zeros((len(columns), rank)), np.zeros(rank))
+        shape = len(self.kept_columns), self.phi.shape[1]
+        return GradientPoint(self.kept_columns, np.zeros(shape), np.zeros(shape[1]))
 
     @cached_property
     def kept_columns(self) -> Index:
@@ -288,13 +397,9 @@ class GradientProblem:
             gB = XA.T @ self.pairs.scatter(theta, self.phi)
         if self.smooth is not None:
             gB = gB + 2 * (B @ self.smooth)
-        return gB, self.offset_gradient(theta)
-
-    def offset_gradient(self, theta: Array) -> Array:
-        """``Phi' theta 1``; zero without f0."""
         if not self.has_offset:
-            return np.zeros(self.phi.shape[1])
-        return np.asarray(self.phi.T @ self.pairs.first_sums(theta))
+            return gB, np.zeros(self.phi.shape[1])
+        return gB, np.asarray(self.phi.T @ self.pairs.first_sums(theta))
 
     def smooth_value(self, z: Array, B: Array, c: Array) -> float:
         """Everything but the penalty."""
@@ -328,14 +433,10 @@ class GradientProblem:
         gB, gc = self.gradient(theta, XA, B)
         squares[point.columns] = np.einsum("ar,ar->a", gB, gB)
         norms = self.penalty.group_norms(squares)
-        primal = self.smooth_value(z, B, point.c) + self.penalty.value(self._all_rows(point))
+        rows = np.zeros((self.X.shape[1], 1))  # the norms of all rows: what the penalty needs
+        rows[point.columns, 0] = np.linalg.norm(B, axis=1)
+        primal = self.smooth_value(z, B, point.c) + self.penalty.value(rows)
         return GradientCertificate(primal, self.dual_value(z, B, gc, norms, self.penalty), norms)
-
-    def _all_rows(self, point: GradientPoint) -> Array:
-        """Norms of all rows as a (p, 1) array: what the penalty needs of them."""
-        norms = np.zeros((self.X.shape[1], 1))
-        norms[point.columns, 0] = np.linalg.norm(point.B, axis=1)
-        return norms
 
     def rotated(self) -> tuple[Self, Array] | None:
         """For the ridge and p > n: the same problem in rotated variables, and the rotation (p, t).

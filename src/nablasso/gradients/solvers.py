@@ -3,39 +3,21 @@ r"""Solvers of sparse gradient learning, and the fit that selects nothing.
 **Active set**: accelerated forward-backward splitting with restart. *Inner loop*, on the s
 variables of the active set: a gradient step from an extrapolated point and the proximal operator of
 the penalty (46), Nesterov's momentum, set back to zero where it points uphill. Predictions are
-linear, so those of the extrapolated point are a combination of known ones: one product forward and
-one backward an iteration, O(n s r + (pairs) min(s, r)) flops. The constant comes from power
-iterations and is raised where a step shows it too small. ``c`` has a step of its own: it is
-measured in units in which its curvature is that of ``B``. *Outer loop*: the gap over all p
-variables, one full pass of O(n p r + (pairs) r). While it is too large, variables whose gradient is
-above ``alpha w_a`` come in, largest first, at most as many as there are (but ten); rows that are
-zero leave. The inner loop runs until its gap is a tenth of the outer one.
+linear, so those of the extrapolated point are a combination of known ones: O(n s r + (pairs) min(s,
+r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``. *Outer
+loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too large,
+variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as there are
+(but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the outer one.
 
-**Forward-backward**, Algorithm 1 of Ye and Xie: plain steps, the iterates in view. Regression (54),
-from the start ``B``, for all p variables at once:
+**Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps, the
+iterates in view; for classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
 
-.. math:: B^+ = T_{\alpha\delta}\big(B - \delta \nabla_B\big), \qquad
-          T_\tau(d_a) = \max(1 - \tau / |d_a|, 0)\, d_a
+.. math:: B^+ = \mathrm{prox}_{\delta\,\mathrm{penalty}}\big(B - \delta \nabla_B\big), \qquad
+          a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a .
 
-with the gradient (48) as :mod:`nablasso.gradients.problem` has it: the order of its products is the
-reduction to n dimensions of section 4.4. Classes (63): besides, with ``f0 = sum_i a_i k(x_i, .)``,
-
-.. math:: a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a ,
-
-a gradient step in the coefficients ``a`` of the kernels, not in the features: in ``c`` it is
-multiplied by ``Phi' Phi``. Gradients are those of the iterate before, in both.
-
-*Step.* Theorem 10 asks for ``0 < delta < 2 / |Hessian|``. Here ``delta = 1 / L`` with ``L`` the
-largest curvature in ``B`` (power iteration) plus, for classes, that in ``a``: at least the norm.
-
-*Stop.* The paper has "while the convergence condition is not true". Here it is the duality gap
-over all variables, or ``max_iter``. An iterate before that is no minimiser and selects more
-variables; the history shows how many.
-
-Cost of an iteration: O(n p r + (pairs) r). The error falls like ``L |B*|^2 / 2k``: a reference for
-the active set, which solves the same problem. One ``delta``
-for ``B`` and ``a`` is slow where the curvatures of the two differ much, as with kernels of large
-values.
+Theorem 10 asks for ``0 < delta < 2 / |Hessian|``; here ``delta = 1 / L`` with ``L`` the largest
+curvature in ``B`` plus, for classes, that in ``a``. It stops at the duality gap over all variables,
+or ``max_iter``. The error falls like ``L |B*|^2 / 2k``: a reference for the active set.
 
 **Scales of alpha.** ``alpha_max`` is exact: the gradient norm at B = 0, with the best f0 and kept
 variables. For the squared and ridge forms no alpha selects nothing; their scales are the alphas at
@@ -112,9 +94,15 @@ class ActiveSet(GradientSolver):
     ) -> GradientSolution:
         """Minimise from ``start``, zero by default."""
         rotated = problem.rotated()
-        if rotated is not None:
-            return self._solve_rotated(problem, *rotated)
-        point = problem.zero() if start is None else _with_kept(problem, start)
+        if rotated is not None:  # solve in rotated variables and turn back
+            turned, rotation = rotated
+            found = self.solve(turned)
+            B = found.point.on(np.arange(turned.X.shape[1])).B
+            point = GradientPoint(np.arange(problem.X.shape[1]), rotation @ B, found.point.c)
+            return replace(found, point=point, certificate=problem.certificate(point))
+        point = problem.zero()
+        if start is not None:
+            point = start.on(np.union1d(start.columns, point.columns))
         target = self.tol * problem.reference
         n_iter, status = 0, Status.MAX_ITER
         certificate = problem.certificate(point)
@@ -137,17 +125,8 @@ class ActiveSet(GradientSolver):
                     break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return GradientSolution(_pruned(problem, point), certificate, n_iter, status)
-
-    def _solve_rotated(
-        self, problem: GradientProblem, turned: GradientProblem, rotation: Array
-    ) -> GradientSolution:
-        """Solve in rotated variables and turn back."""
-        found = self.solve(turned)
-        B = np.zeros((turned.X.shape[1], turned.phi.shape[1]))
-        B[found.point.columns] = found.point.B
-        point = GradientPoint(np.arange(problem.X.shape[1]), rotation @ B, found.point.c)
-        return GradientSolution(point, problem.certificate(point), found.n_iter, found.status)
+        inside = _staying(problem, point)[problem.penalty.labels[point.columns]]
+        return GradientSolution(point.on(point.columns[inside]), certificate, n_iter, status)
 
 
 class _Inner:
@@ -227,49 +206,24 @@ class _Inner:
         return True
 
 
-def _with_kept(problem: GradientProblem, start: GradientPoint) -> GradientPoint:
-    """``start`` with the variables that are always kept among its columns."""
-    columns = np.union1d(start.columns, problem.kept_columns)
-    B = np.zeros((len(columns), problem.phi.shape[1]))
-    B[np.searchsorted(columns, start.columns)] = start.B
-    return GradientPoint(columns, B, start.c)
-
-
 def _grown(
     problem: GradientProblem, point: GradientPoint, certificate: GradientCertificate
 ) -> GradientPoint:
     """Rows that are not zero, and the variables that should not be."""
-    penalty = problem.penalty
-    present = _present_groups(problem, point)
-    gauges = np.where(
-        present | penalty.kept,
-        -np.inf,
-        certificate.norms / np.where(penalty.kept, 1.0, penalty.weights),
-    )
-    order = np.argsort(-gauges, kind="stable")[: max(GROWTH, int(present.sum()))]
-    entering = np.zeros(len(present), dtype=bool)
-    entering[order] = gauges[order] > penalty.restricted(point.columns).level(point.B)
-    groups = present | penalty.kept | entering
-    columns = np.flatnonzero(groups[penalty.labels])
-    B = np.zeros((len(columns), point.B.shape[1]))
-    _, ours, theirs = np.intersect1d(columns, point.columns, return_indices=True)
-    B[ours] = point.B[theirs]
-    return GradientPoint(columns, B, point.c)
+    penalty, staying = problem.penalty, _staying(problem, point)
+    weights = np.where(staying, 1.0, penalty.weights)
+    gauges = np.where(staying, -np.inf, certificate.norms / weights)
+    order = np.argsort(-gauges, kind="stable")[: max(GROWTH, int(staying.sum()))]
+    entering = order[gauges[order] > penalty.restricted(point.columns).level(point.B)]
+    staying[entering] = True
+    return point.on(np.flatnonzero(staying[penalty.labels]))
 
 
-def _present_groups(problem: GradientProblem, point: GradientPoint) -> Mask:
-    """Groups with a row that is not zero."""
-    labels = problem.penalty.labels[point.columns]
-    present = np.zeros(len(problem.penalty.weights), dtype=bool)
-    present[labels[np.any(point.B != 0, axis=1)]] = True
-    return present
-
-
-def _pruned(problem: GradientProblem, point: GradientPoint) -> GradientPoint:
-    """Without rows of zeros."""
-    groups = _present_groups(problem, point) | problem.penalty.kept
-    inside = groups[problem.penalty.labels[point.columns]]
-    return GradientPoint(point.columns[inside], point.B[inside], point.c)
+def _staying(problem: GradientProblem, point: GradientPoint) -> Mask:
+    """Groups with a row that is not zero, and those that are kept."""
+    groups = problem.penalty.kept
+    groups[problem.penalty.labels[point.columns[np.any(point.B != 0, axis=1)]]] = True
+    return groups
 
 
 class ForwardBackward(GradientSolver):
@@ -280,9 +234,9 @@ class ForwardBackward(GradientSolver):
     ) -> GradientSolution:
         """Minimise from ``start``, zero by default."""
         X, penalty, ridge = problem.X, problem.penalty, problem.offset_ridge or 0.0
-        start = problem.zero() if start is None else start
-        B, c = np.zeros((X.shape[1], problem.phi.shape[1])), start.c
-        B[start.columns] = start.B
+        everything = np.arange(X.shape[1])
+        start = (problem.zero() if start is None else start).on(everything)
+        B, c = start.B, start.c
         step, gram = step_size(problem), problem.phi.T @ problem.phi
         target, status = self.tol * problem.reference, Status.MAX_ITER
         objectives: list[float] = []
@@ -307,7 +261,7 @@ class ForwardBackward(GradientSolver):
             status = Status.INTERRUPTED
         kept = np.any(B != 0, axis=1)
         kept[problem.kept_columns] = True
-        point = GradientPoint(np.flatnonzero(kept), B[kept], c)
+        point = GradientPoint(everything, B, c).on(np.flatnonzero(kept))
         history = {"objective": np.array(objectives), "n_selected": np.array(n_selected)}
         certificate = problem.certificate(point)
         return GradientSolution(point, certificate, max(len(objectives) - 1, 0), status, history)
@@ -339,8 +293,7 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
 def best_offset(problem: GradientProblem) -> Array:
     """``c`` of the best f0 without gradients.
 
-    All pairs that a row begins have the prediction ``phi_i . c``: a machine on the rows, once with
-    the weight of their pairs of either class.
+    All pairs of row i predict ``phi_i . c``: a machine on the rows, once for either class.
     """
     pairs = problem.pairs
     plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))

@@ -7,52 +7,36 @@ r"""What lies outside a hull of a grid: two bounds of it, and nodes that are cer
     = \alpha^\top \Big[\bigodot_i S_{i, t_i}\Big] \alpha, \qquad
     S_{i,l} = \sum_{j=l}^{q} \Big(\sum_{m=l}^{j} \beta^m\Big)^{-2} K_{i,j} .
 
-Sources of a hull's complement that differ in one variable share all other factors. Products with
-one factor left out are made by halving the set of variables: O(n^2 p log p) for all p first-level
-sources, O(n^2 log p) memory besides the factors, and no division. Every partial product is kept
-with its largest entry as a separate logarithm, so nothing overflows on the way.
+Products with one factor left out are made by halving the set of variables: O(n^2 p log p) for all p
+first-level sources. Every partial product is kept with its largest entry as a separate logarithm.
 
-The sum over all descendants grows like ``(1 + mean(K_1) / (1 + beta)^2)^p``: with many variables it
-certifies only for ``beta`` of the order of ``sqrt(p)``.
-
-*The largest kernel outside*, a certificate for exponentially many nodes: the dual norm of what lies
-outside a hull ``W`` is bounded by letting every kernel pay for itself (``kappa_ww = 1``; the bound
-of section 5.2 of Bach, 2009),
+*The largest kernel outside*, every kernel paying for itself (section 5.2 of Bach, 2009):
 
 .. math:: \Omega^*_{W^c}(g)^2 \le \max_{w \notin W} \frac{\alpha^\top K_w \alpha}{d_w^2} ,
 
-so ``max_{w outside} a_w / d_w^2 <= Omega(f)^2 + 2 eps / lambda`` is another sufficient condition.
-At the sources of the complement it is the necessary condition (20) itself. Unlike (21) it does not
-add up exponentially many small terms: with many variables it is by far the sharper one.
-
-The maximum is found by branch and bound. Nodes are enumerated by order: one variable more, behind
-the last, at one level. With ``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that
-follows it in the enumeration satisfy, by Cauchy-Schwarz,
+by branch and bound. Nodes are enumerated by order: one variable more, behind the last, at one
+level. With ``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that follows it have
 
 .. math::
     \frac{\sqrt{a_w}}{d_w} \le \sum_k |\alpha_k| \prod_{(i,l) \in v} s_{i,l}(k)
     \prod_{i > \mathrm{last}(v)} \max\big(1, \max_l s_{i,l}(k)\big) ,
 
-which is one matrix product for all nodes with one variable more. What is below the threshold is
-dropped with all that follows; the rest is looked at exactly and expanded. The result is a valid
-bound whenever the work ends: what is not expanded keeps the bound of all that follows it. Products
-that overflow are infinite, and so is what zero times them may be.
+one matrix product for all nodes with one variable more. What is below the threshold is dropped with
+all that follows; the rest is looked at exactly and expanded. The result is a valid bound whenever
+the work ends: what is not expanded keeps its bound. Products that overflow are infinite.
 
-*Missing nodes*, condition (27) beyond the sources: for every node outside the dual norm is at least
-``a_w / (sum_{v in A(w), v outside} d_v)^2`` (appendix A.5 of Bach, 2009), so
+*Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside
 
-.. math:: \alpha^\top K_w \alpha \le \Omega(f)^2 \Big(\sum_{v \in A(w) \setminus W} d_v\Big)^2
+.. math:: \alpha^\top K_w \alpha \le \Omega(f)^2 \Big(\sum_{v \in A(w) \setminus W} d_v\Big)^2 .
 
-is necessary for all of them. At the sources of the complement it is (20). Beyond, it finds products
-whose parts have no effect of their own. It is evaluated for all nodes of one and two variables
-whose levels have rank one, by one matrix product: O(n (p q)^2). The sum over the ancestors outside
-is the product ``prod_i sum_{j <= w_i} beta^j`` minus the weights of those inside.
+It finds products whose parts have no effect of their own, among all nodes of one and two variables
+whose levels have rank one, by one matrix product: O(n (p q)^2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -85,16 +69,17 @@ class ScaledMatrix(NamedTuple):
     matrix: Array
     log: float
 
-    def times(self, factor: Array) -> ScaledMatrix:
-        """Elementwise product, scaled back to a largest entry of one."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            matrix = self.matrix * factor
-        size = float(np.abs(matrix).max())
-        if not np.isfinite(size):
-            return ScaledMatrix(np.full_like(matrix, np.inf), 0.0)
-        if size == 0:
-            return ScaledMatrix(np.zeros_like(matrix), 0.0)
-        return ScaledMatrix(matrix / size, self.log + float(np.log(size)))
+    def times(self, *factors: Array) -> ScaledMatrix:
+        """Elementwise product, scaled back to a largest entry of one after each factor."""
+        matrix, log = self
+        for factor in factors:
+            with np.errstate(over="ignore", invalid="ignore"):
+                matrix = matrix * factor
+            size = float(np.abs(matrix).max())
+            if size == 0 or not np.isfinite(size):
+                return ScaledMatrix(np.full_like(matrix, 0.0 if size == 0 else np.inf), 0.0)
+            matrix, log = matrix / size, log + float(np.log(size))
+        return ScaledMatrix(matrix, log)
 
     def total(self) -> float:
         """Sum of the entries, with what rounding may have taken; infinite where it overflows."""
@@ -132,25 +117,22 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     used = sorted({g for node in hull for g, _ in node})  # type: ignore[attr-defined]
     unused = [g for g in range(p) if g not in set(used)]
     whole = grid.whole_factors
-    inside = start
-    for g in used:
-        inside = inside.times(whole[g])
-    rest, best = start, 0.0
-    for g in unused:
-        rest = rest.times(whole[g])
-    for node in grid.frontier(hull):
-        levels: dict[int, int] = dict(node)  # type: ignore[call-overload]
-        if len(levels) == 1 and next(iter(levels)) in unused:
-            continue  # all of these together below
-        product = rest
-        for g in used:
-            level = levels.get(g, 0)
-            product = product.times(factor(grid, g, level) if level else whole[g])
-        best = max(best, product.total())
-        if best > limit:
-            return np.inf
-    for g, without in _all_but_one(inside, unused, whole):
-        best = max(best, without.times(factor(grid, g, 1)).total())
+
+    def sources() -> Iterator[float]:
+        rest = start.times(*(whole[g] for g in unused))
+        for node in grid.frontier(hull):
+            levels: dict[int, int] = dict(node)  # type: ignore[call-overload]
+            if len(levels) == 1 and next(iter(levels)) in unused:
+                continue  # all of these together below
+            own = (factor(grid, g, levels[g]) if g in levels else whole[g] for g in used)
+            yield rest.times(*own).total()
+        inside = start.times(*(whole[g] for g in used))
+        for g, without in _all_but_one(inside, unused, whole):
+            yield without.times(factor(grid, g, 1)).total()
+
+    best = 0.0
+    for total in sources():
+        best = max(best, total)
         if best > limit:
             return np.inf
     return best
@@ -166,10 +148,7 @@ def _all_but_one(
         return
     half = len(members) // 2
     for mine, others in ((members[:half], members[half:]), (members[half:], members[:half])):
-        part = product
-        for g in others:
-            part = part.times(factors[g])
-        yield from _all_but_one(part, mine, factors)
+        yield from _all_but_one(product.times(*(factors[g] for g in others)), mine, factors)
 
 
 class Tables(NamedTuple):
@@ -181,6 +160,11 @@ class Tables(NamedTuple):
     signed: Array  # phi_{i,l}(k) / beta^l, (n, m)
     variable: Index
     level: Index
+
+    def of(self, rows: Any = slice(None), columns: Any = slice(None)) -> Tables:
+        """Some of the rows and columns."""
+        parts = (part[rows][:, columns] for part in self[:4])
+        return Tables(*parts, self.variable[columns], self.level[columns])
 
 
 def tables(grid: Grid) -> Tables:
@@ -239,32 +223,22 @@ class _Search:
             squares = (t.sizes**2, t.ahead**2, t.others**2)
             t = Tables(*squares, np.full_like(t.signed, np.nan), t.variable, t.level)
         elif not dual.all():  # rows that nothing depends on
-            used = dual != 0
-            self.moved = self.moved[used]
-            sizes, ahead, others, signed = (part[used] for part in t[:4])
-            t = Tables(sizes, ahead, others, signed, t.variable, t.level)
-        self.tables, self.bound = self._hopeful(t)
+            self.moved, t = self.moved[dual != 0], t.of(dual != 0)
+        # no node with a level left out here can reach the limit
+        bounds = _safe(np.abs(self.moved) @ (t.sizes * t.others)) ** self.power
+        self.tables, self.bound = t.of(columns=bounds > limit), 0.0
+        self._raise(bounds[bounds <= limit])
         self.reach = self.tables.sizes * self.tables.ahead
         self.inside = self._columns_inside(hull)
         self.violators: list[tuple[float, Node]] = []
 
-    def _hopeful(self, t: Tables) -> tuple[Tables, float]:
-        """Leave out levels no node with which can reach the limit; the largest of those bounds."""
-        bounds = _safe(np.abs(self.moved) @ (t.sizes * t.others)) ** self.power
-        keep = bounds > self.limit
-        sizes, ahead, others, signed = (part[:, keep] for part in t[:4])
-        kept = Tables(sizes, ahead, others, signed, t.variable[keep], t.level[keep])
-        return kept, float(np.max(bounds[~keep], initial=0.0))
-
     def _columns_inside(self, hull: set[Node]) -> dict[tuple[int, ...], list[int]]:
         """Nodes of the hull in columns of the tables: those behind each beginning."""
-        t = self.tables
-        place = {
-            (int(g), int(j)): c for c, (g, j) in enumerate(zip(t.variable, t.level, strict=True))
-        }
+        names = zip(self.tables.variable.tolist(), self.tables.level.tolist(), strict=True)
+        place = {pair: column for column, pair in enumerate(names)}
         inside: dict[tuple[int, ...], list[int]] = {}
         for node in hull:
-            pairs: tuple[tuple[int, int], ...] = node  # type: ignore[assignment]
+            pairs: Pairs = node  # type: ignore[assignment]
             if pairs and all(pair in place for pair in pairs):
                 columns = [place[pair] for pair in pairs]
                 inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])

@@ -1,26 +1,20 @@
 r"""When does the norm find the hull? Conditions (22) and (24) of Bach (2009).
 
-With the true function ``f`` of hull ``W``, covariances ``Sigma`` of the features and small
-``alpha`` the function on ``W`` alone differs from ``f`` by ``alpha Omega(f) Sigma_WW^{-1} s / 2``,
+With the true function ``f`` of hull ``W`` and covariances ``Sigma`` of the features let
 
 .. math::
     s_w = \Big(\sum_{v \in A(w)} \frac{d_v}{\|f_{D(v)}\|}\Big) f_w, \qquad
-    g = \Sigma_{W^c W} \Sigma_{WW}^{-1} s,
+    g = \Sigma_{W^c W} \Sigma_{WW}^{-1} s .
 
-and what is left over has the slope ``alpha Omega(f) g`` in the features outside. It stays the
-solution of the whole problem where the dual norm of the norm on the nodes outside allows it:
+For small ``alpha`` the function on ``W`` alone stays the solution of the whole problem where
 
 .. math::
     \Omega^*_{W^c}(g) \le 1 - \eta \quad (22, \text{ sufficient for some } \eta > 0), \qquad
     \Omega^*_{W^c}(g) \le 1 \quad (24, \text{ necessary}) .
 
-The paper writes ``g`` by correlation operators and ``h_w``, which exist in infinite dimensions; for
-features at rows, as here, this is the same. Without edges and with features of rank one it is the
-condition of the lasso on signs.
-
 The dual norm is ``max_x sum_w zeta_w(x) |g_w|^2`` squared, with ancestors outside ``W`` alone. The
-multiplicative steps of :func:`nablasso.hierarchy.solvers.alternating` increase it, and ``kappa``
-bounds it from above: both sides are returned. O(R^2) a step for R nodes outside.
+steps of :func:`nablasso.hierarchy.problem.alternating` increase it, and ``kappa`` bounds it from
+above: both sides are returned. O(R^2) a step for R nodes outside.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ from scipy.linalg import eigh, solve
 from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, ancestor_matrix, hull_of, shallow_first
 from nablasso.hierarchy.problem import descendant_norms, dual_bound, weights_of
-from nablasso.types import Array, Mask
+from nablasso.types import Array
 
 PRECISION = 1e-9  # of the dual norm's square
 STEPS = 100_000
@@ -80,18 +74,16 @@ def hull_consistency(
     HullConsistency
     """
     hull = shallow_first(hierarchy, hull_of(hierarchy, function))
-    inside = set(hull)
-    outside = shallow_first(hierarchy, hull_of(hierarchy, nodes) - inside)
-    features = {v: _centred(hierarchy, v) for v in [*hull, *outside]}
-    s = _slopes(hierarchy, hull, function)
-    p = hierarchy.weights
-    Phi = np.column_stack([features[v] for v in hull])
-    kept = _varying(hierarchy, hull, Phi)
-    Phi, target = Phi[:, kept], np.concatenate([s[v] for v in hull])[kept]
+    outside = shallow_first(hierarchy, hull_of(hierarchy, nodes) - set(hull))
+    p, target = hierarchy.weights, _slopes(hierarchy, hull, function)
+    raw = np.column_stack([hierarchy.block(v).train for v in hull])
+    Phi = raw - p @ raw
+    kept = p @ Phi**2 > CONSTANT * np.maximum(p @ raw**2, SMALLEST)  # the root of a grid is not
+    Phi, target = Phi[:, kept], target[kept]
     covariance = (Phi.T * p) @ Phi
     _check_invertible(covariance)
-    fitted = p * (Phi @ solve(covariance, target, assume_a="pos"))
-    sizes = np.array([float(np.sum((features[v].T @ fitted) ** 2)) for v in outside])
+    fitted = p * (Phi @ solve(covariance, target, assume_a="pos"))  # adds up to zero
+    sizes = np.array([hierarchy.size(v, fitted) for v in outside])
     if not np.any(sizes > 0):
         return HullConsistency(0.0, 0.0)
     matrix = ancestor_matrix(hierarchy, [*hull, *outside])[len(hull) :, len(hull) :]
@@ -106,22 +98,8 @@ def hull_consistency(
     return HullConsistency(float(np.sqrt(lower)), float(np.sqrt(upper)))
 
 
-def _centred(hierarchy: Hierarchy, node: Node) -> Array:
-    F = hierarchy.block(node).train
-    return F - hierarchy.weights @ F
-
-
-def _varying(hierarchy: Hierarchy, hull: list[Node], Phi: Array) -> Mask:
-    """Features that are not constant: the root of a grid has none."""
-    raw = np.column_stack([hierarchy.block(v).train for v in hull])
-    squares = hierarchy.weights @ raw**2
-    return np.asarray(hierarchy.weights @ Phi**2 > CONSTANT * np.maximum(squares, SMALLEST))
-
-
-def _slopes(
-    hierarchy: Hierarchy, hull: list[Node], function: Mapping[Node, Array]
-) -> dict[Node, Array]:
-    """``s_w``: the gradient of the norm at the function."""
+def _slopes(hierarchy: Hierarchy, hull: list[Node], function: Mapping[Node, Array]) -> Array:
+    """``s_w``, one after the other: the gradient of the norm at the function."""
     coefs = {}
     for v in hull:
         width = hierarchy.block(v).train.shape[1]
@@ -139,8 +117,8 @@ def _slopes(
             "that are not zero. Leave the others out of the function."
         )
     d = np.array([hierarchy.weight(v) for v in hull])
-    scales = (d / norms) @ ancestors
-    return {v: scale * c for (v, c), scale in zip(coefs.items(), scales, strict=True)}
+    scales = zip((d / norms) @ ancestors, coefs.values(), strict=True)
+    return np.concatenate([scale * c for scale, c in scales])
 
 
 def _check_invertible(covariance: Array) -> None:

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,13 +31,12 @@ DEPENDENT = 1e-8  # relative size below which a direction is in the ancestors' s
 
 
 class NodeBlock(ABC):
-    r"""The feature space of a node: a matrix at the data, and a way to evaluate it elsewhere.
+    """The feature space of a node: ``k_w(x, x') = phi_w(x).phi_w(x')``.
 
-    A node's kernel is ``k_w(x, x') = phi_w(x).phi_w(x')``; ``NodeBlock.train`` is ``phi_w`` at the
-    data, shape (n, r). Products of kernels are row-wise Kronecker products of features. Where those
-    have more columns than there are rows, or than the rank allowed, the product matrix is
-    decomposed anew (:func:`nablasso.spaces.low_rank`), so a node never costs more than n x min(n,
-    rank) numbers.
+    ``train`` is ``phi_w`` at the data, (n, r), :meth:`evaluate` elsewhere. Products of kernels are
+    row-wise Kronecker products of features. Where those have more columns than there are rows, or
+    than the rank allowed, the product matrix is decomposed anew (:func:`nablasso.spaces.low_rank`):
+    a node never costs more than n x min(n, rank) numbers.
     """
 
     train: Array
@@ -114,11 +114,11 @@ class SumBlock(NodeBlock):
 
     def __init__(self, blocks: Iterable[NodeBlock], n_rows: int) -> None:
         self.inner = tuple(blocks)
-        self.train = _beside([block.train for block in self.inner], n_rows)
+        self.train = np.column_stack([np.empty((n_rows, 0)), *(b.train for b in self.inner)])
 
     def evaluate(self, Z: Array) -> Array:
         """All parts' features."""
-        return _beside([block.evaluate(Z) for block in self.inner], len(Z))
+        return np.column_stack([np.empty((len(Z), 0)), *(b.evaluate(Z) for b in self.inner)])
 
 
 class WhiteBlock(NodeBlock):
@@ -126,7 +126,7 @@ class WhiteBlock(NodeBlock):
 
     def __init__(self, block: NodeBlock, ancestors: Iterable[NodeBlock], weights: Array) -> None:
         self.inner = (block, *ancestors)
-        F, A = self._parts([part.train for part in self.inner])
+        F, A = self._parts(part.train for part in self.inner)
         root = np.sqrt(weights)[:, None]
         self.mix = np.linalg.lstsq(root * A, root * F, rcond=DEPENDENT)[0]
         rest = F - A @ self.mix
@@ -136,11 +136,12 @@ class WhiteBlock(NodeBlock):
 
     def evaluate(self, Z: Array) -> Array:
         """Features of new points with the same combination subtracted."""
-        F, A = self._parts([part.evaluate(Z) for part in self.inner])
+        F, A = self._parts(part.evaluate(Z) for part in self.inner)
         return np.asarray((F - A @ self.mix)[:, self.kept])
 
-    def _parts(self, features: list[Array]) -> tuple[Array, Array]:
-        return features[0], _beside([np.ones((len(features[0]), 1)), *features[1:]])
+    def _parts(self, features: Iterable[Array]) -> tuple[Array, Array]:
+        F, *above = features
+        return F, np.column_stack([np.ones((len(F), 1)), *above])
 
 
 def kronecker(parts: list[Array]) -> Array:
@@ -159,10 +160,6 @@ def _gram(left: list[Array], right: list[Array]) -> Array:
     return np.asarray(out)
 
 
-def _beside(parts: list[Array], n_rows: int = 0) -> Array:
-    return np.column_stack(parts) if parts else np.zeros((n_rows, 0))
-
-
 class Outside(NamedTuple):
     """What is known of the nodes outside a hull at a dual point.
 
@@ -179,23 +176,12 @@ class Outside(NamedTuple):
 class Hierarchy(ABC):
     r"""A DAG with a kernel on every node, on given data.
 
-    *Whitened kernels* (section 5.2 of Bach, 2009): the features of a node are projected at the data
-    onto the orthogonal complement of the span of all its ancestors' features, in the weighted inner
-    product and with the constant among the ancestors. This lowers the correlation between relevant
-    and irrelevant nodes and changes nothing in what can be represented. Features of new points
-    subtract the same combination of the ancestors' features.
-
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    weights : array, shape (n,)
-        Of the rows, adding up to one.
-    beta, root_weight : float
-        ``d_v = beta^depth``, ``root_weight`` at the sources.
-    rank : int, optional
-        Largest rank of a node.
-    whiten : bool
-        Whether kernels are whitened.
+    ``weights`` (n,) of the rows add up to one; ``d_v = beta^depth``, at sources ``root_weight``;
+    ``rank`` is the largest rank of a node. With ``whiten`` (section 5.2 of Bach, 2009) the features
+    of a node are projected at the data onto the orthogonal complement of the span of all its
+    ancestors' features, in the weighted inner product and with the constant among the ancestors.
+    This lowers the correlation between relevant and irrelevant nodes and changes nothing in what
+    can be represented. Features of new points subtract the same combination of the ancestors'.
     """
 
     members: list[tuple[int, ...]] | None = None  # columns of the variables nodes are made of
@@ -296,14 +282,9 @@ class Hierarchy(ABC):
 
     def frontier(self, hull: set[Node]) -> list[Node]:
         """Sources of the complement of a hull."""
-        found: dict[Node, None] = {s: None for s in self.sources() if s not in hull}
-        for node in hull:
-            for child in self.children(node):
-                if child in hull or child in found:
-                    continue
-                if all(parent in hull for parent in self.parents(child)):
-                    found[child] = None
-        return list(found)
+        near = [*self.sources(), *(child for node in hull for child in self.children(node))]
+        outside = (v for v in dict.fromkeys(near) if v not in hull)
+        return [v for v in outside if all(parent in hull for parent in self.parents(v))]
 
 
 def hull_of(hierarchy: Hierarchy, nodes: Iterable[Node]) -> set[Node]:
@@ -332,18 +313,10 @@ def ancestor_matrix(hierarchy: Hierarchy, nodes: list[Node]) -> Mask:
     """``[v, w]`` is true where ``v`` is an ancestor of ``w``; ``nodes`` must form a hull."""
     place = {node: k for k, node in enumerate(nodes)}
     matrix = np.eye(len(nodes), dtype=bool)
-    done: set[Node] = set()
-
-    def fill(node: Node) -> None:
-        if node in done:
-            return
-        for parent in hierarchy.parents(node):
-            fill(parent)
+    parents = {node: hierarchy.parents(node) for node in nodes}
+    for node in TopologicalSorter(parents).static_order():
+        for parent in parents[node]:
             matrix[:, place[node]] |= matrix[:, place[parent]]
-        done.add(node)
-
-    for node in nodes:
-        fill(node)
     return matrix
 
 
@@ -468,7 +441,13 @@ class ExplicitDag(KernelDag):
                 "then looks at all."
             )
         self._kernel, self._columns = kernel, columns
-        self._check_acyclic()
+        try:
+            TopologicalSorter(self._parents).prepare()
+        except CycleError as error:
+            raise CyclicGraphError(
+                "The graph of kernels must have no cycle; got "
+                f"{' -> '.join(map(str, error.args[1]))}. Remove one of these edges."
+            ) from error
 
     def sources(self) -> list[Node]:
         """Nodes without parents."""
@@ -493,23 +472,3 @@ class ExplicitDag(KernelDag):
     def all_nodes(self) -> list[Node]:
         """Every node."""
         return list(self._children)
-
-    def _check_acyclic(self) -> None:
-        """Take nodes without children away, again and again: what is left goes round."""
-        left, waiting = dict(self._children), [v for v, c in self._children.items() if not c]
-        open_ = {node: len(set(below)) for node, below in left.items()}
-        while waiting:
-            node = waiting.pop()
-            del left[node]
-            for parent in set(self._parents[node]):
-                open_[parent] -= 1
-                if not open_[parent]:
-                    waiting.append(parent)
-        if left:
-            way = [next(iter(left))]
-            while way[-1] not in way[:-1]:
-                way.append(next(child for child in self._children[way[-1]] if child in left))
-            raise CyclicGraphError(
-                "The graph of kernels must have no cycle; got "
-                f"{' -> '.join(map(str, way[way.index(way[-1]) :]))}. Remove one of these edges."
-            )

@@ -9,27 +9,6 @@ A decomposition of your own needs two methods: :meth:`Decomposition.n_levels`, w
 and :meth:`Decomposition.kernel`. Levels of finite rank should give :meth:`Decomposition.features`
 too: they are then handled exactly and without n x n matrices. Where all but the last do, ``kernel``
 follows from them and :meth:`Decomposition.total`.
-
-*Hermite polynomials* are orthonormal for normal data. With ``He_j`` orthogonal for the standard
-normal distribution (``H_j(x / sqrt 2) = 2^{j/2} He_j(x)`` for the ``H_j`` of the paper) and ``0 < r
-< 1``
-
-.. math::
-    \sum_{j \ge 0} \frac{r^j}{j!} He_j(x) He_j(x') = (1 - r^2)^{-1/2}
-    \exp\Big(-\frac{r (x - x')^2}{2 (1 - r^2)} + \frac{r (x^2 + x'^2)}{2 (1 + r)}\Big) .
-
-:class:`Hermite` takes the first q terms one by one and the rest by differencing. The mean of the
-level-j kernel on the diagonal is ``r^j`` for standard normal data.
-
-:class:`GaussHermite` decomposes the Gaussian kernel ``exp(-b (x - x')^2)`` for data of variance
-``1 / 4a``. With ``c^2 = a^2 + 2ab`` and ``A = a + b + c``
-
-.. math::
-    e^{-b (x - x')^2} = \Big(1 - \frac{b^2}{A^2}\Big)^{1/2} \sum_{j \ge 0} \frac{(b/A)^j}{2^j j!}
-    g(x) H_j(\sqrt{2c}\, x)\, g(x') H_j(\sqrt{2c}\, x'), \quad g(x) = e^{-\frac{b}{A}(a + c) x^2} .
-
-Its level 0 is not constant: every node carries the same fixed factor ``prod_i g(x_i)``, which
-shrinks fast with the number of variables.
 """
 
 from __future__ import annotations
@@ -136,7 +115,11 @@ class Monomials(Graded):
 
 @dataclass(eq=False, repr=False)
 class Hermite(Graded):
-    """Hermite polynomials; the last level holds all degrees from ``q`` on.
+    r"""Hermite polynomials, orthonormal for normal data; the last level has degrees from ``q`` on.
+
+    .. math::
+        \sum_{j \ge 0} \frac{r^j}{j!} He_j(x) He_j(x') = (1 - r^2)^{-1/2}
+        \exp\Big(-\frac{r (x - x')^2}{2 (1 - r^2)} + \frac{r (x^2 + x'^2)}{2 (1 + r)}\Big) .
 
     ``ratio`` is ``r``, between 0 and 1: the size of a level's kernel relative to the one before.
     """
@@ -164,9 +147,16 @@ class Hermite(Graded):
 
 @dataclass(eq=False, repr=False)
 class GaussHermite(Graded):
-    """The Gaussian kernel by its eigenfunctions; the last level holds the rest.
+    r"""The Gaussian kernel ``exp(-b (x - x')^2)`` by its eigenfunctions; the last level the rest.
 
-    ``b`` is that of ``exp(-b (x - x')^2)``, ``variance`` that of the data, ``1 / 4a``.
+    For data of ``variance`` ``1 / 4a``, with ``c^2 = a^2 + 2ab`` and ``A = a + b + c``
+
+    .. math::
+        \Big(1 - \frac{b^2}{A^2}\Big)^{1/2} \sum_{j \ge 0} \frac{(b/A)^j}{2^j j!} g(x)
+        H_j(\sqrt{2c}\, x)\, g(x') H_j(\sqrt{2c}\, x'), \quad g(x) = e^{-\frac{b}{A}(a + c) x^2} .
+
+    Level 0 is not constant: every node carries the factor ``prod_i g(x_i)``, which shrinks fast
+    with the number of variables.
     """
 
     b: float = 0.1

@@ -7,14 +7,9 @@ of a group at a level is the mean of its columns' kernels.
 
 Level 0 is divided out. Where it is not constant (Gauss-Hermite) every node carries the product of
 all variables' level-0 functions as a common factor, so that a node costs what its own few variables
-cost, however many others there are.
-
-Whitened kernels have no product formula. Outside a hull their sizes are bounded, in the weighted
-metric, by ``||Phi_w' (I - P_w) alpha||^2 <= ||Phi_w||_F^2 sum_k alpha_k^2 / p_k`` with
-``||Phi_w||_F^2 = sum_k p_k prod_i K_{i,w_i}(x_k, x_k)``: the enumeration of
-:mod:`nablasso.hierarchy.bounds` bounds all of them, if less sharply than without whitening.
-
-:class:`Flat` has no products.
+cost. Whitened kernels have no product formula; outside a hull their sizes are bounded by
+``||Phi_w' (I - P_w) alpha||^2 <= ||Phi_w||_F^2 sum_k alpha_k^2 / p_k`` with
+``||Phi_w||_F^2 = sum_k p_k prod_i K_{i,w_i}(x_k, x_k)``.
 """
 
 from __future__ import annotations
@@ -80,10 +75,8 @@ class LevelZero:
 
     def features(self, Z: Array) -> Array:
         """One column."""
-        out = np.ones((len(Z), 1))
-        for column, decomposition in enumerate(self.decompositions):
-            out *= zeroth(decomposition, Z[:, column])
-        return out
+        parts = [zeroth(part, z) for part, z in zip(self.decompositions, Z.T, strict=False)]
+        return np.asarray(np.prod([np.ones((len(Z), 1)), *parts], axis=0))
 
 
 def zeroth(decomposition: Decomposition, z: Array) -> Array:
@@ -119,8 +112,7 @@ class Grid(Hierarchy):
         super().__init__(X, weights, **options)
         labels = np.arange(X.shape[1]) if labels is None else labels
         fitted = tuple(decomposition.fitted(x, weights) for x in X.T)
-        names = np.unique(labels)
-        self.members = [tuple(np.flatnonzero(labels == name).tolist()) for name in names]
+        self.members = [tuple(np.flatnonzero(labels == g).tolist()) for g in np.unique(labels)]
         self.q = decomposition.n_levels() - 1
         self.levels = [
             [self._level(members, fitted, level) for level in range(1, self.q + 1)]

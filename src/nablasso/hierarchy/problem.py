@@ -1,33 +1,17 @@
 r"""The problem on a hull of listed nodes: its norm, primal, dual, gap, derivatives and solution.
 
-The norm and its variational weights:
-
-.. math::
-    \Omega(f) = \sum_v d_v \|f_{D(v)}\|, \qquad
-    \Omega(f)^2 = \min_{\eta \ge 0,\ \sum_v d_v^2 \eta_v \le 1}\ \sum_w \zeta_w^{-1} \|f_w\|^2,
-    \qquad \zeta_w^{-1} = \sum_{v \in A(w)} \eta_v^{-1},
-
-the minimum at ``eta_v = ||f_{D(v)}|| / (d_v Omega)``. We work with ``x_v = d_v^2 eta_v``, which add
-up to one.
-
-For numbers ``a_w = alpha' K_w alpha`` the dual norm's square is ``max_eta sum_w zeta_w a_w``. Any
-``kappa >= 0`` with ``sum_{v in A(w)} kappa_vw = 1`` bounds it from above by
-
-.. math:: \max_v\ d_v^{-2} \sum_{w \in D(v)} \kappa_{vw}^2 a_w .
-
-``kappa_vw = zeta_w / eta_v`` gives ``max_v t_v / x_v`` with ``t = kappa (zeta a)`` and is exact at
-the optimum. Everything is a matrix of the size of the hull.
-
-The problem:
-
 .. math::
     \min_{f, b}\ \sum_i p_i\, l\big(y_i, b + \textstyle\sum_{w \in W} f_w(x_i)\big)
-    + \frac{\lambda}{2}\, \Omega(f)^2 \qquad (19)
+    + \frac{\lambda}{2}\, \Omega(f)^2 , \qquad \Omega(f) = \sum_v d_v \|f_{D(v)}\| \qquad (19)
 
-For fixed ``x`` it is one kernel machine with the kernel
-``K = sum_w zeta_w K_w``; its optimal value ``J(x)`` is convex in ``x``. With the dual variable
-``alpha = -p l'(y, z) / lambda``, ``a_w = alpha' K_w alpha``, ``f_w = zeta_w Phi_w' alpha`` and
-``P`` the operator of the (re)weighted kernel ridge regression at the solution
+    \Omega(f)^2 = \min_{\eta \ge 0,\ \sum_v d_v^2 \eta_v \le 1}\ \sum_w \zeta_w^{-1} \|f_w\|^2,
+    \qquad \zeta_w^{-1} = \sum_{v \in A(w)} \eta_v^{-1} .
+
+We work with ``x_v = d_v^2 eta_v``, which add up to one. For fixed ``x`` it is one kernel machine
+with the kernel ``K = sum_w zeta_w K_w``; its optimal value ``J(x)`` is convex in ``x``. With the
+dual variable ``alpha = -p l'(y, z) / lambda``, ``a_w = alpha' K_w alpha``, ``f_w = zeta_w Phi_w'
+alpha``, ``kappa_vw = zeta_w / eta_v`` and ``P`` the operator of the (re)weighted kernel ridge
+regression at the solution
 
 .. math::
     x_v \partial_v J = -\tfrac{\lambda}{2}\, t_v, \qquad t = \kappa (\zeta a), \qquad
@@ -36,37 +20,25 @@ For fixed ``x`` it is one kernel machine with the kernel
     Z = \mathrm{diag}(\zeta), \qquad G_w = K_w \alpha .
 
 In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
-features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, ``(kappa Z) G' P G (kappa
-Z)' = R' (1 - (lambda / 2) (S + lambda / 2)^{-1}) R`` and ``R' R = kappa diag(zeta a) kappa'``: what
-is left is
-
-.. math:: \lambda \big[\mathrm{diag}(t)
-    - \tfrac{\lambda}{2}\, R^\top (S + \tfrac{\lambda}{2})^{-1} R \big] .
+features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, what is left of it is
+``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``.
 
 Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
-``1'alpha = 0`` for the intercept. The gap (18) is that of the kernel machine plus ``lambda / 2``
-times that of the weights, ``max_v t_v / x_v - sum_w zeta_w a_w``.
+``1'alpha = 0`` for the intercept; ``max_v t_v / x_v`` bounds the maximum and is exact at the
+optimum. The gap (18) is that of the kernel machine plus ``lambda / 2`` times that of the weights,
+``max_v t_v / x_v - sum_w zeta_w a_w``.
 
-Cost per ``x`` with D features in all. Up to D = n the problem is solved in feature space: O(D^3)
-for the squared loss, whose moments are computed once, and O(n D^2) a Newton step for others.
-Beyond, with n x n kernels: O(n^2 D + n^3).
+Cost per ``x`` with D features in all: up to D = n in feature space, O(D^3) for the squared loss,
+whose moments are computed once, and O(n D^2) a Newton step for others; beyond, O(n^2 D + n^3).
 
-**Newton's method**, an interior-point method in the weights. ``J(x)`` is convex on the simplex
-``x >= 0, sum x = 1``, with multipliers ``s >= 0`` of the bounds and ``nu`` of the sum: ``s_v = nu -
-(lambda / 2) t_v / x_v`` and ``x_v s_v = 0`` at the optimum. With ``nu = (lambda / 2) max_v t_v /
-x_v`` the sum of ``x_v s_v`` *is* the gap of the weights. Each step solves, in relative coordinates
-``delta = dx / x`` with the Hessian ``H``,
+**Newton's method**, an interior-point method in the weights, with multipliers ``s_v = nu - (lambda
+/ 2) t_v / x_v`` of the bounds, ``nu = (lambda / 2) max_v t_v / x_v``: the sum of ``x_v s_v`` *is*
+the gap of the weights. Each step solves, in relative coordinates ``delta = dx / x``,
 
 .. math:: (H + \mathrm{diag}(x s))\, \delta + \tau x = \mu - x s, \qquad x^\top \delta = 0,
 
-and takes what a line search on ``J(x) - mu sum log x`` allows: 10 to 20 steps whatever the data,
-each O(R^3) for R nodes besides the kernel machine.
-
-**Alternating scheme**, where rounding stalls Newton's: kernel machine at ``eta``, then the best
-``eta`` of its function, ``eta_v = ||f_{D(v)}|| / (d_v Omega)``; with ``||f_{D(v)}||^2 = eta_v t_v``
-this is ``x_v <- sqrt(x_v t_v)``, divided by the sum. Every step decreases the objective and none
-needs curvature, but weights that go to zero do so geometrically, and slowly where their node is
-nearly active.
+and takes what a line search on ``J(x) - mu sum log x`` allows: 10 to 20 steps whatever the data.
+Where rounding stalls it an **alternating scheme** goes on, ``x_v <- sqrt(x_v t_v)`` over the sum.
 """
 
 from __future__ import annotations
@@ -124,11 +96,6 @@ def dual_bound(weights: Weights, sizes: Array) -> tuple[float, float, Array]:
 def descendant_norms(norms2: Array, ancestors: Mask) -> Array:
     """``||f_{D(v)}||`` from the squared norms ``||f_w||^2``."""
     return np.sqrt(np.maximum(ancestors @ norms2, 0.0))
-
-
-def norm(norms2: Array, ancestors: Mask, d: Array) -> float:
-    """``Omega(f)`` from the squared norms ``||f_w||^2``."""
-    return float(d @ descendant_norms(norms2, ancestors))
 
 
 @dataclass(frozen=True)
@@ -220,10 +187,10 @@ class HullProblem:
         sample, ridge = self.sample, self.alpha / 2
         weights = weights_of(x, self.ancestors, self.d)
         zeta = weights.zeta[self.owner]
+        if self.in_features and self._is_squared:
+            return self._point(weights, *self._least_squares(zeta))
         data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
-            if self._is_squared:
-                return self._point(weights, *self._least_squares(zeta))
             root = np.sqrt(zeta)
             rows = OnFeatures(FeatureRows(None, self.Phi * root))
             machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
@@ -273,15 +240,20 @@ class HullProblem:
     def hessian(self, point: HullPoint) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
         kappa, zeta, c = point.weights.kappa, point.weights.zeta, self.alpha / 2
-        za, own = zeta * point.sizes, zeta[self.owner]
-        t = kappa @ za
+        za, own, sample = zeta * point.sizes, zeta[self.owner], self.sample
+        t, solved, centre = kappa @ za, point.solved, sample.fit_intercept
+        if not self._is_squared:  # the regression at the curvature of the loss
+            q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
+            if self.in_features:
+                solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=centre)[0])
+            else:
+                solved = WeightedRidge(solved, q, c, fit_intercept=centre)
         if self.in_features:
-            L = self._factor(own, self._reweighted(point)) if point.solved is None else point.solved
-            T = dtrtrs(L, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
+            T = dtrtrs(solved, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
             matrix = -c * (T.T @ T)
         else:
             G = self.Phi @ ((own * point.h)[:, None] * kappa.T[self.owner])
-            matrix = G.T @ self._ridge(point).solve(G) - (kappa * za) @ kappa.T
+            matrix = G.T @ solved.solve(G) - (kappa * za) @ kappa.T
         matrix[np.diag_indices_from(matrix)] += t
         return t, self.alpha * matrix
 
@@ -292,24 +264,10 @@ class HullProblem:
         A[np.diag_indices_from(A)] += self.alpha / 2
         return np.asarray(dpotrf(A, lower=1, overwrite_a=1)[0])
 
-    def _ridge(self, point: HullPoint) -> WeightedRidge:
-        """The (re)weighted regression at a point solved with kernels."""
-        if isinstance(point.solved, WeightedRidge):
-            return point.solved
-        sample = self.sample
-        q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
-        return WeightedRidge(point.solved, q, self.alpha / 2, fit_intercept=sample.fit_intercept)
-
-    def _reweighted(self, point: HullPoint) -> Array:
-        """Moments of the features at the curvature of the loss."""
-        sample = self.sample
-        q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
-        return centred_moments(self.Phi, sample.y, q, centre=sample.fit_intercept)[0]
-
     def primal(self, point: HullPoint) -> float:
         """Objective of the point's function, with the norm itself."""
-        omega = norm(self.per_node(point.coef**2), self.ancestors, self.d)
-        return self.sample.mean_loss(point.predictions) + self.alpha / 2 * omega**2
+        omega = self.d @ descendant_norms(self.per_node(point.coef**2), self.ancestors)
+        return self.sample.mean_loss(point.predictions) + self.alpha / 2 * float(omega) ** 2
 
     def full_gap(self, point: HullPoint, outside: float = 0.0) -> float:
         """(18), that of the kernel machine and ``lambda / 2`` times that of the weights.
@@ -359,15 +317,12 @@ def bytes_held(n: int, D: int, R: int) -> float:
 
 
 class HullSolution(NamedTuple):
-    """A point, the steps it took, and whether the gap was reached.
-
-    ``stalled``: no step decreases the objective in the digits there are.
-    """
+    """A point, the steps it took, and whether the gap was reached."""
 
     point: HullPoint
     n_iter: int
     converged: bool
-    stalled: bool = False
+    stalled: bool = False  # no step decreases the objective in the digits there are
 
 
 def solve(
@@ -382,13 +337,10 @@ def solve(
     if not solved.stalled:
         return solved
     further = alternating(problem, solved.point.weights.x, tol, FALLBACK, LEAST * tol)
-    better = _weights_gap(problem, further.point)[0] < _weights_gap(problem, solved.point)[0]
-    return HullSolution(
-        further.point if better else solved.point,
-        solved.n_iter + further.n_iter,
-        further.converged,
-        stalled=not further.converged,
-    )
+    both = (solved.point, further.point)
+    best = min(both, key=lambda point: _weights_gap(problem, point)[0])
+    n_iter, converged = solved.n_iter + further.n_iter, further.converged
+    return HullSolution(best, n_iter, converged, stalled=not converged)
 
 
 def _weights_gap(problem: HullProblem, point: HullPoint) -> tuple[float, float, Array]:

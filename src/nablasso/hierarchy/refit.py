@@ -1,38 +1,27 @@
 r"""What is made of a hull without the sparse penalty: which nodes pay, and what predicts.
 
-**Pruning.** A path of convex problems takes in noise before the last true node is complete, as the
-lasso does, and the ``alpha`` that predicts best is not the one that selects best. So sinks of a
-hull W are taken away while the extended Bayes information criterion (Chen and Chen, 2008) of a fit
-without penalty falls:
+**Pruning.** Sinks of a hull W are taken away while the extended Bayes information criterion (Chen
+and Chen, 2008) of a fit without penalty falls:
 
 .. math:: \mathrm{EBIC}(W) = D(W) + k \log n + 2 R \log p
 
-with k features and R nodes that have any, p the number of nodes that a search can begin with (the
-variables of a grid), n the sum of the sample weights as they were given, and D minus twice the
-log-likelihood at its maximum: ``n log(mean (y - z)^2)`` for the squared loss, whose variance is
-profiled out, and ``2 n sum_i p_i l(y_i, z_i)`` for the logistic and the Poisson loss, with a wide
-normal prior of the coefficients, since separated classes have no maximum. Other losses have no
-likelihood.
-
-A node of large rank stands for its leading principal directions, those that hold 99 % of its
-variance, but at most one per ten rows: three to five for the last level of a variable, ten to
-twenty for a product of two such. Fewer would not see a function that oscillates. Features are
-centred (where there is an intercept) and of unit variance.
+with k features and R nodes that have any, p the number of nodes that a search can begin with, n the
+sum of the sample weights as they were given, and D minus twice the log-likelihood at its maximum:
+``n log(mean (y - z)^2)`` for the squared loss, ``2 n sum_i p_i l(y_i, z_i)`` for the logistic and
+the Poisson loss, with a wide normal prior of the coefficients, since separated classes have no
+maximum. A node of large rank stands for its leading principal directions, those that hold 99 % of
+its variance, at most one per ten rows; features are of unit variance, centred with an intercept.
 
 The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
 With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
 block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``, exactly so for the squared loss: one factorisation of
-a k x k matrix a step. The step is made only if the criterion itself, at the smaller hull's own
-maximum, falls. While there are more than half as many features as rows steps are made whatever the
-criterion says, a tenth of the features between two factorisations: ``C^{-1}`` and ``c`` without B
-follow from those with it in O(k^2).
+a k x k matrix a step. While there are more than half as many features as rows steps are made
+whatever the criterion says, a tenth of the features between two factorisations: ``C^{-1}`` and
+``c`` without B follow from those with it in O(k^2).
 
-**Refit**, a kernel machine on what was selected. Two candidates, the one of smaller leave-one-out
-loss is taken: the kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression on the selected
-products where nodes have rank one), and a Gaussian kernel on the selected columns, for functions
-that are smooth in a few variables but not short in the decomposition. The ridge is chosen by
-leave-one-out in both. Nodes that are always kept are in the hull's kernel whatever the search
-found.
+**Refit**, a kernel machine on what was selected, of the ridge of smallest leave-one-out loss: the
+kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression on the selected products where nodes
+have rank one), or a Gaussian kernel on the selected columns where its loss is smaller.
 """
 
 from __future__ import annotations

@@ -4,21 +4,15 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
 2. While a source ``t`` of the complement violates the necessary condition (20),
    ``a_t / d_t^2 <= Omega(f)^2``, or a node beyond its stronger form (27)
    (:mod:`nablasso.hierarchy.bounds`), add the worst ones with their ancestors and solve again.
-3. Bound the dual norm of everything outside: by (21), and by the largest kernel
-   (:mod:`nablasso.hierarchy.bounds`). If the gap of the full problem is within the tolerance, it
-   is certified; otherwise add the violators that were found, with their ancestors, and go on, for
-   at most a fiftieth of the budget's work.
+3. Bound the dual norm of everything outside. If the gap of the full problem is within the
+   tolerance, it is certified; otherwise add the violators that were found, with their ancestors,
+   and go on, for at most a fiftieth of the budget's work.
 
-It ends certified, at the end of its budget, or where the bound cannot be made sharper. In each case
-the gap returned is that of the *full* problem.
-
-The budget counts what a path holds and does, bytes and multiplications, so that it ends at the same
-place on every machine. A hull that was cut by it is not the solution at its ``alpha``, let alone at
-a smaller one.
-
-Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum;
-they are taken out of the function and the rest is solved again, so that the pattern returned is
-exactly a hull. They stay in the certificate.
+It ends certified, at the end of its budget (bytes and multiplications, so at the same place on
+every machine), or where the bound cannot be made sharper: the gap returned is always that of the
+*full* problem. Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero
+at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
+returned is exactly a hull. They stay in the certificate.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from nablasso.inspection.dependence import (
     Dependence,
     PairDependence,
-    category_dependence,
     pair_dependence,
     partial_dependence,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "PathDisplay",
     "QuantileDisplay",
     "SobolIndices",
-    "category_dependence",
     "interaction_shares",
     "pair_dependence",
     "partial_dependence",

@@ -27,7 +27,7 @@ that does not depend on the order of the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,17 +36,12 @@ from sklearn.base import is_classifier
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.explained import drawn_predictions
+from nablasso.estimators.explained import ONE_WAY, drawn_predictions
 from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import (
-    InspectedFunction,
-    class_code,
-    response_of,
-    sample_rows,
-)
+from nablasso.inspection.response import class_code, response_of, sample_rows
 from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
@@ -103,8 +98,12 @@ class Dependence:
         """What is drawn around the mean: where the function lies, else what rows differ by."""
         if len(self.low):
             return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
-        share = f"{self.levels[1] - self.levels[0]:.0%}"
-        return self.band_low, self.band_high, f"{share} of the rows (no confidence band)"
+        return self.band_low, self.band_high, f"{self.share} of the rows (no confidence band)"
+
+    @property
+    def share(self) -> str:
+        """How many rows' curves the band of the rows holds."""
+        return f"{self.levels[1] - self.levels[0]:.0%}"
 
     @property
     def effect(self) -> float:
@@ -120,14 +119,31 @@ class Dependence:
         if self.labels:
             return "differs"
         net = float(self.mean[-1] - self.mean[0]) / way
-        return "rises" if net > 0.9 else "falls" if net < -0.9 else "bends"
+        return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
+
+    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
+        low, high, _ = self.band
+        sure = f"{SURE:.0%} sure" if len(self.low) else f"{self.share} of rows"
+        header = [self.name, self.unit.capitalize(), sure]
+        if self.labels:
+            places = np.argsort(-self.mean, kind="stable")
+        else:
+            places = np.unique(
+                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
+            )
+        rows = []
+        for k in places.astype(int):
+            point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
+            rows.append([point, f"{self.mean[k]:.4g}", f"{low[k]:.4g} to {high[k]:.4g}"])
+            if len(self.slope_grid):
+                slope = np.interp(self.grid[k], self.slope_grid, self.slope_mean)
+                rows[-1].append(f"{slope:.3g}")
+        return ([*header, "Slope"] if len(self.slope_grid) else header), rows
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists."""
-        return {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
-        } | {"levels": list(self.levels), "labels": list(self.labels)}
+        return _plain(self)
 
 
 @dataclass(frozen=True)
@@ -166,27 +182,27 @@ class PairDependence:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists."""
-        return {
-            "names": list(self.names),
-            "columns": list(self.columns),
-            "unit": self.unit,
-            "grid_a": self.grid_a.tolist(),
-            "grid_b": self.grid_b.tolist(),
-            "mean": self.mean.tolist(),
-            "strength": self.strength,
-        }
+        return _plain(self) | {"strength": self.strength}
+
+
+def _plain(found: Dependence | PairDependence) -> dict[str, Any]:
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(found).items()
+    }
 
 
 def partial_dependence(
     model: Any,
     X: Any,
-    column: str | int,
+    column: str | int | Sequence[str | int],
     *,
     target: Any = None,
     grid_size: int = 40,
     levels: tuple[float, float] = (0.1, 0.9),
     sample_weight: Any = None,
     max_rows: int = 300,
+    labels: Sequence[str] | None = None,
 ) -> Dependence:
     """How a fitted model's prediction depends on one variable.
 
@@ -196,8 +212,8 @@ def partial_dependence(
         Fitted regressor or classifier.
     X : array-like, shape (n_samples, n_features)
         Rows to average over: those of the fit, or others.
-    column : str or int
-        Name or place of the variable.
+    column : str, int or list of them
+        Name or place of the variable; the 0/1 columns of a category together are one.
     target : label, optional
         The class whose probability is looked at; the second of two by default.
     grid_size : int, default=40
@@ -207,6 +223,9 @@ def partial_dependence(
     sample_weight : array-like, shape (n_samples,), optional
     max_rows : int, default=300
         Rows averaged over.
+    labels : list of str, optional
+        What each 0/1 column stands for; by default its name. A part before ``=`` that they share
+        names the category; all zero is a level too where it occurs.
 
     Returns
     -------
@@ -224,43 +243,21 @@ def partial_dependence(
     ('rises', 3.0)
     """
     _check(grid_size, levels)
-    a = _column(model, column)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
+    options: dict[str, Any] = {"target": target, "levels": levels, "max_rows": max_rows}
+    if not isinstance(column, str | int | np.integer):
+        places = column_indices(model, column, "column")
+        own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
+        return _of_category(model, X, weights, places, own, **options)
+    (a,) = column_indices(model, [column], "column").tolist()
     if behind(model) is not model:
-        shared = {"target": target, "levels": levels, "max_rows": max_rows}
-        return _of_table(model, X, a, weights, grid_size=grid_size, **shared)
-    response = response_of(model, target)
-    rows, p = sample_rows(X, weights, max_rows)
-    grid, discrete = _grid(X[:, a], weights, grid_size)
-    curves = _curves(response, rows, a, grid)
-    if discrete:
-        slope_grid = (grid[1:] + grid[:-1]) / 2
-        slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
-    else:
-        step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
-        slopes = _curves(response, rows, a, grid + step) - _curves(response, rows, a, grid - step)
-        slopes /= 2 * step
-    low, high = _sure(model, response, target, rows, p, np.array([a]), grid[:, None], curves @ p)
-    return _summarised(
-        curves,
-        p,
-        response,
-        levels,
-        slopes=slopes,
-        low=low,
-        high=high,
-        name=feature_names(model)[a],
-        column=a,
-        kind="discrete" if discrete else "continuous",
-        grid=grid,
-        slope_grid=slope_grid,
-        quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
-    )
+        return _of_table(model, X, weights, a, grid_size, **options)
+    return _of_number(model, X, weights, a, grid_size, **options)
 
 
 def _of_table(
-    model: Any, X: Array, a: int, weights: Array, *, grid_size: int, **options: Any
+    model: Any, X: Array, weights: Array, a: int, grid_size: int, **options: Any
 ) -> Dependence:
     """Of one column of an encoded table, by the numbers that were made of it.
 
@@ -271,24 +268,93 @@ def _of_table(
         raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
     if column.kind == "category":
         labels = [part[1:] for part in column.parts]
-        found = category_dependence(
-            behind(model),
-            X,
-            own.tolist(),
-            name=column.name,
-            labels=labels,
-            sample_weight=weights,
-            **options,
-        )
+        found = _of_category(behind(model), X, weights, own, labels, **options)
         if len(column.levels) == 2:  # one 0/1 column: zero is the first level
             words = tuple(column.levels[int(k == labels[0])] for k in found.labels)
             found = replace(found, labels=words)
     else:
         weights = weights * (X[:, own[-1]] == 0) if column.missing else weights
-        found = partial_dependence(
-            behind(model), X, int(own[0]), grid_size=grid_size, sample_weight=weights, **options
-        )
+        found = _of_number(behind(model), X, weights, int(own[0]), grid_size, **options)
     return replace(found, name=column.name, column=a)
+
+
+def _of_number(
+    model: Any,
+    X: Array,
+    weights: Array,
+    a: int,
+    grid_size: int,
+    *,
+    target: Any,
+    levels: tuple[float, float],
+    max_rows: int,
+) -> Dependence:
+    grid, discrete = _grid(X[:, a], weights, grid_size)
+    moved = _Moved(model, X, weights, np.array([a]), target, max_rows)
+    curves = moved.curves(grid[:, None])
+    if discrete:
+        slope_grid = (grid[1:] + grid[:-1]) / 2
+        slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
+    else:
+        step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
+        ends = (moved.curves(grid[:, None] + by) for by in (step, -step))
+        slopes = np.subtract(*ends) / (2 * step)
+    return moved.summarised(
+        curves,
+        grid[:, None],
+        levels,
+        slopes=slopes,
+        name=feature_names(model)[a],
+        kind="discrete" if discrete else "continuous",
+        grid=grid,
+        slope_grid=slope_grid,
+        quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
+    )
+
+
+def _of_category(
+    model: Any,
+    X: Array,
+    weights: Array,
+    places: Index,
+    labels: list[str],
+    *,
+    target: Any,
+    levels: tuple[float, float],
+    max_rows: int,
+) -> Dependence:
+    """Mean prediction with all rows in each level, one point per level, without slopes."""
+    heads = {label.partition("=")[0] for label in labels}
+    name = heads.pop() if len(heads) == 1 else ", ".join(labels)
+    words = [label.removeprefix(f"{name}=") for label in labels]
+    patterns = np.unique(X[weights > 0][:, places], axis=0)[::-1]
+    if len(patterns) > MOST_LEVELS:
+        raise InvalidParameterError(
+            f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
+            f"{len(patterns)} different values. Look at one column at a time."
+        )
+    moved = _Moved(model, X, weights, places, target, max_rows)
+    curves, nothing = moved.curves(patterns), np.empty(0)
+    return moved.summarised(
+        curves,
+        patterns,
+        levels,
+        slopes=np.empty((0, curves.shape[1])),
+        name=name,
+        kind="category",
+        grid=np.arange(len(patterns), dtype=float),
+        slope_grid=nothing,
+        quantiles=nothing,
+        labels=tuple(_level(pattern, words) for pattern in patterns),
+    )
+
+
+def _level(pattern: Array, words: list[str]) -> str:
+    """The level whose column is one."""
+    on = [word for word, value in zip(words, pattern, strict=True) if value]
+    if on:
+        return " + ".join(on)
+    return f"not {words[0]}" if len(words) == 1 else "none of them"
 
 
 def pair_dependence(
@@ -323,35 +389,19 @@ def pair_dependence(
     PairDependence
     """
     _check(grid_size)
-    if len(columns) != 2:
-        raise InvalidParameterError(f"A pair is two columns; got {list(columns)!r}.")
-    a, b = (_column(model, column) for column in columns)
-    if a == b:
+    pair = column_indices(model, columns, "columns").tolist()
+    if len(set(pair)) != 2 or len(pair) != 2:
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
-    X = check_new_data(model, X)
+    X, numbers = check_new_data(model, X), behind(model)
     weights = check_weights(sample_weight, len(X))
-    if behind(model) is not model:
-        places = [_one_number(model, c) for c in (a, b)]
-        found = pair_dependence(
-            behind(model),
-            X,
-            places,
-            target=target,
-            grid_size=grid_size,
-            sample_weight=weights,
-            max_rows=max_rows,
-        )
-        return replace(found, columns=(a, b))
-    response = response_of(model, target)
-    rows, p = sample_rows(X, weights, max_rows)
-    (grid_a, _), (grid_b, _) = (_grid(X[:, c], weights, grid_size) for c in (a, b))
-    mean = np.empty((len(grid_a), len(grid_b)))
-    for k, value in enumerate(grid_a):
-        moved = rows.copy()
-        moved[:, a] = value
-        mean[k] = _curves(response, moved, b, grid_b) @ p
-    names = feature_names(model)
-    return PairDependence((names[a], names[b]), (a, b), response.unit, grid_a, grid_b, mean)
+    places = pair if numbers is model else [_one_number(model, a) for a in pair]
+    moved = _Moved(numbers, X, weights, np.array(places), target, max_rows)
+    (grid_a, _), (grid_b, _) = (_grid(X[:, a], weights, grid_size) for a in places)
+    both = (np.column_stack([np.full(len(grid_b), at), grid_b]) for at in grid_a)
+    mean = np.array([moved.curves(settings) @ moved.p for settings in both])
+    names = feature_names(numbers)
+    unit, (a, b) = moved.response.unit, places
+    return PairDependence((names[a], names[b]), (pair[0], pair[1]), unit, grid_a, grid_b, mean)
 
 
 def _one_number(model: Any, a: int) -> int:
@@ -365,90 +415,6 @@ def _one_number(model: Any, a: int) -> int:
     return int(own[0])
 
 
-def category_dependence(
-    model: Any,
-    X: Any,
-    columns: Sequence[str | int],
-    *,
-    name: str,
-    labels: Sequence[str] | None = None,
-    target: Any = None,
-    levels: tuple[float, float] = (0.1, 0.9),
-    sample_weight: Any = None,
-    max_rows: int = 300,
-) -> Dependence:
-    """Mean prediction with all rows in each level of a category.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted regressor or classifier.
-    X : array-like, shape (n_samples, n_features)
-        Rows to average over.
-    columns : list of names or places
-        The 0/1 columns, best named ``name=level``; all zero is a level too where it occurs.
-    name : str
-        Of the category.
-    labels : list of str, optional
-        What each column stands for; by default its name, without ``name=`` in front.
-    target : label, optional
-        The class whose probability is looked at; the second of two by default.
-    levels : (float, float), default=(0.1, 0.9)
-        Quantiles over the rows that the bands lie between.
-    sample_weight : array-like, shape (n_samples,), optional
-    max_rows : int, default=300
-
-    Returns
-    -------
-    Dependence
-        Of kind ``"category"``, one point per level, without slopes.
-    """
-    places = column_indices(model, columns, "columns")
-    X = check_new_data(model, X)
-    weights = check_weights(sample_weight, len(X))
-    patterns = np.unique(X[weights > 0][:, places], axis=0)[::-1]
-    if len(patterns) > MOST_LEVELS:
-        raise InvalidParameterError(
-            f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
-            f"{len(patterns)} different values. Look at one column at a time."
-        )
-    response = response_of(model, target)
-    rows, p = sample_rows(X, weights, max_rows)
-    curves = np.empty((len(patterns), len(rows)))
-    for k, pattern in enumerate(patterns):
-        moved = rows.copy()
-        moved[:, places] = pattern
-        curves[k] = response.values(moved)
-    nothing = np.empty(0)
-    low, high = _sure(model, response, target, rows, p, places, patterns, curves @ p)
-    own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
-    words = [label.removeprefix(f"{name}=") for label in own]
-    return _summarised(
-        curves,
-        p,
-        response,
-        levels,
-        slopes=np.empty((0, len(rows))),
-        low=low,
-        high=high,
-        name=name,
-        column=int(places[0]),
-        kind="category",
-        grid=np.arange(len(patterns), dtype=float),
-        slope_grid=nothing,
-        quantiles=nothing,
-        labels=tuple(_level(pattern, words) for pattern in patterns),
-    )
-
-
-def _level(pattern: Array, words: list[str]) -> str:
-    """The level whose column is one."""
-    on = [word for word, value in zip(words, pattern, strict=True) if value]
-    if on:
-        return " + ".join(on)
-    return f"not {words[0]}" if len(words) == 1 else "none of them"
-
-
 def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
     if grid_size < 2:
         raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
@@ -456,10 +422,6 @@ def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
         raise InvalidParameterError(
             f"levels must be two increasing numbers between 0 and 1; got {levels!r}."
         )
-
-
-def _column(model: Any, column: str | int) -> int:
-    return int(column_indices(model, [column], "column")[0])
 
 
 def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
@@ -473,62 +435,72 @@ def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
     return np.linspace(low, high, size), False
 
 
-def _curves(response: InspectedFunction, rows: Array, column: int, grid: Array) -> Array:
-    """f at every row with the column at every point of the grid, (g, n)."""
-    points = np.tile(rows, (len(grid), 1))
-    points[:, column] = np.repeat(grid, len(rows))
-    return response.values(points).reshape(len(grid), len(rows))
+class _Moved:
+    """Some rows with weights ``p``, and what is predicted when ``places`` are set to values."""
 
+    def __init__(
+        self, model: Any, X: Array, weights: Array, places: Index, target: Any, max_rows: int
+    ) -> None:
+        self.model, self.places, self.target = model, places, target
+        self.response = response_of(model, target)
+        self.rows, self.p = sample_rows(X, weights, max_rows)
 
-def _summarised(
-    curves: Array,  # (g, n)
-    p: Array,
-    response: InspectedFunction,
-    levels: tuple[float, float],
-    *,
-    slopes: Array,  # (s, n)
-    **facts: Any,
-) -> Dependence:
-    """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
-    mean = curves @ p
-    moved = curves if response.is_probability else curves - curves.mean(axis=0) + mean.mean()
-    band_low, band_high = _bands(moved, p, levels)
-    slope_low, slope_high = _bands(slopes, p, levels)
-    return Dependence(
-        unit=response.unit,
-        mean=mean,
-        band_low=band_low,
-        band_high=band_high,
-        slope_mean=slopes @ p,
-        slope_low=slope_low,
-        slope_high=slope_high,
-        levels=(float(levels[0]), float(levels[1])),
-        **facts,
-    )
+    def curves(self, settings: Array) -> Array:
+        """f at every row under every setting of the places, (g, n)."""
+        points = self._points(settings, self.rows)
+        return self.response.values(points).reshape(len(settings), len(self.rows))
 
+    def _points(self, settings: Array, rows: Array) -> Array:
+        points = np.tile(rows, (len(settings), 1))
+        points[:, self.places] = np.repeat(settings, len(rows), axis=0)
+        return points
 
-def _sure(
-    model: Any,
-    response: InspectedFunction,
-    target: Any,
-    rows: Array,
-    p: Array,
-    columns: Index,
-    settings: Array,
-    mean: Array,
-) -> tuple[Array, Array]:
-    """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
-    if not isinstance(model, AutomaticSelector):
-        return np.empty(0), np.empty(0)
-    rows, p = rows[:SURE_ROWS], p[:SURE_ROWS] / p[:SURE_ROWS].sum()
-    points = np.tile(rows, (len(settings), 1))
-    points[:, columns] = np.repeat(settings, len(rows), axis=0)
-    code = class_code(model, target) if is_classifier(model) else 0
-    drawn = drawn_predictions(model, points, DRAWS, code).reshape(len(settings), len(rows), DRAWS)
-    apart = np.einsum("i,gib->gb", p, drawn - response.values(points).reshape(*drawn.shape[:2], 1))
-    half = float(ndtri((1 + SURE) / 2)) * np.sqrt(np.mean(apart**2, axis=1))
-    ends = (0.0, 1.0) if is_classifier(model) else (-np.inf, np.inf)
-    return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
+    def summarised(
+        self,
+        curves: Array,  # (g, n)
+        settings: Array,
+        levels: tuple[float, float],
+        *,
+        slopes: Array,  # (s, n)
+        **facts: Any,
+    ) -> Dependence:
+        """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
+        mean = curves @ self.p
+        alike = curves
+        if not self.response.is_probability:
+            alike = curves - curves.mean(axis=0) + mean.mean()
+        band_low, band_high = _bands(alike, self.p, levels)
+        slope_low, slope_high = _bands(slopes, self.p, levels)
+        low, high = self._sure(settings, mean)
+        return Dependence(
+            column=int(self.places[0]),
+            unit=self.response.unit,
+            mean=mean,
+            band_low=band_low,
+            band_high=band_high,
+            slope_mean=slopes @ self.p,
+            slope_low=slope_low,
+            slope_high=slope_high,
+            levels=(float(levels[0]), float(levels[1])),
+            low=low,
+            high=high,
+            **facts,
+        )
+
+    def _sure(self, settings: Array, mean: Array) -> tuple[Array, Array]:
+        """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
+        if not isinstance(self.model, AutomaticSelector):
+            return np.empty(0), np.empty(0)
+        classes = is_classifier(self.model)
+        rows, p = self.rows[:SURE_ROWS], self.p[:SURE_ROWS] / self.p[:SURE_ROWS].sum()
+        points, shape = self._points(settings, rows), (len(settings), len(rows))
+        code = class_code(self.model, self.target) if classes else 0
+        drawn = drawn_predictions(self.model, points, DRAWS, code).reshape(*shape, DRAWS)
+        apart = drawn - self.response.values(points).reshape(*shape, 1)
+        spread = np.sqrt(np.mean(np.einsum("i,gib->gb", p, apart) ** 2, axis=1))
+        half = float(ndtri((1 + SURE) / 2)) * spread
+        ends = (0.0, 1.0) if classes else (-np.inf, np.inf)
+        return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
 
 
 def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.density import PSDDensity
+from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,

@@ -36,7 +36,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -56,11 +56,6 @@ def row_blocks(n_rows: int, row_length: int, entries: int | None = None) -> Iter
     step = max(1, (BLOCK_ELEMENTS if entries is None else entries) // max(1, row_length))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
-
-
-def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of columns of an (n_rows, n_columns) array, each of about ``BLOCK_ELEMENTS``."""
-    yield from row_blocks(n_columns, n_rows)
 
 
 def positive(value: Any, name: str) -> float:
@@ -113,16 +108,6 @@ class KernelOperator(Operator):
         return self.gram() @ u + self.push(v)[0]
 
 
-class ScalarKernel(Protocol):
-    """A function ``phi`` of one number, with its derivatives."""
-
-    def profile(self, r: Array, /) -> tuple[Array, Array, Array]:
-        """``phi(r), phi'(r), phi''(r)``."""
-
-    def first_two(self, r: Array, /) -> tuple[Array, Array]:
-        """``phi(r), phi'(r)``."""
-
-
 class ProfileOperator(KernelOperator):
     r"""A kernel of one number: ``phi(|z - x|^2 / 2)`` (radial) or ``phi(z . x)``.
 
@@ -137,13 +122,11 @@ class ProfileOperator(KernelOperator):
     and hands it on, or with more columns than rows the second, ``T``.
     """
 
-    def __init__(
-        self, kernel: ScalarKernel, numbers: Array, Z: Array, X: Array, *, radial: bool
-    ) -> None:
-        self.kernel, self.numbers = kernel, numbers
+    def __init__(self, kernel: ScalarKernel, numbers: Array, Z: Array, X: Array) -> None:
+        self.kernel, self.numbers, self.Z, self.X = kernel, numbers, Z, X
         self.K0, self.K1 = kernel.first_two(numbers)
-        self.Z, self.X, self.radial = Z, X, radial
-        self.sigma = -1.0 if radial else 1.0
+        self.radial = kernel.radial
+        self.sigma = -1.0 if self.radial else 1.0
         self.wide = X.shape[1] > len(X)
 
     @cached_property
@@ -197,7 +180,7 @@ class ProfileOperator(KernelOperator):
         """The same from ``B``, in blocks of columns."""
         sums = B.sum(axis=1)[:, None] if self.radial else None
         G = np.empty(self.Z.shape)
-        for columns in column_blocks(*self.Z.shape):
+        for columns in row_blocks(*self.Z.T.shape):
             block = B @ self.X[:, columns]
             if sums is not None:
                 block -= sums * self.Z[:, columns]
@@ -235,9 +218,9 @@ class Kernel(BaseEstimator, ABC):
     def derivative_diagonal(self, X: Array) -> Array:
         """``L^{aa}[i, i]``: squared norm of the functional "derivative a at x_i", (n, d)."""
 
-    @abstractmethod
     def width(self, X: Array, weights: Array, rule: str) -> float:
-        """Length scale that the named ``rule`` gives for the points ``X``."""
+        """Length scale that the named ``rule`` gives for the points ``X``; 1 without distances."""
+        return width_by_rule(X, weights, rule) if self.has_width else 1.0
 
     def __call__(self, Z: Array, X: Array) -> Array:
         """Gram matrix between ``Z`` and ``X``, shape (m, n)."""
@@ -254,6 +237,20 @@ class Kernel(BaseEstimator, ABC):
         return Scaled(self, factor)
 
     __rmul__ = __mul__
+
+
+class ScalarKernel(Kernel):
+    """A kernel of one number, given by :meth:`profile` alone."""
+
+    radial: ClassVar[bool]
+
+    @abstractmethod
+    def profile(self, r: Array) -> tuple[Array, Array, Array]:
+        """``phi(r), phi'(r), phi''(r)`` for ``r = |z - x|^2 / 2``, or ``r = z . x``."""
+
+    def first_two(self, r: Array) -> tuple[Array, Array]:
+        """``phi(r), phi'(r)``: all that tuning needs, where they are cheaper than all three."""
+        return self.profile(r)[:2]
 
 
 class _Combined(Kernel):

@@ -32,36 +32,28 @@ then its variance stands outside ``phi``, and ``k`` of order one is linear in it
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import eigh
 
 from nablasso.errors import InvalidParameterError
-from nablasso.kernels.base import Kernel, KernelOperator, ProfileOperator
+from nablasso.kernels.base import Kernel, KernelOperator, ProfileOperator, ScalarKernel
 from nablasso.types import Array
 
 REACH = 3.0  # the outermost knots of the features, in deviations of a column
 WIDTH = 0.8
 
 
-class DotProductKernel(Kernel):
+class DotProductKernel(ScalarKernel):
     """A kernel of the dot product, given by :meth:`profile` alone."""
 
     has_width = False
-
-    @abstractmethod
-    def profile(self, t: Array) -> tuple[Array, Array, Array]:
-        """``phi(t), phi'(t), phi''(t)`` for ``t = z . x``."""
-
-    def first_two(self, t: Array) -> tuple[Array, Array]:
-        """``phi(t), phi'(t)``: all that tuning needs, where they are cheaper than all three."""
-        return self.profile(t)[:2]
+    radial = False
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return ProfileOperator(self, Z @ X.T, Z, X, radial=False)
+        return ProfileOperator(self, Z @ X.T, Z, X)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(|x|^2)``."""
@@ -71,10 +63,6 @@ class DotProductKernel(Kernel):
         """``phi'(|x|^2) + phi''(|x|^2) x_a^2``."""
         _, d1, d2 = self.profile(np.einsum("ia,ia->i", X, X))
         return np.asarray(d1[:, None] + d2[:, None] * X**2)
-
-    def width(self, X: Array, weights: Array, rule: str) -> float:  # noqa: ARG002 one interface
-        """Always 1: a named rule measures distances, and these kernels have none."""
-        return 1.0
 
 
 class Linear(DotProductKernel):
@@ -145,7 +133,7 @@ class AdditivePower(Kernel):
         Multiplies the features of each variable; ones by default.
     """
 
-    has_width = False
+    has_width = False  # the knots are in deviations of a column
 
     def __init__(
         self,
@@ -178,10 +166,6 @@ class AdditivePower(Kernel):
         J2 = np.sum(J.reshape(blocks) ** 2, axis=2)
         JPhi = np.sum(J.reshape(blocks) * Phi.reshape(blocks), axis=2)
         return np.asarray(d1[:, None] * J2 + d2[:, None] * JPhi**2)
-
-    def width(self, X: Array, weights: Array, rule: str) -> float:  # noqa: ARG002 one interface
-        """Always 1: the knots are in deviations of a column."""
-        return 1.0
 
     def features(self, X: Array) -> tuple[Array, Array]:
         """``Phi`` and its derivatives, both (n, d rank), the features of a column together."""
@@ -220,8 +204,7 @@ class _AdditiveOperator(KernelOperator):
         self.shape = (len(Z), X.shape[1], int(kernel.rank))
         Phi_z, self.J_z = kernel.features(Z)
         Phi_x, self.J_x = (Phi_z, self.J_z) if X is Z else kernel.features(X)
-        dots = Phi_z @ Phi_x.T
-        self.inner = ProfileOperator(kernel._outer(), dots, Phi_z, Phi_x, radial=False)
+        self.inner = ProfileOperator(kernel._outer(), Phi_z @ Phi_x.T, Phi_z, Phi_x)
 
     def gram(self) -> Array:
         return self.inner.gram()

@@ -34,7 +34,6 @@ one-dimensional kernels are kept up to ``KEEP_BYTES`` and recomputed per block o
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from math import comb
 
@@ -46,32 +45,26 @@ from nablasso.kernels.base import (
     Kernel,
     KernelOperator,
     ProfileOperator,
+    ScalarKernel,
     positive,
     row_blocks,
-    width_by_rule,
 )
 from nablasso.types import Array
 
 KEEP_BYTES = 256 << 20  # one-dimensional kernels that are kept, not recomputed
 
 
-class RadialKernel(Kernel):
+class RadialKernel(ScalarKernel):
     """A kernel of the squared distance, given by :meth:`profile` alone."""
 
-    @abstractmethod
-    def profile(self, r: Array) -> tuple[Array, Array, Array]:
-        """``phi(r), phi'(r), phi''(r)`` for ``r = |z - x|^2 / 2``."""
-
-    def first_two(self, r: Array) -> tuple[Array, Array]:
-        """``phi(r), phi'(r)``: all that tuning needs, where they are cheaper than all three."""
-        return self.profile(r)[:2]
+    radial = True
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
         self._at_zero()
         r = cdist(Z, X, "sqeuclidean")
         r /= 2
-        return ProfileOperator(self, r, Z, X, radial=True)
+        return ProfileOperator(self, r, Z, X)
 
     def diagonal(self, X: Array) -> Array:
         """``phi(0)`` for every point."""
@@ -80,10 +73,6 @@ class RadialKernel(Kernel):
     def derivative_diagonal(self, X: Array) -> Array:
         """``-phi'(0)`` for every point and variable."""
         return np.full(X.shape, -self._at_zero()[1])
-
-    def width(self, X: Array, weights: Array, rule: str) -> float:
-        """Distance between points by the named rule."""
-        return width_by_rule(X, weights, rule)
 
     def _at_zero(self) -> tuple[float, float, float]:
         with np.errstate(all="ignore"):
@@ -221,7 +210,7 @@ class Anova(Kernel):
 
     def width(self, X: Array, weights: Array, rule: str) -> float:
         """Distance by the named rule, per coordinate: divided by ``sqrt(d)``."""
-        return self._base().width(X, weights, rule) / float(np.sqrt(X.shape[1]))
+        return super().width(X, weights, rule) / float(np.sqrt(X.shape[1]))
 
     def _base(self) -> RadialKernel:
         if self.base is None:

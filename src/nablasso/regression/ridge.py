@@ -193,16 +193,11 @@ class MomentRidge:
     r"""Ridge regression on features by their moments alone (:class:`nablasso.spaces.Moments`).
 
     With ``C = V diag(e) V'`` the weights of the features are ``w = V (e + lambda)^{-1} V' c``.
-    ``chosen`` features take part, all by default.
     """
 
-    def __init__(
-        self, moments: Moments, *, fit_intercept: bool, chosen: Index | None = None
-    ) -> None:
+    def __init__(self, moments: Moments, *, fit_intercept: bool) -> None:
         C, c, _ = moments.about(centred=fit_intercept)
         mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-        if chosen is not None:
-            C, c, mean = C[np.ix_(chosen, chosen)], c[chosen], mean[chosen]
         self.C = C
         e, self.V = eigh(C, driver="evd", check_finite=False)
         self.e, self.c, self.mean = np.maximum(e, 0.0), self.V.T @ c, mean

@@ -4,8 +4,7 @@
 >>> write_report(build_report(model, X, y, target="price"), "report.html")  # doctest: +SKIP
 """
 
-from nablasso.report.build import build_report
-from nablasso.report.content import Report
+from nablasso.report.build import Report, build_report
 from nablasso.report.page import render_report, write_report
 
 __all__ = ["Report", "build_report", "render_report", "write_report"]

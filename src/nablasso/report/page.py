@@ -16,19 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.answer import Answer, number
+from nablasso.answer import Answer, curve_sentence, number, output_words
 from nablasso.errors import MissingExtraError
-from nablasso.estimators.display import bar_svg, largest_size
+from nablasso.estimators.alpha_path import Path
+from nablasso.estimators.display import bar_svg, largest_size, shape_svg
+from nablasso.inspection import Dependence, PairDependence
 from nablasso.persistence import atomic_write
-from nablasso.report.content import (
-    Curve,
-    HeldOutClasses,
-    HeldOutNumbers,
-    Pair,
-    PathLines,
-    Report,
-    Swarm,
-)
+from nablasso.report.build import HeldOut, Report, Swarm
+from nablasso.types import Array, Index
 
 COLOURS = {  # light, dark
     "page": ("#ffffff", "#10151b"),
@@ -59,7 +54,9 @@ TEMPLATES = files("nablasso.report") / "templates"
 WIDTH = 400.0
 SERIES = 8  # colours
 MOST_POINTS = 1500
+MAX_LINES = 12  # of a path
 MAX_MAP = 12  # columns on the map of interactions
+THREE = (0.1, 0.5, 0.9)  # where on its grid the second column of a pair is looked at
 COVERED = 0.9  # of the left-out rows, between the lines of the errors
 GLYPH = 6.3  # width of a character, at the size of small print
 
@@ -192,36 +189,37 @@ def padded(*values: Iterable[float], around: float = 0.06) -> tuple[float, float
     return low - room, high + room
 
 
-def path_chart(path: PathLines) -> str:
+def path_chart(path: Path) -> str:
     """Importance against alpha with a name at each line's end, or bars where there are no lines."""
-    label = f"Regularisation path of {len(path.names)} variables"
-    if path.lines is None:
-        return _path_bars(path, label)
-    top = max((max(line) for line in path.lines), default=1.0)
-    frame = Frame(
-        38, 24, 214, 220, (path.alphas[0], path.alphas[-1]), (0.0, 1.05 * top), log_x=True
-    )
+    size = path.entered if path.importances is None else path.importances.max(axis=0)
+    order = np.argsort(-size, kind="stable")
+    order = order[size[order] > 0][:MAX_LINES]
+    label = f"Regularisation path of {len(order)} variables"
+    across = (path.alphas[0], path.alphas[-1])
+    if path.importances is None:
+        return _path_bars(path, order, across, label)
+    frame = Frame(38, 24, 214, 220, across, (0.0, 1.05 * float(size.max())), log_x=True)
     parts = [frame.y_axis("strength"), frame.x_axis("alpha (decreasing)", _decades(path.alphas))]
-    parts.append(_chosen(frame, path.chosen, path.alphas))
+    parts.append(_chosen(frame, path))
     ends = []
-    for k, (name, line) in enumerate(zip(path.names, path.lines, strict=True)):
-        kind = f"c{k + 1}" if k < SERIES else "c8"
-        parts.append(frame.line(path.alphas, line, f"line {kind}"))
-        ends.append((frame.y(line[-1]), name, kind))
+    for k, a in enumerate(order):
+        kind = f"c{min(k + 1, SERIES)}"
+        parts.append(frame.line(path.alphas, path.importances[:, a], f"line {kind}"))
+        ends.append((frame.y(path.importances[-1, a]), path.names[a], kind))
     parts += _end_labels(ends, 258, 14, 250, WIDTH - 258)
     return drawing(WIDTH, 290, parts, label)
 
 
-def _decades(alphas: tuple[float, ...]) -> list[float]:
+def _decades(alphas: Array) -> list[float]:
     low, high = np.log10(min(alphas)), np.log10(max(alphas))
     found = [float(10.0**k) for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)]
     return found[:: 1 + len(found) // 5] if found else [alphas[0], alphas[-1]]
 
 
-def _chosen(frame: Frame, chosen: float | None, alphas: tuple[float, ...]) -> str:
-    if chosen is None or not min(alphas) <= chosen <= max(alphas):
+def _chosen(frame: Frame, path: Path) -> str:
+    if path.chosen is None or not min(path.alphas) <= path.chosen <= max(path.alphas):
         return ""
-    x = frame.x(chosen)
+    x = frame.x(path.chosen)
     line = f'<path class="mark" d="M{px(x)} {px(frame.top)}v{px(frame.height)}"/>'
     return line + text(x, frame.top - 8, "chosen", anchor="middle")
 
@@ -245,100 +243,88 @@ def _end_labels(
     ]
 
 
-def _path_bars(path: PathLines, label: str) -> str:
-    n = len(path.names)
-    height = 18.0 * n
-    frame = Frame(130, 24, 258, height, (path.alphas[0], path.alphas[-1]), (0, 1), log_x=True)
-    parts = [frame.x_axis("alpha (decreasing)", _decades(path.alphas))]
-    parts.append(_chosen(frame, path.chosen, path.alphas))
-    for k, (name, entered) in enumerate(zip(path.names, path.entered, strict=True)):
-        y, x = 24 + 18 * k, frame.x(entered)
-        kind = "bar" if path.chosen is None or entered >= path.chosen else "bar weak"
+def _path_bars(path: Path, order: Index, across: tuple[float, float], label: str) -> str:
+    height = 18.0 * len(order)
+    frame = Frame(130, 24, 258, height, across, (0, 1), log_x=True)
+    parts = [frame.x_axis("alpha (decreasing)", _decades(path.alphas)), _chosen(frame, path)]
+    for k, a in enumerate(order):
+        y, x = 24 + 18 * k, frame.x(path.entered[a])
+        kind = "bar" if path.chosen is None or path.entered[a] >= path.chosen else "bar weak"
         parts.append(
             f'<rect class="{kind}" x="{px(x)}" y="{px(y + 3)}" '
             f'width="{px(max(2.0, 388 - x))}" height="12"/>'
         )
-        parts.append(text(124, y + 13, shorten(name, 120), "t", anchor="end", full=name))
+        parts.append(row_name(path.names[a], y + 13))
     return drawing(WIDTH, height + 70, parts, label)
 
 
-def curve_chart(curve: Curve, variable: str) -> str:
+def row_name(name: str, y: float) -> str:
+    """A name to the left of its row."""
+    return text(124, y, shorten(name, 120), "t", anchor="end", full=name)
+
+
+def curve_chart(curve: Dependence, target: str) -> str:
     """Partial dependence above, slopes below; levels as dots; categories one below the other."""
-    label = f"{curve.output} against {variable}. {curve.words}"
+    output = output_words(curve.unit, target)
+    label = f"{output} against {curve.name}. {curve_sentence(curve, target)}"
     if curve.kind == "category":
-        return _category_chart(curve, label)
-    values = padded(curve.band_low, curve.band_high, curve.mean)
-    across = (curve.grid[0], curve.grid[-1])
+        return _category_chart(curve, output, label)
+    low, high, about = curve.band
     is_discrete = curve.kind == "discrete"
-    if is_discrete:
-        across = padded(curve.grid)
-    above = Frame(48, 24, 340, 150, across, values)
-    parts = [above.y_axis(curve.output)]
-    if is_discrete:
-        parts += _levels(above, curve.grid, curve.mean, curve.band_low, curve.band_high, "1")
-    else:
-        parts.append(above.band(curve.grid, curve.band_low, curve.band_high, "band"))
-        parts.append(text(above.left + above.width, 36, curve.band, "m", anchor="end"))
-        parts.append(above.line(curve.grid, curve.mean, "line c1"))
+    across = padded(curve.grid) if is_discrete else (curve.grid[0], curve.grid[-1])
+    above = Frame(48, 24, 340, 150, across, padded(low, high, curve.mean))
+    parts = [above.y_axis(output), _drawn(above, curve.grid, curve.mean, low, high, 1, is_discrete)]
+    if not is_discrete:
+        parts.append(text(above.left + above.width, 36, about, "m", anchor="end"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
-    if not curve.slope_grid:
-        parts.append(above.x_axis(variable, at))
+    if not len(curve.slope_grid):
+        parts.append(above.x_axis(curve.name, at))
         return drawing(WIDTH, 220, parts, label)
-    slopes = padded(curve.slope_low, curve.slope_high, curve.slope_mean, (0.0,))
-    below = Frame(48, 212, 340, 88, across, slopes)
-    zero = below.y(0.0)
+    slopes = (curve.slope_mean, curve.slope_low, curve.slope_high)
+    below = Frame(48, 212, 340, 88, across, padded(*slopes, (0.0,)))
     parts.append(below.y_axis("step between levels, per unit" if is_discrete else "slope", 3))
-    parts.append(f'<path class="axis" d="M48 {px(zero)}h340"/>')
-    if is_discrete:
-        steps = (curve.slope_grid, curve.slope_mean, curve.slope_low, curve.slope_high)
-        parts += _levels(below, *steps, "2")
-    else:
-        parts.append(below.band(curve.slope_grid, curve.slope_low, curve.slope_high, "band slope"))
-        parts.append(below.line(curve.slope_grid, curve.slope_mean, "line c2"))
-    parts.append(below.x_axis(variable, at))
+    parts.append(f'<path class="axis" d="M48 {px(below.y(0.0))}h340"/>')
+    parts.append(_drawn(below, curve.slope_grid, *slopes, 2, is_discrete))
+    parts.append(below.x_axis(curve.name, at))
     return drawing(WIDTH, 345, parts, label)
 
 
-def _levels(
-    frame: Frame,
-    at: tuple[float, ...],
-    mean: tuple[float, ...],
-    low: tuple[float, ...],
-    high: tuple[float, ...],
-    series: str,
-) -> list[str]:
-    """Dots with bars."""
+def _drawn(
+    frame: Frame, at: Array, mean: Array, low: Array, high: Array, series: int, is_discrete: bool
+) -> str:
+    """A line in its band, or dots with bars."""
+    if not is_discrete:
+        band = frame.band(at, low, high, "band" if series == 1 else "band slope")
+        return band + frame.line(at, mean, f"line c{series}")
     bars = "".join(
         f"M{px(frame.x(x))} {px(frame.y(a))}V{px(frame.y(b))}"
         for x, a, b in zip(at, low, high, strict=True)
     )
-    return [
-        f'<path class="spread c{series}" d="{bars}"/>',
-        frame.points(at, mean, f"dot c{series}"),
-    ]
+    spread = f'<path class="spread c{series}" d="{bars}"/>'
+    return spread + frame.points(at, mean, f"dot c{series}")
 
 
-def _rug(frame: Frame, quantiles: tuple[float, ...]) -> str:
+def _rug(frame: Frame, quantiles: Array) -> str:
     bottom = frame.top + frame.height
     low, high = frame.x_range
     marks = "".join(f"M{px(frame.x(q))} {px(bottom - 6)}v6" for q in quantiles if low <= q <= high)
     return f'<path class="rug" d="{marks}"/>'
 
 
-def _category_chart(curve: Curve, label: str) -> str:
-    order = sorted(range(len(curve.mean)), key=lambda k: -curve.mean[k])
+def _category_chart(curve: Dependence, output: str, label: str) -> str:
+    order = np.argsort(-curve.mean, kind="stable")
     height = 24.0 * len(order)
-    frame = Frame(130, 10, 258, height, padded(curve.band_low, curve.band_high, curve.mean), (0, 1))
-    parts = [frame.x_axis(curve.output)]
+    lows, highs, _ = curve.band
+    frame = Frame(130, 10, 258, height, padded(lows, highs, curve.mean), (0, 1))
+    parts = [frame.x_axis(output)]
     for row, k in enumerate(order):
         y = 10 + 24 * row + 12
-        x, low, high = (frame.x(v) for v in (curve.mean[k], curve.band_low[k], curve.band_high[k]))
-        name = curve.labels[k]
+        x, low, high = (frame.x(values[k]) for values in (curve.mean, lows, highs))
         parts.append(f'<path class="grid" d="M130 {px(y)}h258"/>')
         parts.append(f'<path class="spread c1" d="M{px(low)} {px(y)}H{px(high)}"/>')
         parts.append(f'<path class="dot c1" d="M{px(x)} {px(y)}h0"/>')
-        parts.append(text(124, y + 4, shorten(name, 120), "t", anchor="end", full=name))
+        parts.append(row_name(curve.labels[k], y + 4))
     return drawing(WIDTH, height + 58, parts, label)
 
 
@@ -373,87 +359,68 @@ def interaction_chart(answer: Answer) -> str:
     return drawing(WIDTH, 8 + cell * n, parts, label)
 
 
-def pair_chart(pair: Pair) -> str:
+def pair_chart(pair: PairDependence, target: str) -> str:
     """One variable along the axis, a line for each of three values of the other."""
     first, second = pair.names
-    across = (pair.grid[0], pair.grid[-1])
-    frame = Frame(48, 24, 250, 180, across, padded(*pair.lines))
-    parts = [frame.y_axis(pair.output), frame.x_axis(first)]
+    output = output_words(pair.unit, target)
+    places = np.unique(np.round(np.array(THREE) * (len(pair.grid_b) - 1)).astype(int))
+    frame = Frame(48, 24, 250, 180, (pair.grid_a[0], pair.grid_a[-1]), padded(*pair.mean))
+    parts = [frame.y_axis(output), frame.x_axis(first)]
     ends = []
-    drawn = list(dict(zip(pair.at, pair.lines, strict=True)).items())  # levels may coincide
-    for kind, (at, line) in zip(("c6", "c5", "c7"), drawn, strict=False):
-        parts.append(frame.line(pair.grid, line, f"line {kind}"))
-        ends.append((frame.y(line[-1]), number(at), kind))
+    for kind, k in zip(("c6", "c5", "c7"), places, strict=False):
+        parts.append(frame.line(pair.grid_a, pair.mean[:, k], f"line {kind}"))
+        ends.append((frame.y(pair.mean[-1, k]), number(pair.grid_b[k]), kind))
     parts.append(text(304, 15, f"{shorten(second, 82)} =", "m", full=second))
     parts += _end_labels(ends, 304, 34, 204, 90)
-    low, high = number(drawn[0][0]), number(drawn[-1][0])
-    label = f"{pair.output} against {first}, for {second} between {low} and {high}"
-    return drawing(WIDTH, 250, parts, label)
+    low, high = ends[0][1], ends[-1][1]
+    return drawing(
+        WIDTH, 250, parts, f"{output} against {first}, for {second} between {low} and {high}"
+    )
 
 
-def scatter_chart(found: HeldOutNumbers, target: str) -> str:
+def _plane(
+    x: str, y: str, across: tuple[float, float], down: tuple[float, float], at: Any = None
+) -> tuple[Frame, list[str]]:
+    """A large frame and its axes."""
+    frame = Frame(52, 24, 336, 300, across, down)
+    return frame, [frame.y_axis(y[:60]), frame.x_axis(x, at)]
+
+
+def scatter_chart(found: HeldOut, target: str) -> str:
     """Predicted against observed; on the line predictions are right."""
     step = 1 + len(found.observed) // MOST_POINTS
     observed, predicted = found.observed[::step], found.predicted[::step]
     both = padded(observed, predicted, around=0.04)
-    frame = Frame(52, 24, 336, 300, both, both)
-    parts = [
-        frame.y_axis(f"predicted {target}"[:60]),
-        frame.x_axis(f"observed {target}", ticks(*both)),
-        frame.line(both, both, "mark"),
-        frame.points(observed, predicted, "cloud"),
-    ]
-    words = f"Predicted against observed {target}, {len(observed)} left-out rows"
-    return drawing(WIDTH, 370, parts, words)
+    words = f"observed {target}", f"predicted {target}"
+    frame, parts = _plane(*words, both, both, ticks(*both))
+    parts += [frame.line(both, both, "mark"), frame.points(observed, predicted, "cloud")]
+    label = f"Predicted against observed {target}, {len(observed)} left-out rows"
+    return drawing(WIDTH, 370, parts, label)
 
 
-def residual_chart(found: HeldOutNumbers, target: str) -> str:
+def residual_chart(found: HeldOut, target: str) -> str:
     """Errors against predictions; nine of ten lie between the lines."""
     step = 1 + len(found.observed) // MOST_POINTS
-    predicted = np.array(found.predicted)
-    errors = np.array(found.observed) - predicted
+    errors = found.observed - found.predicted
     half = float(np.quantile(np.abs(errors), COVERED))
     across = padded(found.predicted, around=0.04)
-    frame = Frame(52, 24, 336, 300, across, padded(errors, (-half, half)))
-    parts = [
-        frame.y_axis(f"observed minus predicted {target}"[:60]),
-        frame.x_axis(f"predicted {target}"),
+    words = f"predicted {target}", f"observed minus predicted {target}"
+    frame, parts = _plane(*words, across, padded(errors, (-half, half)))
+    parts += [
         frame.band(across, (-half, -half), (half, half), "band"),
         frame.line(across, (0.0, 0.0), "mark"),
-        frame.points(predicted[::step].tolist(), errors[::step].tolist(), "cloud"),
+        frame.points(found.predicted[::step], errors[::step], "cloud"),
     ]
-    words = f"Errors of left-out rows; {COVERED:.0%} are under {number(half)} in size"
-    return drawing(WIDTH, 370, parts, words)
+    label = f"Errors of left-out rows; {COVERED:.0%} are under {number(half)} in size"
+    return drawing(WIDTH, 370, parts, label)
 
 
-def swarm_chart(swarm: Swarm) -> str:
-    """A dot for each row, a line of dots for each column: beside each other where they meet."""
-    step = 30.0
-    frame = Frame(130, 10, 258, step * len(swarm.names), padded(*swarm.parts, (0.0,)), (0, 1))
-    parts = [frame.x_axis(f"added to {swarm.output}")]
-    zero, bottom = frame.x(0.0), 10 + step * len(swarm.names)
-    parts.append(f'<path class="mark" d="M{px(zero)} 10V{px(bottom)}"/>')
-    for k, (name, values) in enumerate(zip(swarm.names, swarm.parts, strict=True)):
-        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
-        for value in values:
-            x = frame.x(value)
-            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
-            side = (n // 2) * (1 if n % 2 else -1)
-            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
-        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
-        parts.append(text(124, middle + 4, shorten(name, 120), "t", anchor="end", full=name))
-    label = f"What {len(swarm.names)} columns add to {swarm.output} of {len(swarm.parts[0])} rows"
-    return drawing(WIDTH, bottom + 50, parts, label)
-
-
-def calibration_chart(found: HeldOutClasses) -> str:
+def calibration_chart(found: HeldOut) -> str:
     """How often what was told with some probability came true; on the line it is honest."""
     told, true, rows = zip(*found.calibration, strict=True)
-    frame = Frame(52, 24, 336, 300, (-0.03, 1.03), (-0.03, 1.03))
-    at = (0.0, 0.25, 0.5, 0.75, 1.0)
-    parts = [
-        frame.y_axis("share that came true"),
-        frame.x_axis("probability told", at),
+    ends, words = (-0.03, 1.03), ("probability told", "share that came true")
+    frame, parts = _plane(*words, ends, ends, (0.0, 0.25, 0.5, 0.75, 1.0))
+    parts += [
         frame.line((0.0, 1.0), (0.0, 1.0), "mark"),
         frame.line(told, true, "line c1"),
         frame.points(told, true, "dot c1"),
@@ -462,34 +429,24 @@ def calibration_chart(found: HeldOutClasses) -> str:
     return drawing(WIDTH, 370, parts, label)
 
 
-def numbers_of(curve: Curve, most: int = 9) -> tuple[list[str], list[list[str]]]:
-    """The curve as a small table: header and rows."""
-    header = ["Value", "Mean", curve.band]
-    is_smooth = bool(curve.slope_grid) and curve.kind == "continuous"
-    if is_smooth:
-        header += ["Slope", "80% of slopes"]
-    step = 1 if curve.labels else max(1, -(-len(curve.grid) // most))
-    rows = []
-    for k in range(0, len(curve.grid), step):
-        value = curve.labels[k] if curve.labels else tick_text(float(f"{curve.grid[k]:.4g}"))
-        low, mean, high = (
-            value_of(curve.output, v[k]) for v in (curve.band_low, curve.mean, curve.band_high)
-        )
-        row = [value, mean, f"{low} to {high}"]
-        if is_smooth:
-            slopes = _between(curve.slope_low[k], curve.slope_high[k])
-            row += [number(curve.slope_mean[k]), slopes]
-        rows.append(row)
-    return header, rows
-
-
-def value_of(output: str, value: float) -> str:
-    """A predicted value: a probability in hundredths, else a number in at most four digits."""
-    return f"{value:.2f}" if output.startswith("probability") else number(value)
-
-
-def _between(low: float, high: float) -> str:
-    return f"{number(low)} to {number(high)}"
+def swarm_chart(swarm: Swarm) -> str:
+    """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    step = 30.0
+    bottom = 10 + step * len(swarm.parts)
+    frame = Frame(130, 10, 258, bottom - 10, padded(*swarm.parts.values(), (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {swarm.output}")]
+    parts.append(f'<path class="mark" d="M{px(frame.x(0.0))} 10V{px(bottom)}"/>')
+    for k, (name, values) in enumerate(swarm.parts.items()):
+        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
+        for value in values:
+            x = frame.x(value)
+            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
+            side = (n // 2) * (1 if n % 2 else -1)
+            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
+        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
+        parts.append(row_name(name, middle + 4))
+    label = f"What {len(swarm.parts)} columns add to {swarm.output} of {len(values)} rows"
+    return drawing(WIDTH, bottom + 50, parts, label)
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
@@ -524,33 +481,34 @@ def render_report(report: Report) -> str:
     def drawn(chart: Any) -> Any:
         return lambda *of: markup(chart(*of))
 
-    template = environment.get_template("report.html")
     answer = report.answer
     largest = largest_size(answer)
     headers, rows = answer.table()
-    return str(
-        template.render(
-            report=report,
-            answer=answer,
-            headers=headers,
-            rows=rows,
-            light=variables(LIGHT),
-            dark=variables(DARK),
-            script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
-            places={effect.variable: k for k, effect in enumerate(report.effects)},
-            numbers_of=numbers_of,
-            share_bar=lambda column: markup(bar_svg(column, largest)),
-            small_shape=lambda name: markup(report.small_shapes[name]),
-            curve_chart=drawn(curve_chart),
-            interaction_chart=drawn(interaction_chart),
-            pair_chart=drawn(pair_chart),
-            scatter_chart=drawn(scatter_chart),
-            residual_chart=drawn(residual_chart),
-            calibration_chart=drawn(calibration_chart),
-            swarm_chart=drawn(swarm_chart),
-            path_chart=drawn(path_chart),
-        )
+    charts = (
+        curve_chart,
+        interaction_chart,
+        pair_chart,
+        scatter_chart,
+        residual_chart,
+        calibration_chart,
+        swarm_chart,
+        path_chart,
     )
+    page = environment.get_template("report.html").render(
+        report=report,
+        answer=answer,
+        headers=headers,
+        rows=rows,
+        light=variables(LIGHT),
+        dark=variables(DARK),
+        script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
+        places={name: k for k, name in enumerate(report.effects)},
+        words=curve_sentence,
+        share_bar=lambda column: markup(bar_svg(column, largest)),
+        small_shape=lambda name: markup(shape_svg(report.small_shapes[name])),
+        **{chart.__name__: drawn(chart) for chart in charts},
+    )
+    return str(page)
 
 
 def _environment() -> Any:

@@ -41,12 +41,12 @@ RESIDUAL_TOL = 1e-2  # relative: smaller residuals call for a look at the gap; t
 
 
 class Admm(Solver[SquaredProblem]):
-    """Alternating directions with closed-form steps.
+    """Alternating directions with closed-form steps; the gap is looked at when residuals are small.
 
     Parameters
     ----------
     tol : float
-        Gap relative to the primal at ``f = 0``; looked at when the residuals are small.
+        Gap relative to the primal at ``f = 0``.
     max_iter : int
     """
 
@@ -124,11 +124,8 @@ class AdmmState:
 
     def adapt(self, primal_residual: float, dual_residual: float) -> None:
         """Double or halve ``kappa`` when one residual is ten times the other."""
-        factor = 1.0
-        if primal_residual > 10 * dual_residual:
-            factor = 2.0
-        elif dual_residual > 10 * primal_residual:
-            factor = 0.5
+        up, down = primal_residual > 10 * dual_residual, dual_residual > 10 * primal_residual
+        factor = 2.0 if up else 0.5 if down else 1.0
         self.kappa *= factor
         self.lam = self.lam / factor
 
@@ -148,8 +145,9 @@ class LinearStep:
         D, L = self.problem.space.dense()
         N = np.block([[self.problem.space.gram, D.T], [D, L]])
         repeated = np.repeat(self.root.ravel(), self.problem.space.n_features)
-        N *= np.concatenate([np.sqrt(2) * self.s, repeated])[:, None]
-        N *= np.concatenate([np.sqrt(2) * self.s, repeated])
+        scale = np.concatenate([np.sqrt(2) * self.s, repeated])
+        N *= scale[:, None]
+        N *= scale
         if self.problem.fit_intercept:
             N[: self.n] -= np.outer(self.s, self.s @ N[: self.n])
             N[:, : self.n] -= np.outer(N[:, : self.n] @ self.s, self.s)

@@ -34,17 +34,10 @@ from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
 from nablasso.solvers.base import Callback, Solution, Solver, Status, certify
 from nablasso.types import Array, Mask
 
+OUTER_TOL = 1e-2  # of the outer rule, at first
+MAX_INNER = 10_000  # iterations per outer one
+DECAY = 1.6  # exponent l > 3/2 of the inner accuracy
 POWER_STEPS, SAFE = 50, 1.02  # power iteration approaches the norms from below
-
-
-class _Function(NamedTuple):
-    """``f = S* a + nabla* b``; both are linear, so functions add up by their coefficients."""
-
-    a: Array  # (n,)
-    b: Array  # (n, d)
-
-    def combine(self, other: _Function, here: float, there: float) -> _Function:
-        return _Function(here * self.a + there * other.a, here * self.b + there * other.b)
 
 
 class Denovas(Solver[SquaredProblem]):
@@ -54,72 +47,50 @@ class Denovas(Solver[SquaredProblem]):
     ----------
     tol : float
         Gap relative to the primal at ``f = 0``. The paper's outer rule
-        ``||f_t - f_{t-1}|| <= outer_tol ||f_t||`` says when to look at the gap; where the gap is
+        ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||`` says when to look at the gap; where the gap is
         still too large the rule is tightened by half.
     max_iter : int
         Outer iterations.
-    max_inner : int
-        Inner iterations per outer one.
-    decay : float
-        Exponent ``l > 3/2`` of the inner accuracy.
-    outer_tol : float
-        First tolerance of the outer rule.
     """
 
-    def __init__(
-        self,
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        max_inner: int = 10000,
-        decay: float = 1.6,
-        outer_tol: float = 1e-2,
-    ) -> None:
+    def __init__(self, tol: float = 1e-6, max_iter: int = 5000) -> None:
         self.tol = tol
         self.max_iter = max_iter
-        self.max_inner = max_inner
-        self.decay = decay
-        self.outer_tol = outer_tol
 
     def solve(
         self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
         """Run Algorithm 1; ``start`` (a dual variable) gives the first function."""
         maps = _Maps(problem)
-        target, outer_tol = self.tol * problem.reference, self.outer_tol
+        target, outer_tol = self.tol * problem.reference, OUTER_TOL
         f = before = maps.function(start)
         v, momentum = -f.b * (problem.ridge / maps.sigma), 1.0  # their relation at the solution
+        shrink = 1 - problem.ridge / maps.sigma
         coef = maps.unpack(f)
         for t in range(1, self.max_iter + 1):
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            weight = (momentum - 1) / following
-            f, before, v, momentum = *self._outer(maps, f, before, weight, v, t), following
+            weight, momentum = (momentum - 1) / following, following
+            ahead = f.plus(f.plus(before, -1.0), weight)  # equations (12) to (16)
+            residual = maps.centred_values(ahead) - maps.y
+            w = _Function(shrink * ahead.a - residual / maps.sigma, shrink * ahead.b)
+            v = self._inner(maps, w, v, t)
+            f, before = _Function(w.a, w.b - v), f
             coef = maps.unpack(f)
             if callback is not None:
                 callback(t, coef)
-            if maps.norm(f.combine(before, 1.0, -1.0)) <= outer_tol * maps.norm(f):
+            if maps.norm(f.plus(before, -1.0)) <= outer_tol * maps.norm(f):
                 solution = certify(problem, coef, t, Status.CONVERGED)
                 if solution.gap <= target:
                     return solution
                 outer_tol /= 2
         return certify(problem, coef, self.max_iter, Status.MAX_ITER)
 
-    def _outer(
-        self, maps: _Maps, f: _Function, before: _Function, weight: float, v: Array, t: int
-    ) -> tuple[_Function, _Function, Array]:
-        """Equations (12) to (16): extrapolate, gradient step, inner loop."""
-        ahead = f.combine(before, 1 + weight, -weight)
-        shrink = 1 - maps.problem.ridge / maps.sigma
-        residual = maps.centred_values(ahead) - maps.y
-        w = _Function(shrink * ahead.a - residual / maps.sigma, shrink * ahead.b)
-        v = self._inner(maps, w, v, t)
-        return _Function(w.a, w.b - v), f, v
-
     def _inner(self, maps: _Maps, w: _Function, v: Array, t: int) -> Array:
         """Equation (15) until condition (28) holds."""
         penalty, c = maps.problem.penalty, maps.problem.alpha / (2 * maps.sigma)
         gradient_w = maps.gradient(w)
-        accuracy = maps.norm(w) ** 2 * float(t) ** (-2 * self.decay)
-        for _ in range(self.max_inner):
+        accuracy = maps.norm(w) ** 2 * float(t) ** (-2 * DECAY)
+        for _ in range(MAX_INNER):
             gradient_f = gradient_w - maps.normal(v)
             primal = c * penalty.value(penalty.partition.norms(gradient_f))
             dual = penalty.conjugate(penalty.partition.norms(v), c)
@@ -129,29 +100,14 @@ class Denovas(Solver[SquaredProblem]):
         return v
 
 
-def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
-    r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
+class _Function(NamedTuple):
+    """``f = S* a + nabla* b``; both are linear, so functions add up by their coefficients."""
 
-    For a dual point :math:`s` (the paper's :math:`\bar v` is :math:`s / 2\sigma`) whose gap is
-    :math:`e`, the Fenchel inequalities add up to :math:`e`, so at the minimiser :math:`\hat f`
+    a: Array  # (n,)
+    b: Array  # (n, d)
 
-    .. math:: \|\hat D_g \hat f\|_n \, (\alpha w_g - \|s_g\|) \le e .
-
-    If :math:`\|s_g\| < \alpha w_g - e / m`, with :math:`m` the smallest norm that is not zero, then
-    the norm is under :math:`m`, hence zero. This is (32) with :math:`\tilde\epsilon_t^2 = e /
-    \sigma`: the paper bounds that quantity by (37), whose constant :math:`C` nobody knows; the gap
-    is computed. (The printed (32) has its inequality turned round.) Neither does anybody know
-    :math:`m`: here it is the smallest norm whose lower bound by the gap is positive, and without
-    any nothing is called irrelevant.
-    """
-    lower, _ = problem.derivative_bounds(solution.point)
-    partition = problem.penalty.partition
-    proven = np.sqrt(np.bincount(partition.labels, lower**2, minlength=partition.n_groups))
-    if not np.any(proven > 0):
-        return np.zeros(len(lower), dtype=bool)
-    room = problem.penalty.radius(problem.alpha) - partition.norms(solution.point.s)
-    enough = room > max(solution.gap, 0.0) / float(proven[proven > 0].min())
-    return np.asarray(partition.spread(enough), dtype=bool)
+    def plus(self, other: _Function, factor: float) -> _Function:
+        return _Function(self.a + factor * other.a, self.b + factor * other.b)
 
 
 class _Maps:
@@ -195,8 +151,7 @@ class _Maps:
         """Norm of ``f`` in the space."""
         u, v = self.coefficients(f)
         values, gradients = self.problem.space.products(u, v)
-        square = float(u @ values) + float(np.sum(v * gradients))
-        return float(np.sqrt(max(square, 0.0)))
+        return float(np.sqrt(max(float(u @ values + np.sum(v * gradients)), 0.0)))
 
     def unpack(self, f: _Function) -> Coefficients:
         return self.problem.with_intercept(*self.coefficients(f))
@@ -205,33 +160,43 @@ class _Maps:
         return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
 
 
+def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
+    r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
+
+    For a dual point :math:`s` (the paper's :math:`\bar v` is :math:`s / 2\sigma`) of gap :math:`e`
+    the Fenchel inequalities add up to :math:`e`, so at the minimiser :math:`\hat f`
+
+    .. math:: \|\hat D_g \hat f\|_n \, (\alpha w_g - \|s_g\|) \le e .
+
+    If :math:`\|s_g\| < \alpha w_g - e / m`, with :math:`m` the smallest norm that is not zero, then
+    the norm is under :math:`m`, hence zero. This is (32), whose printed inequality is turned round,
+    with the gap in the place of the bound (37), whose constant nobody knows. Here :math:`m` is the
+    smallest norm whose lower bound by the gap is positive; without any nothing is irrelevant.
+    """
+    lower, _ = problem.derivative_bounds(solution.point)
+    partition = problem.penalty.partition
+    proven = np.sqrt(np.bincount(partition.labels, lower**2, minlength=partition.n_groups))
+    if not np.any(proven > 0):
+        return np.zeros(len(lower), dtype=bool)
+    room = problem.penalty.radius(problem.alpha) - partition.norms(solution.point.s)
+    enough = room > max(solution.gap, 0.0) / float(proven[proven > 0].min())
+    return np.asarray(partition.spread(enough), dtype=bool)
+
+
 def consistent_tau(
     n_samples: int, goal: str = "safe filter", *, scale: float = 1.0, exponent: float | None = None
 ) -> float:
     r"""A ``tau`` that goes to zero with n as the theorems of Rosasco et al. (2013) ask for.
 
-    In the paper's problem ``alpha = 2 tau`` and ``ridge = tau nu`` with ``nu`` fixed. With
-    :math:`\tau_n = c\, n^{-q}`
+    In the paper's problem ``alpha = 2 tau`` and ``ridge = tau nu`` with ``nu`` fixed. Here
+    :math:`\tau_n = c\, n^{-q}`, with c the ``scale``, which theory does not give, and q the
+    ``exponent``, by default the middle of what the ``goal`` allows:
 
-    * "prediction" (Theorem 8): the risk goes to the smallest in the space if :math:`\tau_n \to 0`
-      and :math:`\sqrt n\, \tau_n \to \infty`, so for ``0 < q < 1/2``;
-    * "function" (Theorem 9): so does the distance to the function of smallest norm that has it, if
-      :math:`\sqrt n\, \tau_n^2 \to \infty`, so for ``0 < q < 1/4``;
-    * "safe filter" (Theorem 11): under the same condition every relevant variable is selected with
-      probability going to one. That no other is selected is not claimed.
-
-    Parameters
-    ----------
-    n_samples : int
-    goal : {"prediction", "function", "safe filter"}
-    scale : float
-        The constant c, in the units of y times those of the columns; theory does not give it.
-    exponent : float, optional
-        q; by default the middle of what the goal allows, 1/4 or 1/8.
-
-    Returns
-    -------
-    float
+    * "prediction" (Theorem 8): the risk goes to the smallest in the space for ``0 < q < 1/2``;
+    * "function" (Theorem 9): so does the distance to the function of smallest norm that has it, for
+      ``0 < q < 1/4``;
+    * "safe filter" (Theorem 11): for these q every relevant variable is selected with probability
+      going to one. That no other is selected is not claimed.
     """
     largest = {"prediction": 0.5, "function": 0.25, "safe filter": 0.25}
     if goal not in largest:

@@ -12,15 +12,9 @@ The penalty points ``t`` (m, d), where derivatives are measured, are the data ``
 by ``extra`` points, none by default. Products treat both sums as one over all m points, with ``u``
 zero at the extra ones: O(m^2 d) time, O(m^2) memory.
 
-Inputs are multiplied by ``scales`` (d,) before the kernel sees them: ``k(x, s)`` stands for
-``kernel(x * scales, s * scales)``. Derivatives are in the units of ``X`` all the same, so ``v`` and
-gradients are multiplied by ``scales`` on the way in and out. A length scale is
-``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
-
-**Penalty points.** A narrow kernel with a small ridge can be flat at the data and steep between
-them; derivatives at more points make the empirical norms honest. Rows without a target are added to
-the data, each as a row of weight one; they are merged and sorted, so that permuting the input
-permutes the result.
+Inputs are multiplied by ``scales`` (d,) before the kernel sees them. Derivatives are in the units
+of ``X`` all the same, so ``v`` and gradients are multiplied by ``scales`` on the way in and out. A
+length scale is ``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
 
 **Which space**, by name, or by what memory and time allow:
 
@@ -39,11 +33,11 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,15 +101,7 @@ class Space(Operator):
 class RepresenterSpace(Space):
     """Functions spanned by the kernel at the rows of ``X`` and its derivatives at all points.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array, shape (n, d)
-        The data.
-    scales : array, shape (d,), optional
-        Multipliers of the inputs; ones by default.
-    extra : array, shape (m - n, d), optional
-        Further points of the penalty.
+    ``scales`` (d,) multiply the inputs, ``extra`` (m - n, d) are further points of the penalty.
     """
 
     def __init__(
@@ -132,11 +118,6 @@ class RepresenterSpace(Space):
         """Number of data points."""
         return int(self.X.shape[0])
 
-    @property
-    def n_points(self) -> int:
-        """Number of penalty points."""
-        return int(self.points.shape[0])
-
     @cached_property
     def operator(self) -> KernelOperator:
         """The kernel bound to the points on both sides."""
@@ -147,7 +128,7 @@ class RepresenterSpace(Space):
         """``K`` of the data, shape (n, n)."""
         gram = self.operator.gram()
         n = self.n_samples
-        return gram if n == self.n_points else np.ascontiguousarray(gram[:n, :n])
+        return gram if n == len(self.points) else np.ascontiguousarray(gram[:n, :n])
 
     def push(self, v: Array) -> tuple[Array, Any]:
         """``D' v`` at the data, shape (n,), and a carry for :meth:`pull`."""
@@ -197,24 +178,12 @@ class RepresenterSpace(Space):
 
     def _padded(self, u: Array) -> Array:
         """``u`` with zeros at the extra points."""
-        missing = self.n_points - len(u)
+        missing = len(self.points) - len(u)
         return np.concatenate([u, np.zeros(missing)]) if missing else u
 
     def _chunks(self, Z: Array) -> Iterator[tuple[slice, KernelOperator]]:
         for rows in row_blocks(len(Z), max(self.points.shape), CHUNK_BYTES // 8):
             yield rows, self.kernel.between(Z[rows] * self.scales, self._centres)
-
-
-class Evaluated(Protocol):
-    """What can be evaluated at new points ``Z`` (k, d), given coefficients."""
-
-    @property
-    def evaluate(self) -> Callable[..., Array]:
-        """Values, shape (k,)."""
-
-    @property
-    def evaluate_gradients(self) -> Callable[..., Array]:
-        """Gradients, shape (k, d)."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +196,7 @@ class Function:
 
     intercept: float
     columns: Index
-    space: Evaluated | None = None
+    space: Any = None  # evaluates values and gradients at new points, given coefficients
     u: Array | None = None
     v: Array | None = None
 
@@ -288,32 +257,18 @@ def check_number(n_components: Any) -> None:
 
 
 def choose_space(
-    space: Any,
-    kernel: Kernel,
-    n_rows: int,
-    n_columns: int,
-    n_components: Any,
+    space: Any, kernel: Kernel, n_rows: int, n_columns: int, n_components: Any
 ) -> SpaceChoice:
-    """What ``space`` means for a table of this size.
-
-    Parameters
-    ----------
-    space : {"auto", "exact", "fourier", "nystrom"}
-    kernel : Kernel
-    n_rows, n_columns : int
-        Penalty points besides the rows count as rows.
-    n_components : int
-    """
+    """What ``space`` means for a table of this size; further penalty points count as rows."""
     check_number(n_components)
     if isinstance(space, str) and space == "auto":
-        fourier = isinstance(kernel, Anova) and has_frequencies(kernel)
-        return _automatic(kernel, n_rows, n_columns, int(n_components), fourier)
+        return _automatic(kernel, n_rows, n_columns, int(n_components))
     if isinstance(space, str) and space in SPACES:
         return SpaceChoice(space, "asked for")
     raise InvalidParameterError(f"space must be one of auto, {', '.join(SPACES)}; got {space!r}.")
 
 
-def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool) -> SpaceChoice:
+def _automatic(kernel: Kernel, n: int, d: int, n_components: int) -> SpaceChoice:
     needed, available = needed_bytes(n, d), available_bytes()
     slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
     operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
@@ -328,7 +283,7 @@ def _automatic(kernel: Kernel, n: int, d: int, n_components: int, fourier: bool)
         why = f"the exact space would take about {operations:.0e} operations for {n} rows"
     else:
         return SpaceChoice("exact", f"{n} rows fit into memory and time of the exact space")
-    if fourier:
+    if isinstance(kernel, Anova) and has_frequencies(kernel):
         return SpaceChoice("fourier", f"{why}; features of this kernel touch few variables each")
     return SpaceChoice("nystrom", f"{why}; no Fourier features select with this kernel")
 

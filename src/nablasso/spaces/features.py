@@ -1,21 +1,9 @@
 r"""Spaces of features: (P) on any number of rows is (P) on m pseudo-rows.
 
-**Moments.** For ``f = b + w . phi`` with m Fourier features the rows enter (P) with the squared
-loss only by their moments: with weights ``p`` adding up to one, ``mean = E phi``,
-``C = E phi phi' - mean mean'``, ``c = E phi y - mean E y`` and the variance of ``y`` give
-
-.. math::
-    \mathrm{E}(y - f)^2 = (\bar y - b - w \cdot mean)^2 + \mathrm{var}\,y - 2 w \cdot c
-                          + w^\top C w ,
-
-and ``S = E psi psi'`` of the slopes gives the norms of all derivatives
-(:mod:`nablasso.spaces.maps`).
-
-**Pseudo-rows.** Factor
-
-.. math:: C = Q^\top Q, \qquad S = R^\top R, \qquad Q^\top \tilde y = c .
-
-Then, with the best intercept ``b = E y - w . mean``,
+For ``f = b + w . phi`` with m Fourier features and weights ``p`` of the rows let ``mean = E phi``,
+``C = E phi phi' - mean mean'``, ``c = E phi y - mean E y`` and ``S = E psi psi'`` of the slopes
+(:mod:`nablasso.spaces.maps`). Factor ``C = Q'Q``, ``S = R'R`` and ``Q' ytilde = c``. Then, with the
+best intercept ``b = E y - w . mean``,
 
 .. math::
     \mathrm{E}(y - f)^2 = |\tilde y - Q w|^2 + \big(\mathrm{var}\,y - |\tilde y|^2\big),
@@ -28,25 +16,19 @@ derivatives at pseudo-points. With coefficients ``u`` of values and ``v`` of gra
 
 .. math:: w(u, v) = \Phi^\top u - \sum_a \omega_a \circ (R^\top v_a), \qquad \|f\| = |w| ,
 
-where ``Phi`` is ``Q`` and a row of zeros, and the space answers what problems ask
-(:class:`nablasso.spaces.Space`): penalties, solvers, ``alpha_max``, gap and bounds work unchanged.
-``Q`` comes from the eigenvectors of ``C``, so that ``K = Q Q'`` is diagonal. Directions of ``C``
-and ``S`` whose eigenvalues are rounding are dropped.
-
-**Rows.** A loss that sums over rows cannot serve sees the true rows in the same space: ``Phi`` are
-then their features. Derivatives stay at pseudo-points: their norms come from ``S``, which does not
-depend on the loss. The kernel of the rows is never formed.
+where ``Phi`` is ``Q`` and a row of zeros: penalties, solvers, ``alpha_max``, gap and bounds work
+unchanged. ``Q`` comes from the eigenvectors of ``C``, so that ``K = Q Q'`` is diagonal. A loss that
+sums over rows cannot serve sees the true rows in the same space: ``Phi`` are then their features,
+and derivatives stay at pseudo-points.
 
 Cost: O(m^3) once, O(d m^2) a product whatever n is, and O(n m) for the values of true rows. Where
 frequencies are sparse and ``J_a`` are the features touching ``a``, only ``S[J_a, J_a] = R_a' R_a``
-matter: O(sum_a |J_a|^2) a product, about ``(m order)^2 / d``. Pseudo-points of a variable with a
-smaller block are zero.
+matter: O(sum_a |J_a|^2) a product. Pseudo-points of a variable with a smaller block are zero.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,7 +39,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.spaces.exact import Space
 from nablasso.spaces.maps import FourierFeatures, NystromFeatures, slope_moments
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 FeatureMap = FourierFeatures | NystromFeatures
 
@@ -86,11 +68,16 @@ class Moments:
         """``E psi psi'`` (m, m), no mean removed; None for maps without slopes."""
         return slope_moments(self.uncentred()[0]) if self.slopes else None
 
-    def mean_squared_error(self, w: Array, b: float) -> float:
-        """Of ``b + w . phi`` on the rows behind the moments."""
-        offset = self.y_mean - b - float(w @ self.mean)
-        around = self.y_variance - 2 * float(w @ self.c) + float(w @ self.C @ w)
-        return offset**2 + max(around, 0.0)
+    def on(self, chosen: Index) -> Moments:
+        """Of some of the features."""
+        C = self.C[np.ix_(chosen, chosen)]
+        return replace(self, mean=self.mean[chosen], C=C, c=self.c[chosen], slopes=False)
+
+    def mean_squared_error(self, w: Array, b: Array | float) -> Array:
+        """Of ``b + w . phi`` on the rows behind the moments, for each column of ``w``."""
+        offset = self.y_mean - b - self.mean @ w
+        around = self.y_variance - 2 * self.c @ w + np.sum(w * (self.C @ w), axis=0)
+        return np.asarray(offset**2 + np.maximum(around, 0.0))
 
     def uncentred(self) -> tuple[Array, Array, float]:
         """``E phi phi'``, ``E phi y`` and ``E y^2``."""
@@ -196,36 +183,23 @@ class FeatureRows:
         return Moments(total, len(self.Z), mean, y_mean, variance, C, cross / total, slopes)
 
 
-class PseudoRows:
-    """``Q`` and a row of zeros: what moments are worth, as rows.
+class PseudoRows(FeatureRows):
+    """``Q`` and a row of zeros: what moments are worth, as rows with targets ``y`` (r + 1,).
 
-    Attributes
-    ----------
-    y : array, shape (r + 1,)
-        Targets of the pseudo-rows.
-    eigenvalues : array, shape (r + 1,)
-        Diagonal of ``K``; the last one is zero.
+    ``K`` is diagonal, with ``eigenvalues`` (r + 1,), the last one zero.
     """
 
     def __init__(self, moments: Moments, *, fit_intercept: bool = True) -> None:
-        self.moments, self.fit_intercept = moments, fit_intercept
+        self.fit_intercept = fit_intercept
+        self.y_mean, self.mean = moments.y_mean, moments.mean
         C, c, square = moments.about(centred=fit_intercept)
-        self.Q = _factor(C)
-        kept = np.einsum("ij,ij->i", self.Q, self.Q)
-        explained = (self.Q @ c) / kept
+        Q = _factor(C)
+        kept = np.einsum("ij,ij->i", Q, Q)
+        explained = (Q @ c) / kept
         rest = max(square - float(explained @ explained), 0.0)
         self.y = np.append(explained, np.sqrt(rest))
         self.eigenvalues = np.append(kept, 0.0)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of pseudo-rows."""
-        return len(self.y)
-
-    @cached_property
-    def gram(self) -> Array:
-        """``K = Q Q'``, diagonal."""
-        return np.diag(self.eigenvalues)
+        super().__init__(None, np.vstack([Q, np.zeros((1, Q.shape[1]))]))
 
     def ridge_inverse(self, ridge: float) -> Array:
         """``P = (K + ridge)^{-1}``, diagonal."""
@@ -235,19 +209,7 @@ class PseudoRows:
         """The best intercept for ``w``."""
         if not self.fit_intercept:
             return 0.0
-        return self.moments.y_mean - float(w @ self.moments.mean)
-
-    def matrix(self) -> Array:
-        """All of them, shape (r + 1, m)."""
-        return np.vstack([self.Q, np.zeros((1, self.Q.shape[1]))])
-
-    def at_rows(self, w: Array) -> Array:
-        """``Q w`` and zero."""
-        return np.append(self.Q @ w, 0.0)
-
-    def adjoint(self, u: Array) -> Array:
-        """``Q' u``."""
-        return np.asarray(self.Q.T @ u[:-1])
+        return self.y_mean - float(w @ self.mean)
 
     def kernel_product(self, u: Array) -> Array:
         """``K u``."""
@@ -260,7 +222,7 @@ class FeatureSpace(Space):
     Of the pseudo-points only the number means something.
     """
 
-    def __init__(self, rows: PseudoRows | FeatureRows, slopes: Slopes) -> None:
+    def __init__(self, rows: FeatureRows, slopes: Slopes) -> None:
         self.rows, self.slopes = rows, slopes
         self.points: Array = np.zeros((slopes.n_points, slopes.n_columns))
 
@@ -276,7 +238,6 @@ class FeatureSpace(Space):
 
     def compressed(self, target: Array, weights: Array, *, fit_intercept: bool) -> FeatureSpace:
         """(P) with the squared loss on these rows, weights adding up to one: its pseudo-rows."""
-        assert isinstance(self.rows, FeatureRows)
         moments = self.rows.moments(target, weights)
         return FeatureSpace(PseudoRows(moments, fit_intercept=fit_intercept), self.slopes)
 
@@ -302,14 +263,6 @@ class FeatureSpace(Space):
         w = self.coefficients(u, v)
         return self.rows.at_rows(w), -self.slopes.apply(w)
 
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v``."""
-        return self.rows.at_rows(self.coefficients(u, v))
-
-    def gradients(self, u: Array, v: Array) -> Array:
-        """``D u + L v``."""
-        return -self.slopes.apply(self.coefficients(u, v))
-
     def derivative_diagonal(self) -> Array:
         """Squared norms of the functionals ``f -> g_ia``, shape (k, d)."""
         return self.slopes.diagonal()
@@ -320,31 +273,11 @@ class FeatureSpace(Space):
         return G @ self.rows.matrix().T, G @ G.T
 
 
-class Slopes(ABC):
-    """The map ``w -> (R (omega_a * w))_a`` from (m,) to (k, d), and its adjoint."""
+class Slopes:
+    """The map ``w -> (R (omega_a * w))_a`` from (m,) to (k, d), and its adjoint.
 
-    n_points: int
-    n_columns: int
-
-    @abstractmethod
-    def apply(self, w: Array) -> Array:
-        """``R_a (omega_a * w)`` for all variables, shape (k, d)."""
-
-    @abstractmethod
-    def adjoint(self, v: Array) -> Array:
-        """``sum_a omega_a * (R_a' v_a)``, shape (m,)."""
-
-    @abstractmethod
-    def diagonal(self) -> Array:
-        """Squared norms of the rows of the map, shape (k, d)."""
-
-    @abstractmethod
-    def dense(self) -> Array:
-        """The map as a matrix (k d, m)."""
-
-
-class _SharedSlopes(Slopes):
-    """One factor for all variables: dense frequencies."""
+    One factor for all variables: dense frequencies.
+    """
 
     def __init__(self, features: FourierFeatures, S: Array) -> None:
         self.R = _factor(S)
@@ -354,15 +287,19 @@ class _SharedSlopes(Slopes):
             self.R = np.zeros((1, len(S)))
 
     def apply(self, w: Array) -> Array:
+        """``R_a (omega_a * w)`` for all variables, shape (k, d)."""
         return np.asarray(self.R @ (self.omega * w[:, None]))
 
     def adjoint(self, v: Array) -> Array:
+        """``sum_a omega_a * (R_a' v_a)``, shape (m,)."""
         return np.asarray(np.einsum("ja,ja->j", self.omega, self.R.T @ v))
 
     def diagonal(self) -> Array:
+        """Squared norms of the rows of the map, shape (k, d)."""
         return np.asarray(self.R**2 @ self.omega**2)
 
     def dense(self) -> Array:
+        """The map as a matrix (k d, m)."""
         G = self.R[:, None, :] * self.omega.T[None, :, :]
         return G.reshape(-1, G.shape[2])
 
@@ -411,7 +348,7 @@ def slope_map(features: FourierFeatures, S: Array | None) -> Slopes:
         )
     blocks = sum(len(J) ** 2 for J in features.touching)
     shared = features.n_columns * features.n_components**2
-    return (_BlockSlopes if 2 * blocks <= shared else _SharedSlopes)(features, S)
+    return (_BlockSlopes if 2 * blocks <= shared else Slopes)(features, S)
 
 
 def _factor(A: Array) -> Array:

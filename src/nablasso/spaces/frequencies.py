@@ -8,50 +8,38 @@ amplitude ``a^2 = c_T / n_T`` the sum of ``a_j^2 cos(omega_j . delta)`` is unbia
   random: ``omega = sqrt(tau) g``, ``tau = 1 / s^2`` (Gaussian), ``5 / (s^2 chi^2_5)`` (Matern 5/2),
   ``Gamma(mixture) / (mixture s^2)`` (rational quadratic).
 * An **ANOVA** kernel is one term for each set of at most ``order`` variables, a product of
-  one-dimensional kernels: independent coordinates, each with a ``tau`` of its own. A variable of
-  scale zero contributes the factor one, so that a set ``T`` of the others counts once for every
-  way to fill it up with such variables.
+  one-dimensional kernels, each with a ``tau`` of its own. A variable of scale zero contributes the
+  factor one, so that a set ``T`` of the others counts once for every way to fill it up with such.
 
 **Shares of the terms.** A set of ``t`` variables gets a share proportional to ``t``, and sets of
-one variable at least half of what ``MAIN`` frequencies each would need; what they do not need goes
-to the larger sets. Where there are fewer frequencies than sets of a size, sets are drawn by cutting
-random permutations of the variables into pieces: every variable is touched equally often, and
-``a^2`` grows so that the sum stays unbiased. Interactions whose set was not drawn are then not in
-the space, and a warning says so: raise the number of features, or lower the number of variables.
+one variable at least half of what ``MAIN`` frequencies each would need. Where there are fewer
+frequencies than sets of a size, sets are drawn by cutting random permutations of the variables into
+pieces: every variable is touched equally often, and ``a^2`` grows so that the sum stays unbiased.
 
-**Sampling.** The frequencies of a product kernel, a Gaussian one included, are on a lattice unless
-drawn ones make a better kernel, as they do where many variables matter or frequencies are few.
-Drawn ones are even: a shifted additive recurrence for sets of a few variables, scrambled Sobol
-points for radial kernels of up to ``FEW`` variables, and beyond these blocks of ``d`` frequencies
-with orthogonal directions. Each point has the right distribution by itself, so all are unbiased;
-only their dependence differs.
+**Sampling.** Drawn frequencies are even: a shifted additive recurrence for sets of a few variables,
+scrambled Sobol points for radial kernels of up to ``FEW`` variables, and beyond these blocks of
+``d`` frequencies with orthogonal directions. Each point has the right distribution by itself.
 
-**Lattices**: quadrature of a spectral density of few variables. For a product of one-dimensional
-kernels with spectral density ``p`` the sum over all points of a lattice with steps ``h``, shifted
-by half a step so that ``-omega`` is in it with ``omega``, is by Poisson's formula
+**Lattices** replace them for products of one-dimensional kernels (a Gaussian one included) where
+they make the better kernel. With spectral density ``p`` and steps ``h``, shifted by half a step so
+that ``-omega`` is in it with ``omega``, by Poisson's formula
 
 .. math::
     \prod_a h_a \sum_{\omega} p(\omega) \cos(\omega \cdot \delta)
     = \sum_{l \in \mathbb{Z}^t} (-1)^{l_1 + \dots + l_t}\,
       k\Big(\delta_1 + \frac{2 \pi l_1}{h_1}, \dots, \delta_t + \frac{2 \pi l_t}{h_t}\Big) :
 
-the kernel and its images, which are far from all differences ``delta`` of the data if the steps are
-short. What is left out of the sum are the frequencies of least density. Both errors fall faster
-than any power of the number of points where the kernel is smooth; drawn frequencies gain a digit
-for a hundred times as many. Weights add up to one, so that the kernel is right at ``delta = 0``.
+the kernel and its images, far from all differences ``delta`` of the data if the steps ``2 pi /
+(reach * D_a + room)``, ``D_a`` the largest difference, are short. Frequencies of least density are
+left out; weights add up to one. Of some values of ``reach`` and ``room`` those are taken whose
+kernel is nearest at the differences of the data.
 
-The steps are ``2 pi / (reach * D_a + room)`` with ``D_a`` the largest difference. Of some values of
-``reach`` and ``room`` those are taken whose kernel is nearest at the differences of the data.
-
-**Variables that hardly matter**, as a learned metric leaves them, need no axis of the lattice.
-Where differences are small ``k(delta) = 1 - delta^2 / 2 + O(delta^4)`` is the mean of
-``cos(+-delta)``: the ``AXES`` variables of largest differences, or fewer, span the lattice, and
-each of its points gets one of the ``R`` rows of a design of signs for the others. In a design of
-strength three (a Hadamard matrix and its negative) three columns show all combinations of signs
-equally often, so that the kernel is right to third order. Neighbouring points get different rows,
-``c = g . i mod R`` for the point with indices ``i``: what is not balanced then shows only in images
-of the kernel at fractions of ``2 pi / h``, and points to spare keep these away. ``-omega`` gets the
-negative row if the ``g_a`` add up to one and row ``R - 1 - c`` is the negative of row ``c``.
+The ``AXES`` variables of largest differences, or fewer, span the lattice. For the others
+``k(delta) = 1 - delta^2 / 2 + O(delta^4)`` is the mean of ``cos(+-delta)``: each point gets one of
+the ``R`` rows of a design of signs of strength three (a Hadamard matrix and its negative), which is
+right to third order. Neighbouring points get different rows, ``c = g . i mod R`` for the point with
+indices ``i``; ``-omega`` gets the negative row if the ``g_a`` add up to one and row ``R - 1 - c``
+is the negative of row ``c``.
 """
 
 from __future__ import annotations
@@ -128,10 +116,8 @@ def draw_frequencies(
 
 def has_frequencies(kernel: Kernel) -> bool:
     """Whether :func:`draw_frequencies` knows the kernel."""
-    if isinstance(kernel, Sum):
-        return has_frequencies(kernel.first) and has_frequencies(kernel.second)
-    if isinstance(kernel, Scaled):
-        return has_frequencies(kernel.kernel)
+    if isinstance(kernel, Sum | Scaled):
+        return all(has_frequencies(part) for _, part in kernel.terms())
     base = kernel._base() if isinstance(kernel, Anova) else kernel
     return isinstance(base, Gaussian | Matern52 | RationalQuadratic)
 
@@ -153,12 +139,8 @@ def _draw(kernel: Kernel, scales: Array, n: int, how: Drawing) -> Frequencies:
             f"Anova kernels of these, and for sums and multiples; got {kernel!r}. Use one of them, "
             'or space="nystrom".'
         )
-    if isinstance(kernel, Sum):
-        return _sum(kernel, scales, n, how)
-    if isinstance(kernel, Scaled):
-        inner = _draw(kernel.kernel, scales, n, how)
-        ((factor, _),) = kernel.terms()
-        return inner._replace(amplitudes=np.sqrt(factor) * inner.amplitudes)
+    if isinstance(kernel, Sum | Scaled):
+        return _combined(kernel, scales, n, how)
     if isinstance(kernel, Anova):
         return _anova(kernel, scales, n, how)
     assert isinstance(kernel, RadialKernel)
@@ -172,18 +154,20 @@ def _draw(kernel: Kernel, scales: Array, n: int, how: Drawing) -> Frequencies:
     return Frequencies(np.tile(active, (len(omega), 1)), omega, np.sqrt(shares))
 
 
-def _sum(kernel: Sum, scales: Array, n: int, how: Drawing) -> Frequencies:
-    """Both parts, with frequencies in proportion to their size."""
-    parts = (kernel.first, kernel.second)
-    if n < 2:
-        raise InvalidParameterError("A sum of kernels needs at least 4 features; got 2.")
-    first, second = (float(part.diagonal(scales[None])[0]) for part in parts)
-    share = min(max(round(n * first / (first + second)), 1), n - 1)
+def _combined(kernel: Sum | Scaled, scales: Array, n: int, how: Drawing) -> Frequencies:
+    """All parts, with frequencies in proportion to their size."""
+    terms, counts = kernel.terms(), [n]
+    if isinstance(kernel, Sum):
+        if n < 2:
+            raise InvalidParameterError("A sum of kernels needs at least 4 features; got 2.")
+        first, second = (float(part.diagonal(scales[None])[0]) for _, part in terms)
+        share = min(max(round(n * first / (first + second)), 1), n - 1)
+        counts = [share, n - share]
     drawn = [
-        _draw(part, scales, count, how)
-        for part, count in zip(parts, (share, n - share), strict=True)
+        (factor, _draw(part, scales, count, how))
+        for (factor, part), count in zip(terms, counts, strict=True)
     ]
-    return _joined(drawn)
+    return _joined([f._replace(amplitudes=np.sqrt(c) * f.amplitudes) for c, f in drawn])
 
 
 def _anova(kernel: Anova, scales: Array, n: int, how: Drawing) -> Frequencies:
@@ -205,7 +189,14 @@ def _anova(kernel: Anova, scales: Array, n: int, how: Drawing) -> Frequencies:
             sets = np.array(list(combinations(active, t)), dtype=np.intp)
             found = _complete(kernel._base(), sets, count, times[t], how)
         else:
-            _warn_of_missing(t, count, comb(d, t))
+            lacking = comb(d, t) - count
+            warnings.warn(
+                f"{count} frequencies are left for {comb(d, t)} sets of {t} variables: at least "
+                f"{lacking} interactions are not in the space. For all of them raise n_components "
+                f"by {2 * lacking} or more, leave columns out, or lower the order of the kernel.",
+                MissingInteractionsWarning,
+                stacklevel=2,
+            )
             found = _some(kernel._base(), active, t, count, times[t], how)
         left = count - len(found.values)
         drawn.append(found)
@@ -259,17 +250,6 @@ def _some(
     sets = sets[np.lexsort(sets.T[::-1])]
     omega = _products(base, sets, how.rng)
     return Frequencies(sets, omega, np.full(n, np.sqrt(weight * comb(d, t) / n)))
-
-
-def _warn_of_missing(t: int, n: int, total: int) -> None:
-    """Say that there are fewer frequencies than interactions."""
-    warnings.warn(
-        f"{n} frequencies are left for {total} sets of {t} variables: at least {total - n} "
-        f"interactions are not in the space. For all of them raise n_components by "
-        f"{2 * (total - n)} or more, leave columns out, or lower the order of the kernel.",
-        MissingInteractionsWarning,
-        stacklevel=2,
-    )
 
 
 def _shares(d: int, sizes: list[int], n: int) -> list[int]:

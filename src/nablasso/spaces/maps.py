@@ -1,8 +1,6 @@
 r"""Feature maps: a kernel as the inner product of finitely many functions.
 
-**Random Fourier features**: a kernel as the inner product of finitely many cosines and sines.
-
-A frequency ``omega_j`` with amplitude ``a_j`` gives two features,
+**Random Fourier features.** A frequency ``omega_j`` with amplitude ``a_j`` gives two,
 
 .. math::
     \varphi(z) = \big(a_j \cos(\omega_j \cdot z),\; a_j \sin(\omega_j \cdot z)\big)_{j \le q},
@@ -12,44 +10,35 @@ the cosines first, then the sines: m = 2q features. Drawn as :mod:`nablasso.spac
 does, the right-hand side has the kernel as its mean and a deviation of order ``m^{-1/2}`` or less,
 or, on a lattice, an error that is smaller than any power of m.
 
-**Slopes.** With ``psi = (a sin, -a cos)`` the derivative of a feature is
+*Slopes.* With ``psi = (a sin, -a cos)`` the derivative of a feature is
 ``d_a phi_j = -omega_ja psi_j``, so for ``f = w . phi``
 
 .. math:: \|\partial_a f\|_n^2 = (\omega_a \circ w)^\top S\, (\omega_a \circ w), \qquad
           S = \mathrm{E}\,\psi\psi^\top
 
-for all variables from one matrix. ``psi`` is ``phi`` with its halves swapped and one sign changed,
-so ``S`` is ``M = E phi phi'`` with its blocks swapped (:func:`slope_moments`): one pass over the
-rows, one symmetric product, and both are there.
+for all variables from one matrix, which is ``E phi phi'`` with its blocks swapped
+(:func:`slope_moments`): one pass over the rows makes both.
 
-**Sparse frequencies** touch few variables each. Variable ``a`` is out of ``f`` if and only if all
+*Sparse frequencies* touch few variables each. Variable ``a`` is out of ``f`` if and only if all
 features touching it have weight zero: these features can select. Where every frequency touches
 every variable the space contains no function of fewer variables but the constants, and a penalty
-on derivatives shrinks without selecting.
+on derivatives shrinks without selecting. Cost: O(n q d) for the projections of dense frequencies,
+O(n q s) where each touches ``s``.
 
-Cost: O(n q d) for the projections of dense frequencies, O(n q s) where each touches ``s``.
-
-**Nystrom features**: the part of a kernel's space that a few landmark rows span.
-
-With landmarks ``L`` (r, d), ``k(L, L) = F F'`` (pivoted Cholesky, rows that add nothing dropped)
+**Nystrom features**: the part of a kernel's space that a few landmark rows span. With landmarks
+``L`` (r, d), ``k(L, L) = F F'`` (pivoted Cholesky, rows that add nothing dropped)
 
 .. math:: \varphi(z) = F^{-1} k(L, z), \qquad
           \varphi(z) \cdot \varphi(x) = k(z, L)\, k(L, L)^{-1} k(L, x) ,
 
 the kernel's projection: exact at the landmarks, never larger than the kernel on the diagonal.
 ``f = w . phi`` is ``sum_i u_i k(l_i, .)`` with ``u = F^{-T} w``. For prediction and refits: the
-space has no functions of fewer variables, and no pass of slopes.
-
-Landmarks are rows drawn by their weights. Cost: O(r^3) once, O(r d + r^2) a row.
+space has no functions of fewer variables, and no pass of slopes. O(r^3) once, O(r d + r^2) a row.
 
 **Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
 ``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times
-its largest diagonal entry), or what the largest allowed rank leaves. The kernel of the model is
-then the low-rank one: features of new points come from the pivot rows alone,
-
-.. math:: \varphi(z) = L_P^{-1} k(X_P, z), \qquad F = \varphi(X).
-
-O(n r^2) after the n x n matrix.
+its largest diagonal entry), or what the largest allowed rank leaves. Features of new points come
+from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n x n matrix.
 """
 
 from __future__ import annotations
@@ -68,7 +57,7 @@ from sklearn.utils import check_random_state
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import Kernel, row_blocks
 from nablasso.spaces.exact import RepresenterSpace, check_number
-from nablasso.spaces.frequencies import Frequencies, draw_frequencies
+from nablasso.spaces.frequencies import draw_frequencies
 from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for the features
@@ -82,21 +71,14 @@ RANK_PRECISION = 1e-10  # of the trace: what a kernel without a rank may lose
 class FourierFeatures:
     """``m = 2q`` features of points ``Z`` (n, d), in the precision of ``Z``.
 
-    Parameters
-    ----------
-    n_columns : int
-        ``d``.
-    index : array of int, shape (q, s)
-        The variables that each frequency touches; a place of value zero touches nothing.
-    values : array, shape (q, s)
-        The frequencies at these variables, scales of the inputs included.
-    amplitudes : array, shape (q,)
+    ``index`` are the variables that each frequency touches, ``values`` the frequencies there,
+    scales of the inputs included; a place of value zero touches nothing.
     """
 
     n_columns: int
-    index: Index
-    values: Array
-    amplitudes: Array
+    index: Index  # (q, s)
+    values: Array  # (q, s)
+    amplitudes: Array  # (q,)
 
     @property
     def n_components(self) -> int:
@@ -138,10 +120,10 @@ class FourierFeatures:
         out *= np.tile(self.amplitudes, 2).astype(T.dtype)
         return out
 
-    def features_and_slopes(self, Z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``phi(z)`` and ``psi(z)``, each (n, m)."""
-        phi = self.features(Z)
-        return phi, self._slopes(phi)
+    def slopes(self, phi: NDArray[Any]) -> NDArray[Any]:
+        """``psi(z)`` from ``phi(z)``, both (n, m)."""
+        q = len(self.amplitudes)
+        return np.hstack([phi[:, q:], -phi[:, :q]])
 
     def evaluate(self, Z: Array, w: Array) -> Array:
         """``w . phi(z)`` at new points, in chunks of bounded memory."""
@@ -155,13 +137,9 @@ class FourierFeatures:
         out = np.empty((len(Z), self.n_columns))
         q = len(self.amplitudes)
         for rows in row_blocks(len(Z), self.n_components, CHUNK_BYTES // 8):
-            weighted = self._slopes(self.features(Z[rows])) * -w
+            weighted = self.slopes(self.features(Z[rows])) * -w
             out[rows] = (weighted[:, :q] + weighted[:, q:]) @ self.frequencies
         return out
-
-    def _slopes(self, phi: NDArray[Any]) -> NDArray[Any]:
-        q = len(self.amplitudes)
-        return np.hstack([phi[:, q:], -phi[:, :q]])
 
     def _projections(self, Z: NDArray[Any]) -> NDArray[Any]:
         """``Z omega'``, shape (n, q)."""
@@ -193,35 +171,17 @@ def draw_fourier(
     *,
     lattices: bool = True,
 ) -> FourierFeatures:
-    """Draw the features of a kernel.
+    """Draw the features of a kernel of the columns times ``scales`` (d,), zero removing a column.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gaussian, Matern, rational quadratic, ANOVA of these, sums and multiples.
-    scales : array, shape (d,)
-        Multipliers of the columns before the kernel sees them; zero removes a column. Draws follow
-        the order of the columns: give them in a canonical order, as a
-        :class:`~nablasso.data.table.Table` has them, and permuting the input permutes the result.
-    n_components : int
-        ``m``; an odd number means the next even one. Fewer come where more would add nothing.
-    random_state : int or RandomState
-    points : array, shape (k, d), optional
-        Rows in the order of a table: they say how far lattices must reach. Without them the
-        columns are taken for standardised ones.
-    lattices : bool
-        Whether frequencies may be on a lattice, which is exact where the kernel has few variables
-        that matter; all are drawn without.
-
-    Returns
-    -------
-    FourierFeatures
+    ``m = n_components`` (the next even number), or fewer where more would add nothing. Draws follow
+    the order of the columns: give them in a canonical order, as a
+    :class:`~nablasso.data.table.Table` has them, and permuting the input permutes the result. Rows
+    ``points`` say how far ``lattices`` must reach; without them columns are taken for standardised.
     """
     check_number(n_components)
     scales = np.asarray(scales, dtype=float)
-    drawn: Frequencies = draw_frequencies(
-        kernel, scales, (int(n_components) + 1) // 2, random_state, points, lattices=lattices
-    )
+    n = (int(n_components) + 1) // 2
+    drawn = draw_frequencies(kernel, scales, n, random_state, points, lattices=lattices)
     return FourierFeatures(len(scales), *drawn)
 
 
@@ -230,22 +190,12 @@ def draw_fourier(
 
 @dataclass(frozen=True, eq=False)
 class NystromFeatures:
-    """``r`` features of points ``Z`` (n, d).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    scales : array, shape (d,)
-        Multipliers of the columns before the kernel sees them.
-    landmarks : array, shape (r, d)
-    factor : array, shape (r, r)
-        Lower triangular, ``factor @ factor.T = k(landmarks, landmarks)``.
-    """
+    """``r`` features of points ``Z`` (n, d); ``scales`` multiply the columns for the kernel."""
 
     kernel: Kernel
-    scales: Array
-    landmarks: Array
-    factor: Array
+    scales: Array  # (d,)
+    landmarks: Array  # (r, d)
+    factor: Array  # (r, r), lower triangular: factor @ factor.T = k(landmarks, landmarks)
 
     @property
     def n_components(self) -> int:

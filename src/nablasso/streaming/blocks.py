@@ -21,7 +21,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.errors import InvalidDataError
+from nablasso.data.cells import as_pandas
+from nablasso.data.encoding import Encoding
+from nablasso.errors import InvalidDataError, NotNumbersError, TableProblems
 from nablasso.persistence import atomic_write
 from nablasso.streaming.codes import Codes
 from nablasso.types import Array
@@ -37,9 +39,13 @@ CONTEXT = 2  # rows of its neighbours that a coded block sees: the lags of a ser
 
 
 class Raw(NamedTuple):
-    """Some rows as they were read; ``X`` is None where only the targets were asked for."""
+    """Some rows as they were read.
 
-    X: NDArray[Any] | None
+    ``X`` is an array of numbers, or a data frame where not all columns hold numbers; None where
+    only the targets were asked for.
+    """
+
+    X: Any
     y: NDArray[Any]
     weight: NDArray[Any] | None
     origin: str  # a file, or what stands for it
@@ -75,31 +81,46 @@ class Reading:
     """How rows that were read become rows to compute with.
 
     ``classes`` turn labels into their numbers and ``factors`` multiply the weights of each class;
-    ``missing`` says whether NaN may stand in X.
+    ``missing`` says whether NaN may stand in X, ``encoding`` how cells become numbers.
     """
 
     names: tuple[str, ...]
     missing: bool = False
+    encoding: Encoding | None = None
     classes: NDArray[Any] | None = None
     factors: Array | None = None
 
     def rows(self, raw: Raw, part: int, start: int) -> Rows:
-        """Rows of positive weight, or an error that names file, row and column."""
-        assert raw.X is not None
-        y = self._targets(raw)
+        """Checked rows, or an error that names file, row and column."""
+        y, X = self._targets(raw), self._inputs(raw)
         weight = weights_of(raw)
         if not np.isfinite(y).all():
             raise _bad(raw, y, "the target")
-        if not (np.isfinite(raw.X.sum()) or np.isfinite(raw.X).all()):
+        if not (np.isfinite(X.sum()) or np.isfinite(X).all()):
             for j, name in enumerate(self.names):
-                x = raw.X[:, j]
+                x = X[:, j]
                 if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
                     raise _bad(
                         raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
                     )
         if self.factors is not None:
             weight = weight * self.factors[y.astype(np.intp)]
-        return Rows(raw.X, y, weight, part, start)
+        return Rows(X, y, weight, part, start)
+
+    def _inputs(self, raw: Raw) -> NDArray[Any]:
+        if self.encoding is not None:
+            try:
+                return self.encoding.encode(as_pandas(raw.X, self.names))
+            except TableProblems as error:
+                raise InvalidDataError(f"{raw.origin}: {error}") from error
+        if isinstance(raw.X, np.ndarray):
+            return raw.X
+        name = next(n for n, kind in raw.X.dtypes.items() if kind.kind not in "biuf")
+        raise NotNumbersError(
+            f"{raw.origin} must hold numbers; column {name!r} has type {raw.X[name].dtype}. Leave "
+            "it out (columns=..., or --ignore), encode it as numbers, or fit an automatic "
+            "estimator, which takes it as it is."
+        )
 
     def _targets(self, raw: Raw) -> Array:
         if self.classes is None:
@@ -198,10 +219,11 @@ def listed(names: Sequence[str]) -> str:
 
 def _bad(raw: Raw, values: Array, what: str) -> InvalidDataError:
     row = int(np.flatnonzero(~np.isfinite(values))[0])
-    kind = "NaN" if np.isnan(values[row]) else "infinity"
-    return InvalidDataError(
-        f"{raw.origin} contains {kind}: row {raw.first_row + row} (the first is 0), {what}. Drop "
-        "such rows, or impute them first."
+    missing = np.isnan(values[row])
+    kind = NotNumbersError if missing and what != "the target" else InvalidDataError
+    return kind(
+        f"{raw.origin} contains {'NaN' if missing else 'infinity'}: row {raw.first_row + row} (the "
+        f"first is 0), {what}. Drop such rows, or impute them first."
     )
 
 

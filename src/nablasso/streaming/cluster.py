@@ -95,20 +95,25 @@ class Partition:
         return f"Partition {self.number}"
 
     def _frame(self, frame: Any) -> tuple[Any, NDArray[Any], Any]:
-        X = None
-        if self.names:
-            X = np.empty((len(frame), len(self.names)), order="F")
-            for j, name in enumerate(self.names):
-                X[:, j] = self._numbers(frame[name], f"column {name!r}")
+        X = self._inputs(frame[list(self.names)]) if self.names else None
         weight = None if self.weight is None else self._numbers(frame[self.weight], "the weight")
         return X, np.asarray(frame[self.target]), weight
 
     def _arrays(self, pieces: tuple[Any, ...]) -> tuple[Any, NDArray[Any], Any]:
         *X, y, weight = pieces
-        inputs = self._numbers(X[0], "X") if X else None
+        inputs = self._inputs(X[0]) if X else None
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         return inputs, y, None if weight is None else self._numbers(weight, "the weight")
+
+    def _inputs(self, X: Any) -> Any:
+        """Numbers as an array, other columns as a frame."""
+        if not hasattr(X, "columns"):
+            return self._numbers(X, "X")
+        if any(kind.kind not in "biuf" for kind in X.dtypes):
+            return X.reset_index(drop=True)
+        columns = [self._numbers(X[name], f"column {name!r}") for name in X.columns]
+        return np.asfortranarray(np.column_stack(columns))
 
     def _numbers(self, values: Any, what: str) -> NDArray[Any]:
         try:

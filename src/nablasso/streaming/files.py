@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.data.encoding import MOST_LEVELS
 from nablasso.errors import InvalidDataError, InvalidParameterError, optional
 from nablasso.streaming.blocks import Part, Raw, listed
 
@@ -33,6 +34,16 @@ BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group
 PART_BYTES = 1 << 26  # of text
 PROBED_BYTES = 1 << 16  # at each end of a file, that the fingerprint looks at
 GAPS_NAMED = 3  # missing files that a message names
+KINDS = {
+    "numbers": ("int", "uint", "float", "double", "half", "bool", "decimal"),
+    "words": ("string", "large_string", "dictionary"),
+    "dates": ("timestamp", "date32", "date64"),
+    "times": ("time32", "time64"),
+    "durations": ("duration",),
+    "nothing": ("null",),
+}
+# what read_csv of pandas takes for missing and pyarrow does not
+ALSO_MISSING = ("None", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Wanted:
     names: tuple[str, ...]
     target: str
     weight: str | None = None
+    words: frozenset[str] = frozenset()  # columns of X that hold something else than numbers
 
     @property
     def all(self) -> list[str]:
@@ -49,9 +61,11 @@ class Wanted:
         return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
 
     def raw(self, batch: Any, origin: str, first_row: int, dtype: Any) -> Raw:
-        """Arrays of a record batch; what is missing becomes NaN, of text None."""
-        X = None
-        if self.names:
+        """Rows of a record batch; what is missing becomes NaN, of text None."""
+        X: Any = None
+        if self.names and self.words:
+            X = batch.select(list(self.names)).to_pandas()
+        elif self.names:
             X = np.empty((batch.num_rows, len(self.names)), dtype=dtype, order="F")
             for place, name in enumerate(self.names):
                 X[:, place] = _values(batch, name)
@@ -122,8 +136,7 @@ def open_files(
             "one of them."
         )
     looks = {path: _look_parquet(path) if parquet else _look_csv(path, separator) for path in found}
-    wanted = _wanted(looks, target, sample_weight, columns, ignore)
-    _check_types(looks, wanted)
+    wanted = _with_types(_wanted(looks, target, sample_weight, columns, ignore), looks, parquet)
     if not parquet:
         pieces: list[Part] = [
             CSVPart(path, wanted, tuple(looks[path]), *at, separator, looks[path][target])
@@ -132,6 +145,7 @@ def open_files(
         ]
         return Files(found, wanted, pieces, sum(path.stat().st_size for path in found))
     single = all(looks[path][name] == "float" for path in found for name in wanted.names)
+    width = len(wanted.names) + MOST_LEVELS * len(wanted.words)
     dtype = "float32" if single else "float64"
     runs: list[Part] = [
         ParquetPart(path, wanted, groups, first, n_rows, dtype)
@@ -139,7 +153,7 @@ def open_files(
         for groups, first, n_rows in _runs(path, part_rows)
     ]
     rows = sum(part.n_rows or 0 for part in runs)
-    return Files(found, wanted, runs, rows * len(wanted.names))
+    return Files(found, wanted, runs, rows * width)
 
 
 def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -225,28 +239,41 @@ def _wanted(
     return wanted
 
 
-def _check_types(looks: dict[Path, dict[str, str]], wanted: Wanted) -> None:
-    """Refuse text where numbers are needed, and a target that is text in one file only."""
-    first, before = next(iter(looks.items()))
-    for path, look in looks.items():
-        for name in wanted.all:
-            is_target = name == wanted.target
-            if _is_number(look[name]) or (is_target and not _is_number(before[name])):
+def _with_types(wanted: Wanted, looks: dict[Path, dict[str, str]], typed: bool) -> Wanted:
+    """Which columns hold no numbers; refuses nested ones, and types that change between files.
+
+    What text in CSV files holds is decided by all cells, not here (``typed`` is false).
+    """
+    words = set()
+    for name in wanted.all:
+        first: tuple[Path, str] | None = None
+        for path, look in looks.items():
+            kind = _kind(look[name], typed)
+            if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
+                raise InvalidDataError(
+                    f"{path} must hold numbers, words or dates; column {name!r} has type "
+                    f"{look[name]}. Leave it out (columns=..., or --ignore), or write it anew."
+                )
+            if kind == "nothing":
                 continue
-            if path != first and _is_number(before[name]):
+            first = first or (path, kind)
+            if kind != first[1]:
                 raise InvalidDataError(
-                    f"Column {name!r} has type {look[name]} in {path}, but {before[name]} in "
-                    f"{first}. Write the file again with numbers in this column."
+                    f"Column {name!r} has type {look[name]} in {path}, but "
+                    f"{looks[first[0]][name]} in {first[0]}. Write the file again with "
+                    f"{first[1]} in this column."
                 )
-            if not is_target:
-                raise InvalidDataError(
-                    f"{path} must hold numbers; column {name!r} has type {look[name]}. Leave it "
-                    "out (columns=..., or --ignore), or encode it as numbers."
-                )
+        if first is None or first[1] != "numbers":
+            words.add(name)
+    return replace(wanted, words=frozenset(words & set(wanted.names)))
 
 
-def _is_number(kind: str) -> bool:
-    return kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal", "null"))
+def _kind(kind: str, typed: bool) -> str:
+    """What a type of Arrow holds."""
+    if kind == "bool" and not typed:
+        return "words"
+    found = next((what for what, kinds in KINDS.items() if kind.startswith(kinds)), "nested")
+    return found if typed or found in ("numbers", "nothing") else "words"
 
 
 # --- Parquet ---
@@ -364,9 +391,10 @@ class CSVPart:
     def _reader(self, kind: Any) -> Any:
         csv, lib = arrow("pyarrow.csv"), arrow("pyarrow")
         types = dict.fromkeys(self.wanted.all, kind)
+        types |= dict.fromkeys(self.wanted.words & set(self.wanted.names), lib.string())
         if self.target_type == "bool":
             types[self.wanted.target] = lib.bool_()
-        elif not _is_number(self.target_type):
+        elif _kind(self.target_type, typed=True) not in ("numbers", "nothing"):
             types[self.wanted.target] = lib.string()
         text: Any = self.path
         if self.end:
@@ -380,7 +408,10 @@ class CSVPart:
                 delimiter=self.separator, newlines_in_values=bool(self.end)
             ),
             convert_options=csv.ConvertOptions(
-                column_types=types, include_columns=self.wanted.all, strings_can_be_null=True
+                column_types=types,
+                include_columns=self.wanted.all,
+                strings_can_be_null=True,
+                null_values=[*csv.ConvertOptions().null_values, *ALSO_MISSING],
             ),
         )
 
@@ -388,9 +419,10 @@ class CSVPart:
         """Say where a field is no number; nothing if that was not the trouble."""
         lib = arrow("pyarrow")
         row = self.first_row
-        numbers = [n for n in self.wanted.all if n != self.wanted.target]
-        if _is_number(self.target_type):
-            numbers.append(self.wanted.target)
+        words = set(self.wanted.words)
+        if _kind(self.target_type, typed=False) != "numbers":
+            words.add(self.wanted.target)
+        numbers = [n for n in self.wanted.all if n not in words]
         try:
             with self._reader(lib.string()) as reader:
                 for batch in reader:

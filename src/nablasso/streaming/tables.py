@@ -80,7 +80,7 @@ def open_table(
         For ``fit`` of the automatic estimators, and for :func:`collect_statistics`.
     """
     if isinstance(X, Source):
-        if y is not None and y != X.target:
+        if y is not None and (not isinstance(y, str) or y != X.target):
             raise InvalidParameterError(
                 f"The table was opened with the target {X.target!r}; got y={y!r}. Give None."
             )
@@ -108,7 +108,7 @@ def open_table(
             parts,
             names_,
             fingerprint=str(dask("dask.base").tokenize(X, y, sample_weight, columns)),
-            target=y if isinstance(y, str) else None,
+            target=y if isinstance(y, str) else getattr(y, "name", None),
             origin="The Dask collection",
             runner=runner,
             block_rows=block_rows,

@@ -106,7 +106,7 @@ def test_intervals_densities_and_ranks_are_judged():
     assert found["log_likelihood"] == pytest.approx(-0.5 * np.log(2 * np.pi * np.e), abs=0.05)
     assert (found["width"], found["r2"]) == pytest.approx((2, 0), abs=2e-3)
     assert last_rank(answer._replace(scores=np.array([3.0, 1.0, 2.0])), mask(3, 0, 2)) == 2
-    assert last_rank(answer, mask(3, 1)) == 2.5  # two unselected columns share places 2 and 3
+    assert last_rank(answer, mask(3, 1)) == 3  # two unselected columns share the last place
 
 
 def test_the_indices_of_a_predictor_are_those_of_its_formula():

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.measure import COLUMNS
-from benchmarks.pages import readers, results
+from benchmarks.pages import goals, readers, results
 from benchmarks.pages import rows as stored_rows
 from benchmarks.pages.selection import page
+from benchmarks.pages.srbench import SRBench, critical_difference, losses, methods
 
 
 def row(contestant, seed, exact=1, rmse=1.0, problem="radial", n=100, **more):
@@ -39,7 +40,7 @@ def test_where_a_rival_is_ahead_is_said(table):
     (worse,) = stored_rows.ahead(table).to_dict("records")
     assert (worse["rival"], worse["draws"], worse["ratio"]) == ("forest", 10, 2.0)
     lines = results.where_others_are_ahead(stored_rows.ahead(table).assign(suite="selection"))
-    assert "| selection | radial | 100 | forest | 10 | 100% / 50% | 2.00 |" in lines
+    assert "| selection | radial | 100 | forest | 10 | 100% / 50% | 2.00 |  |" in lines
     nowhere = results.where_others_are_ahead(pd.DataFrame())
     assert nowhere == ["Nowhere among the rows stored."]
 
@@ -71,9 +72,56 @@ def test_the_selection_page_sets_targets_next_to_measurements():
     assert "rows that ended in an error: 0" in text
 
 
+def test_level_with_the_best_is_judged_on_common_draws():
+    rows = [row("nablasso", s, rmse=1.0 + 0.01 * s) for s in range(4)]
+    rows += [row("forest", s, rmse=1.3) for s in range(4)]
+    rows += [row("mars", s, rmse=0.99 + 0.02 * (s % 2)) for s in range(2)]
+    rows += [row("lasso", 9, rmse=0.1)]  # on a draw that we do not have
+    rows += [row("nablasso", s, problem="step", rmse=2.0) for s in range(2)]
+    rows += [row("mars", s, problem="step", rmse=1.0) for s in range(2)]
+    table = stored_rows.table(rows).assign(error=lambda t: t["loss"] ** 0.5)
+    cells = goals.level_with_the_best(table, stored_rows.CELL, "error")
+    assert cells.loc[("radial", 100), ["rival", "draws"]].tolist() == ["mars", 2]
+    assert cells["first"].to_dict() == {("radial", 100): False, ("step", 100): False}
+    assert cells["level"].to_dict() == {("radial", 100): True, ("step", 100): False}
+
+
+def test_a_goal_without_rows_is_not_told_and_one_with_rows_is(monkeypatch):
+    rows = [row("nablasso", s, problem="gse1", n=10_000, rmse=0.1) for s in range(3)]
+    monkeypatch.setattr(
+        goals, "stored", lambda suite: stored_rows.table(rows if suite == "rffnet" else [])
+    )
+    found = [goal.cells() for goal in goals.goals() if goal.suite == "rffnet"]
+    assert found == [
+        ["rffnet", "error below the published, of four", ">= 4", "1", "no", "3 fits"],
+        ["rffnet", "exact columns", ">= 90%", "100%", "yes", "3 fits"],
+    ]
+    assert {goal.suite for goal in goals.goals()} <= {"rffnet", "srbench", "friedman"}
+
+
+def test_ranks_are_among_the_published_methods_and_losses_name_the_best():
+    names = [f"{k}_fri_c0_100_5" for k in range(20)]
+    live = pd.DataFrame({"nablasso": np.full(20, 0.9), "linear": np.full(20, 0.2)}, index=names)
+    theirs = pd.DataFrame({"A, published": 0.95, "Linear, published": 0.1}, index=names)
+    live.loc[names[0], "nablasso"] = 0.5
+    table = methods(live, theirs, stored_rows.table([row("nablasso", 0, cpu_seconds=3)]))
+    assert table["rank"].round(6).to_dict() == {
+        "nablasso": 2,
+        "linear": 2,
+        "A, published": 1,
+        "Linear, published": 2,
+    }
+    assert table.loc["linear", "harness"] == pytest.approx(0.1)
+    assert table.loc["nablasso", "seconds"] == 3
+    worst = losses(live, theirs)
+    assert len(worst) == 1  # the others are behind by no more than .05
+    assert worst.iloc[0][["problem", "method", "place"]].tolist() == [names[0], "A", 2]
+    assert SRBench(table, worst, True).ranked == 3
+
+
 def test_critical_differences_are_those_of_demsar():
     # Demsar (2006), section 3.2.4: 4 classifiers on 14 tables, 5 %: 1.25
-    assert readers.critical_difference(4, 14) == pytest.approx(1.25, abs=0.01)
+    assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.01)
 
 
 def test_the_exponent_of_the_cost_is_the_slope(monkeypatch):

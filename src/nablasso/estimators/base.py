@@ -1,35 +1,53 @@
-r"""What ``y`` is: numbers, counts or classes; read, turned into functions to fit, and predicted.
+r"""What selectors are made of: what ``y`` is, the parameters they share, what predicts.
 
-Numbers need one function, and so do counts, whose loss has a link (:mod:`nablasso.losses`). Two
-classes need one function too, the log-odds of the second. K > 2 classes need K functions, each from
-the problem "this class or not" on the same table; their probabilities are divided by their sum.
+**Targets.** Numbers need one function, and so do counts, whose loss has a link
+(:mod:`nablasso.losses`). Two classes need one function too, the log-odds of the second. K > 2
+classes need K functions, each from the problem "this class or not" on the same table; their
+probabilities are divided by their sum.
+
+**A fit** reads data, makes a table of them, solves one problem per function at weights that are
+given or chosen, and keeps what predicts and how far the selection can be trusted.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from nablasso.answer import CONSTANT
 from nablasso.data.roles import many_classes
-from nablasso.data.table import MIN_ROWS, Table, check_weights, prepare
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.table import Table, check_weights, prepare
+from nablasso.errors import InvalidDataError, InvalidParameterError, warn_of_gap
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     by_column,
-    check_finite_columns,
+    check_count,
     check_new_data,
+    check_positive,
+    check_rows,
     check_training_data,
+    correlated_pairs,
+    feature_kinds,
 )
 from nablasso.losses import Logistic, Loss, Squared
+from nablasso.solvers import Status
 from nablasso.types import Array, Index
+
+CLEAR_GAIN = 2.0  # standard errors
+MANY = 2000  # selected variables whose twins are looked for
+
+
+# ------------------------------------------------------------------ what y is
 
 
 class Data(NamedTuple):
@@ -94,24 +112,22 @@ class Target:
     def class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
         assert self.classes is not None
-        k = len(self.classes)
-        if self.class_weight is None:
+        k, given = len(self.classes), self.class_weight
+        if given is None:
             return np.ones(k)
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+        if isinstance(given, str) and given == "balanced":
             totals = np.bincount(codes.astype(np.intp), weights=weights, minlength=k)
             share = weights.sum() / k
             return np.asarray(np.divide(share, totals, out=np.zeros(k), where=totals > 0))
-        if not hasattr(self.class_weight, "get"):
-            raise InvalidParameterError(
-                f'class_weight must be None, "balanced" or a dict of label to number; got '
-                f"{self.class_weight!r}."
-            )
-        factors = np.array([self.class_weight.get(label, 1.0) for label in self.classes.tolist()])
+        factors = np.full(k, np.nan)
+        if hasattr(given, "get"):
+            factors = np.array([given.get(label, 1.0) for label in self.classes.tolist()], float)
         if not (np.isfinite(factors) & (factors > 0)).all():
             raise InvalidParameterError(
-                f"class_weight must hold positive numbers; got {self.class_weight!r}."
+                f'class_weight must be None, "balanced" or a dict of label to positive number; got '
+                f"{given!r}."
             )
-        return np.asarray(factors, dtype=float)
+        return factors
 
 
 def read_numbers(
@@ -128,11 +144,8 @@ def read_classes(
     model: Any, X: Any, y: Any, sample_weight: Any, loss: Loss, class_weight: Any
 ) -> tuple[Data, Target]:
     """Check labels; those of rows of no weight do not count."""
-    X, y = validate_data(model, X, y, dtype=np.float64, ensure_all_finite=False)
-    check_finite_columns(model, X)
+    X, y = check_rows(model, X, y)
     check_classification_targets(y)
-    if len(X) < MIN_ROWS:
-        raise InvalidDataError(f"At least {MIN_ROWS} rows are needed; got n_samples={len(X)}.")
     weights = check_weights(sample_weight, len(X))
     counted = weights > 0
     classes = np.unique(y[counted])
@@ -152,6 +165,9 @@ def check_classes(classes: NDArray[Any]) -> None:
             f"A classifier needs at least two classes; got {len(classes)} class in the rows of "
             "non-zero weight. Add rows of another class."
         )
+
+
+# ------------------------------------------------------------------ what predicts
 
 
 @estimator
@@ -275,3 +291,168 @@ class PredictsClasses(ClassifierMixin):
         Z = self._scaler.transform(check_new_data(self, X))
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
         return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))
+
+
+# ------------------------------------------------------------------ what fits
+
+
+@estimator
+class Solved(BaseEstimator, ABC):
+    """What is solved until a duality gap.
+
+    Attributes
+    ----------
+    objective_ : float
+        Objective of the penalised function.
+    dual_gap_ : float
+        Bound on its distance from the optimum.
+    n_iter_ : int
+        Iterations of the solver.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _: KW_ONLY
+    standardize: bool = parameter(
+        True, "bool", "Centre the columns and divide them by their standard deviation."
+    )
+    tol: float = parameter(
+        1e-6,
+        "float",
+        "Duality gap to reach, relative to the objective at ``f = 0``.",
+        check_positive,
+    )
+    max_iter: int | None = parameter(None, "int", "By default the solver's own.", check_count)
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws what is drawn at random and, where folds are drawn for a number ``cv``, shuffles "
+        "them; without it everything is fixed by the data.",
+    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+
+    def _warn_unless_converged(self, solved: Any, target: float, cure: str) -> None:
+        """Warn of ``solved``, which has ``n_iter``, ``status`` and ``gap``."""
+        if solved.status is Status.INTERRUPTED:
+            cure = "Fit again for an exact solution."
+        elif solved.status is Status.CONVERGED or solved.gap <= target:
+            return
+        warn_of_gap(type(self).__name__, solved, target, cure)
+
+
+@estimator
+class Selector(Solved):
+    """What selects variables by a penalty, with one function or one for each class.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    relative_gap_ : float
+        ``dual_gap_`` relative to the objective at ``f = 0``.
+    loo_r2_ : float
+        Leave-one-out R2 of the kernel machine on the selected variables; for losses other than
+        the squared one the share of the null model's loss that it saves.
+    feature_kinds_ : array of str, shape (n_features,)
+        ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
+    selection_status_ : str
+        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
+    twins_ : list of (int, int)
+        Selected variables and others correlated 0.95 or more with them.
+    """
+
+    _: KW_ONLY
+    feature_groups: Any = parameter(
+        None,
+        "list of lists, mapping or labels",
+        "A partition of the columns, by name or index, or one label per column. Groups are "
+        "selected as a whole.",
+    )
+    always_keep: Any = parameter(
+        None,
+        "list",
+        "Columns, by name, index or mask, that are always selected (with their group), unless "
+        "they are constant.",
+    )
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss, thresholds in units of a robust deviation of the target."""
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
+        data: Data = self._read(X, y, sample_weight)
+        if unlabelled is None:
+            return data
+        return data._replace(unlabelled=check_new_data(self, unlabelled))
+
+    def _table(self, data: Data, **options: Any) -> Table:
+        table: Table = self._target.table(data, standardize=self.standardize, **options)
+        return table
+
+    def _only(self, functions: Sequence[Any]) -> Any:
+        """The function of a path."""
+        if len(functions) > 1:
+            raise InvalidParameterError(
+                f"A path belongs to one function; {self!r} fits {len(functions)} on these "
+                "classes. Give the labels of one class against the rest."
+            )
+        return functions[0]
+
+    def _keep(self, functions: list[Any], table: Table) -> None:
+        """Remember what predicts."""
+        self._functions, self._scaler, self._y_mean = functions, table.scaler, table.y_mean
+
+    def _keep_importances(self, rows: Array) -> None:
+        """Importances (n_functions, n_features)."""
+        self.feature_importances_ = np.max(rows, axis=0)
+        if self._target.classes is not None:
+            self.class_importances_ = rows
+
+    def _keep_gaps(self, solved: Sequence[tuple[Any, float, float]]) -> None:
+        """Solution, objective and that at ``f = 0`` of each function's problem."""
+        self.dual_gap_ = sum(one.gap for one, _, _ in solved)
+        self.objective_ = sum(objective for _, objective, _ in solved)
+        self.relative_gap_ = max(one.gap / reference for one, _, reference in solved)
+        self.n_iter_ = max(1, *(one.n_iter for one, _, _ in solved))
+
+    def _keep_status(self, data: Data, table: Table, gain: tuple[float, float]) -> None:
+        """What left-out rows say of the selection: R2, and the gain in standard errors."""
+        self.loo_r2_, self._loo_gain = gain
+        self._n_rows = len(data.X)
+        self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
+        self.selection_status_, self.twins_ = selection_status(self, table)
+
+
+def worst_status(solved: Iterable[Any]) -> str:
+    """The status that says most about what went wrong."""
+    order = list(Status)  # from converged to interrupted
+    return max((one.status for one in solved), key=order.index).value
+
+
+def nothing_status(y: Array) -> str:
+    """Why nothing was selected."""
+    return "none found" if np.ptp(y) > 0 else CONSTANT
+
+
+def selection_status(
+    selector: Any, table: Table, many: int = MANY
+) -> tuple[str, list[tuple[int, int]]]:
+    """How far the selection can be trusted, and the pairs that could stand for each other.
+
+    * ``"constant target"``, ``"none found"``: nothing was selected.
+    * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
+      mean (by less than two standard errors).
+    * ``"replaceable"``: a selected variable, of the ``many`` most important ones, has another one
+      correlated 0.95 or more with it.
+    * ``"clear"``: none of these.
+    """
+    chosen = np.flatnonzero(selector.support_[table.columns])
+    if not chosen.size:
+        return nothing_status(table.y), []
+    if len(chosen) > many:
+        sizes = selector.feature_importances_[table.columns[chosen]]
+        chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:many]])
+    twins = correlated_pairs(table, chosen)
+    if selector._loo_gain < CLEAR_GAIN:
+        return "too few rows", twins
+    return ("replaceable" if twins else "clear"), twins

@@ -4,10 +4,9 @@ r"""The problem: its primal, its dual, and the gap between them.
     \min_{f, b}\; \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha\,\Omega(g) + \lambda \|f\|^2,
     \qquad g_{ja} = \sqrt{\pi_j}\, \partial_a f(t_j) \tag{P}
 
-with weights ``p`` of the data ``x`` and ``pi`` of the penalty points ``t``, both adding up to one,
-``lambda = ridge``, and ``Omega`` a function of the norms of groups of columns of ``g``
-(:mod:`nablasso.penalties`). The penalty points are the data, and ``pi`` is ``p``, unless others are
-given.
+with weights ``p`` of the data ``x`` and ``pi`` of the penalty points ``t``, both adding up to one
+(the points are the data unless others are given), ``lambda = ridge``, and ``Omega`` a function of
+the norms of groups of columns of ``g`` (:mod:`nablasso.penalties`).
 
 **Dual.** With multipliers ``2 lambda u`` for the values and ``s`` for ``g`` the minimiser in ``f``
 is the representer form with ``v_{ja} = sqrt(pi_j) s_{ja} / (2 lambda)``, and
@@ -19,7 +18,6 @@ is the representer form with ``v_{ja} = sqrt(pi_j) s_{ja} / (2 lambda)``, and
 
 With the best ``u`` for given ``s`` (:meth:`Problem.dual_point`) the dual is a problem in ``s``
 alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s`` is exactly ``g``.
-For the lasso ``s_g`` is confined to the ball of radius ``alpha w_g``.
 
 **Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
 domain of the conjugate; it bounds the suboptimality of ``f``.
@@ -32,6 +30,25 @@ and from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - 
 **Squared loss.** The best ``u`` for given ``s`` is ``P (y - D'v)``
 (:mod:`nablasso.regression.ridge`), so ``Phi`` is a quadratic, everything in a dual point is affine
 in ``s``, and a dual point costs one product with ``D'``, ``P``, ``D`` and ``L``.
+
+**Other losses**: a sequence of problems with the squared one. At predictions ``z`` the loss is
+replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
+(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
+the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
+has the same ``u`` and ``c`` times its ``s``. So run, each with a line search on the true objective
+(:func:`descend`), the dual point at ``s`` (a machine with offset ``D'v``, O(n^3) a step), the flat
+function and with it ``alpha_max``, and (P) itself (:class:`nablasso.solvers.Newton`).
+
+A model's ``u`` may lie outside the domain of the loss's conjugate. With ``u' = -p l'(y, z) / (2
+lambda)`` at the model's predictions, its best intercept included, it lies inside and adds up to
+zero; ``(u', s)`` is a dual point of (P) with a function of its own, whose gap is a true bound and
+follows that of the model as the steps get short.
+
+In a space of features a model needs the rows only by their moments: it is (P) on pseudo-rows
+(:mod:`nablasso.spaces.features`), one pass over the rows, O(n m^2), then O(d m^2) a product. With
+predictions ``z = b + Phi w`` its multipliers on the rows are ``u = q (t - z) / lambda``, and
+``w = Phi' u - sum_a omega_a * R' v_a`` because the model's ``u`` is the best one for its ``s``: the
+gap is that of (P) on all rows.
 """
 
 from __future__ import annotations
@@ -39,15 +56,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from nablasso.kernels.base import row_blocks
-from nablasso.losses import Loss
+from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.spaces import Space
+from nablasso.regression.machine import (
+    GramRows,
+    Machines,
+    OnFeatures,
+    QuadraticModel,
+    quadratic_model,
+)
+from nablasso.regression.ridge import WeightedRidge
+from nablasso.spaces import FeatureRows, FeatureSpace, PseudoRows, Space
 from nablasso.types import Array, Index
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
@@ -55,6 +80,10 @@ ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max it
 DAMPING, BLOWN_UP = 1e-4, 3.0  # see SquaredProblem.alpha_max_and_scale
 POWER_STEPS = 20
 MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
+HALVINGS = 30
+FLAT_STEPS = 50
+LOOSE = 1e-3  # accuracy of the flat models while Newton's steps are long
+ARRIVED = 1e-12  # relative decrease at which the flat function is found
 
 
 class Coefficients(NamedTuple):
@@ -78,15 +107,11 @@ def between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
     """``a + t (b - a)``."""
     if a is b or t == 1.0:
         return b
-    return DualPoint(*(_mixed(x, y, t) for x, y in zip(a, b, strict=True)))
-
-
-def _mixed(x: Array, y: Array, t: float) -> Array:
-    """``x + t (y - x)`` with no other array of that size."""
-    out = y - x
-    out *= t
-    out += x
-    return out
+    moved = DualPoint(*(y - x for x, y in zip(a, b, strict=True)))
+    for out, x in zip(moved, a, strict=True):  # in place: arrays as large as the table
+        out *= t
+        out += x
+    return moved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +140,8 @@ class Problem(ABC):
         """Dual variable whose function minimises (P) among those flat at the penalty points."""
 
     @abstractmethod
-    def alpha_max_and_scale(self) -> tuple[float, float]:
-        """``alpha_max``, and what defaults are fractions of: the same unless it is blown up."""
+    def _flat_gauges(self) -> tuple[float, float]:
+        """Gauges of :meth:`flat_dual` and of its damped form."""
 
     @property
     def root(self) -> Array:
@@ -180,12 +205,25 @@ class Problem(ABC):
         return self.primal(coef) - self.primal_dual(point)[1]
 
     def alpha_max(self) -> float:
-        r"""Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
+        """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
         :meth:`flat_dual` makes all penalised derivatives zero on the data; it is feasible from
         ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's slope at zero.
         """
         return ABOVE * self.gauge(self.flat_dual())
+
+    def alpha_max_and_scale(self) -> tuple[float, float]:
+        """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
+
+        On clustered or densely sampled inputs a function can be made exactly flat at the data at
+        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
+        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
+        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
+        damped form comes second.
+        """
+        flat, damped = self._flat_gauges()
+        exact = ABOVE * flat
+        return exact, (exact if exact <= BLOWN_UP * damped else damped)
 
     def alpha_scale(self) -> float:
         """Second of :meth:`alpha_max_and_scale`: what defaults are fractions of."""
@@ -243,18 +281,9 @@ class SquaredProblem(Problem):
         g *= self.root
         return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
 
-    def alpha_max_and_scale(self) -> tuple[float, float]:
-        """``alpha_max`` twice, unless directions that the data hardly determine blow it up.
-
-        On clustered or densely sampled inputs a function can be made exactly flat at the data at
-        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
-        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
-        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
-        damped form comes second.
-        """
-        damped = self.gauge(self.flat_dual(damping=DAMPING, direct=False))
-        exact = self.alpha_max()
-        return exact, (exact if exact <= BLOWN_UP * damped else damped)
+    def _flat_gauges(self) -> tuple[float, float]:
+        damped = self.flat_dual(damping=DAMPING, direct=False)
+        return self.gauge(self.flat_dual()), self.gauge(damped)
 
     def flat_dual(
         self,
@@ -293,20 +322,22 @@ class SquaredProblem(Problem):
         return solution
 
     def _least_norm_dual(self, columns: Index) -> Array:
-        """The least-norm solution of ``M s = -g(0)`` on the given columns of ``s``."""
+        """The least-norm solution of ``M s = -g(0)`` on the given columns of ``s``.
+
+        ``M = S (L - D P D') S / (2 ridge)``, up to rounding.
+        """
         s = np.zeros(self.space.points.shape)
         rhs = -self.dual_point(s).g[:, columns].ravel()
-        s[:, columns] = _least_norm(self._dense_hessian(columns), rhs).reshape(len(s), -1)
-        return s
-
-    def _dense_hessian(self, columns: Index) -> Array:
-        """``M = S (L - D P D') S / (2 ridge)`` on the given columns of ``s``."""
-        m, d = self.space.points.shape
         D, L = self.space.dense()
-        kept = (np.arange(m)[:, None] * d + columns).ravel()
+        kept = (np.arange(len(s))[:, None] * s.shape[1] + columns).ravel()
         D, L = D[kept], L[np.ix_(kept, kept)]
         root = np.repeat(self.root.ravel(), len(columns))
-        return np.asarray((L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge))
+        M = (L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge)
+        w, V = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+        # M is a difference: the size of its negative eigenvalues tells the size of the rounding
+        real = w > max(10 * len(w) * np.finfo(float).eps * w[-1], 2 * max(-w[0], 0.0))
+        s[:, columns] = (V[:, real] @ ((V[:, real].T @ rhs) / w[real])).reshape(len(s), -1)
+        return s
 
 
 def conjugate_gradients(
@@ -367,9 +398,150 @@ def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> f
     return float(np.linalg.norm(x))
 
 
-def _least_norm(M: Array, rhs: Array) -> Array:
-    """Solution of a positive semidefinite system; the least-norm one up to rounding."""
-    w, V = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
-    # M is a difference: the size of its negative eigenvalues tells the size of the rounding
-    kept = w > max(10 * len(w) * np.finfo(float).eps * w[-1], 2 * max(-w[0], 0.0))
-    return np.asarray(V[:, kept] @ ((V[:, kept].T @ rhs) / w[kept]))
+class LocalModel(NamedTuple):
+    """The squared-loss problem that stands for (P) near some predictions.
+
+    ``rows`` is the space of (P) where the problem is on pseudo-rows.
+    """
+
+    problem: SquaredProblem
+    scale: float  # c: the sum of the curvatures
+    expansion: QuadraticModel
+    rows: FeatureSpace | None = None
+
+    def lift(self, point: DualPoint) -> DualPoint:
+        """The model's dual point in the units of (P), on the rows.
+
+        From pseudo-rows its function is computed by ``u``: where the loss is flat targets are far
+        away, and ``w`` itself would be another one by their rounding.
+        """
+        s = point.s * self.scale
+        if self.rows is None:
+            return point._replace(s=s)
+        v, pseudo = self.problem.coefficient(point.s), self.problem.space
+        assert isinstance(pseudo, FeatureSpace)
+        assert isinstance(pseudo.rows, PseudoRows)
+        w = pseudo.coefficients(point.u, v)
+        rest = self.expansion.target - self.rows.rows.at_rows(w) - pseudo.rows.intercept(w)
+        u = self.expansion.weights * rest / (self.problem.ridge * self.scale)
+        return DualPoint(s, u, *self.rows.products(u, v))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothProblem(Problem):
+    """(P) with a loss other than the squared one."""
+
+    @property
+    def machines(self) -> Machines:
+        """(P) without its penalty."""
+        data, space = (self.y, self.weights, self.fit_intercept), self.space
+        if isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows):
+            return Machines(self.loss, OnFeatures(space.rows), *data)
+        return Machines(self.loss, GramRows(space.gram), *data)
+
+    def predictions(self, point: DualPoint) -> Array:
+        """Values of a point's function with its best intercept."""
+        return point.values + self._best_intercept(point.values)
+
+    def model(self, point: DualPoint) -> LocalModel:
+        """Second-order model of (P) at a point: one O(n^3) inversion, or a pass over the rows."""
+        expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
+        scale = float(expansion.weights.sum())
+        weights, ridge = expansion.weights / scale, self.ridge / scale
+        shared: dict[str, Any] = {
+            "loss": Squared(),
+            "penalty": self.penalty,
+            "alpha": self.alpha / scale,
+            "ridge": ridge,
+        }
+        if isinstance(self.space, FeatureSpace):
+            pseudo = self.space.compressed(
+                expansion.target, weights, fit_intercept=self.fit_intercept
+            )
+            problem = SquaredProblem(**shared, **on_pseudo_rows(pseudo, ridge))
+            return LocalModel(problem, scale, expansion, self.space)
+        inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=self.fit_intercept)
+        problem = SquaredProblem(
+            **shared,
+            space=self.space,
+            y=expansion.target,
+            weights=weights,
+            fit_intercept=self.fit_intercept,
+            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
+            P=inverse.matrix(),
+        )
+        return LocalModel(problem, scale, expansion)
+
+    def dual_point(self, s: Array) -> DualPoint:
+        """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
+        v = self.coefficient(s)
+        Dv, carry = self.space.push(v)
+        u = self.machines.at(self.ridge, Dv).dual
+        g = self.space.pull(u, v, carry) * self.root
+        return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
+
+    def certificate(self, point: DualPoint) -> DualPoint:
+        """A dual feasible point near a model's point: one product."""
+        u = -self.weights * self.loss.gradient(self.y, self.predictions(point)) / (2 * self.ridge)
+        move, nothing = u - point.u, np.zeros(self.space.points.shape)
+        values = point.values + self.space.kernel_product(move)
+        g = point.g + self.space.gradients(move, nothing) * self.root
+        return DualPoint(point.s, u, values, g)
+
+    def flat_dual(self) -> Array:
+        """Multiplier of the best function that is flat at the penalty points.
+
+        Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`.
+        """
+        return self._flat()[0]
+
+    def _flat_gauges(self) -> tuple[float, float]:
+        s, model = self._flat()
+        damped = model.problem.flat_dual(damping=DAMPING, direct=False)
+        return self.gauge(s), model.scale * self.gauge(damped)
+
+    def _flat(self) -> tuple[Array, LocalModel]:
+        """The flat function's multiplier and the model it solves."""
+        free = replace(self, alpha=0.0)
+        nothing = np.zeros(self.space.points.shape)
+        here = DualPoint(nothing, np.zeros_like(self.y), np.zeros_like(self.y), nothing)
+        before, tight = free.objective(here), False
+        for _ in range(FLAT_STEPS):
+            model = free.model(here)
+            start, accuracy = here.s / model.scale, 1e-8 if tight else LOOSE
+            s = model.problem.flat_dual(accuracy, direct=tight, start=start)
+            there = model.lift(model.problem.dual_point(s))
+            here, now = descend(free.objective, here, there)
+            drop, before = before - now, now
+            if tight and drop <= ARRIVED * self.reference:
+                break
+            tight = tight or drop <= LOOSE**2 * self.reference
+        return there.s, model
+
+
+def on_pseudo_rows(space: FeatureSpace, ridge: float) -> dict[str, Any]:
+    """What :class:`SquaredProblem` takes from a space of pseudo-rows, each of weight one."""
+    rows = space.rows
+    assert isinstance(rows, PseudoRows)
+    return {
+        "space": space,
+        "y": rows.y,
+        "weights": np.ones(rows.n_samples),
+        "fit_intercept": False,  # the means are removed from the moments
+        "penalty_weights": np.ones(len(space.points)),
+        "P": rows.ridge_inverse(ridge),
+    }
+
+
+def descend(
+    objective: Callable[[DualPoint], float], here: DualPoint, there: DualPoint
+) -> tuple[DualPoint, float]:
+    """Go from ``here`` towards ``there``, halving the way until the objective does not rise."""
+    start, t = objective(here), 1.0
+    for _ in range(HALVINGS):
+        point = between(here, there, t)
+        value = objective(point)
+        if value <= start:
+            return point, value
+        t /= 2
+    return here, start

@@ -20,6 +20,13 @@ Three kinds, by what :func:`nablasso.spaces.choose_space` says:
   certificate is for it. The refit on the selected columns sees all rows: ridge regression on
   Nystrom features, O(n m^2). For other losses than the squared one it stays on the landmark rows.
 
+Where the rows are gone and their sums are left (:class:`StatisticsFamily` of
+:class:`~nablasso.streaming.SufficientStatistics`, which keep the moments of each fold) ridges are
+chosen by cross-validation over the folds: ridge regression on the moments of all folds but one,
+judged by its mean squared error on the moments of that one, exactly. The refit keeps the frozen
+features, those that touch selected variables only; where there are none (dense features, a variable
+left out) the penalised function stands.
+
 Paths along alpha (:func:`walk_path`) run from small alpha upwards: in the dual a small ball is the
 easy problem, and its solution is inside the next ball.
 """
@@ -29,7 +36,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -40,7 +48,15 @@ from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem, on_pseudo_rows
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, Refit, refit
-from nablasso.regression.ridge import FeatureRidge, Ridge, TargetRidge
+from nablasso.regression.ridge import (
+    SMALLEST_RIDGE,
+    FeatureRidge,
+    MomentRidge,
+    Ridge,
+    TargetRidge,
+    best_of,
+    ridge_grid,
+)
 from nablasso.solvers import Solution, Solver, Status
 from nablasso.spaces import (
     FeatureMap,
@@ -48,6 +64,7 @@ from nablasso.spaces import (
     FeatureSpace,
     FourierFeatures,
     Function,
+    Moments,
     PenaltyPoints,
     PseudoRows,
     RepresenterSpace,
@@ -59,6 +76,7 @@ from nablasso.spaces import (
     slope_map,
     slope_moments,
 )
+from nablasso.streaming import FrozenSpace, SufficientStatistics
 from nablasso.types import Array, Index, Mask
 
 RIDGE_FLOOR = 1e-5
@@ -86,21 +104,6 @@ class Formulation:
     loss: Loss = field(default_factory=Squared)
 
 
-class Regression(Protocol):
-    """Ridge regression of a family's target in its space, or a machine of its loss."""
-
-    @property
-    def trace(self) -> float:
-        """Trace of the weighted centred kernel: the natural unit of ``ridge``."""
-
-    @property
-    def smallest(self) -> float:
-        """Ridge in units of ``trace`` below which rounding decides the solution."""
-
-    def best_ridge(self, floor: float = 0.0) -> float:
-        """Ridge of smallest leave-one-out loss, at least ``floor`` of the trace."""
-
-
 class ProblemFamily:
     """All problems (P) of one formulation on one table.
 
@@ -122,7 +125,7 @@ class ProblemFamily:
     """
 
     space: Space
-    regression: Regression
+    regression: TargetRidge | FeatureRidge | Machines | FoldRidge
 
     def __init__(
         self,
@@ -159,7 +162,15 @@ class ProblemFamily:
         """Make the space and the regression in it."""
         table, intercept = self.table, self.formulation.fit_intercept
         if self.features is not None:
-            self._build_on_features(self.features)
+            rows = FeatureRows(self.features, table.X, keep=not self.is_squared)
+            if not self.is_squared:
+                self.space = FeatureSpace(rows, slope_map(self.features, self._slopes()))
+                self.regression = self._machines(OnFeatures(rows))
+                return
+            fit = FeatureRidge(rows, table.y, table.weights, fit_intercept=intercept)
+            S = fit.moments.S if self.points is None else self._slopes()
+            pseudo = PseudoRows(fit.moments, fit_intercept=intercept)
+            self.space, self.regression = FeatureSpace(pseudo, slope_map(self.features, S)), fit
             return
         extra = None if self.points is None else self.points.extra
         require_memory(len(table.X) + (0 if extra is None else len(extra)), table.X.shape[1])
@@ -170,18 +181,6 @@ class ProblemFamily:
             self.regression = TargetRidge(inverse, table.y)
         else:
             self.regression = self._machines(GramRows(space.gram))
-
-    def _build_on_features(self, features: FourierFeatures) -> None:
-        table, intercept = self.table, self.formulation.fit_intercept
-        rows = FeatureRows(features, table.X, keep=not self.is_squared)
-        if self.is_squared:
-            fit = FeatureRidge(rows, table.y, table.weights, fit_intercept=intercept)
-            slopes = slope_map(features, fit.moments.S if self.points is None else self._slopes())
-            self.regression = fit
-            self.space = FeatureSpace(PseudoRows(fit.moments, fit_intercept=intercept), slopes)
-        else:
-            self.space = FeatureSpace(rows, slope_map(features, self._slopes()))
-            self.regression = self._machines(OnFeatures(rows))
 
     def _machines(self, rows: GramRows | OnFeatures) -> Machines:
         table, intercept = self.table, self.formulation.fit_intercept
@@ -286,24 +285,13 @@ class ProblemFamily:
         table = self.whole if self.is_squared and support.any() else self.table
         X, scales = table.X[:, support], self._scales_of(support)
         features = self._draw(X, scales, table.weights) if support.any() else None
-        made = self._machine(table, X, table.columns[support], scales, features)
+        made = self._refit(table, X, table.columns[support], scales=scales, features=features)
         return made._replace(loo_residuals=made.loo_residuals[: len(self.table.y)])
 
-    def _machine(
-        self, table: Table, X: Array, columns: Index, scales: Array, features: FeatureMap | None
-    ) -> Refit:
-        y, weights, intercept = table.y, table.weights, self.formulation.fit_intercept
-        return refit(
-            self.loss,
-            self.formulation.kernel,
-            X,
-            y,
-            weights,
-            columns,
-            scales=scales,
-            fit_intercept=intercept,
-            features=features,
-        )
+    def _refit(self, table: Table, X: Array, columns: Index, **more: Any) -> Refit:
+        loss, kernel, intercept = self.loss, self.formulation.kernel, self.formulation.fit_intercept
+        data = (loss, kernel, X, table.y, table.weights, columns)
+        return refit(*data, fit_intercept=intercept, **more)
 
     def can_refit(self, support: Mask) -> bool:  # noqa: ARG002 of families without rows
         """Whether there is a refit on these columns."""
@@ -359,8 +347,9 @@ class ProblemFamily:
         if features is None or np.ptp(first.y) == 0:
             return 0.0
         others = X[n : 2 * n] if len(X) > n else X[:n]
+        known = {"columns": np.arange(X.shape[1]), "scales": scales}
         ours, exact = (
-            self._machine(first, X[:n], np.arange(X.shape[1]), scales, made).function.values(others)
+            self._refit(first, X[:n], features=made, **known).function.values(others)
             for made in (features, None)
         )
         return float(np.sqrt(np.mean((ours - exact) ** 2))) / self.y_scale
@@ -398,6 +387,186 @@ def _thinned(points: PenaltyPoints | None, table: Table, n: int) -> PenaltyPoint
     own = own * (points.weights[: len(table.X)].sum() / own.sum())
     theirs = theirs * (points.weights[len(table.X) :].sum() / theirs.sum())
     return PenaltyPoints(extra[kept], np.concatenate([own, theirs]))
+
+
+class FoldErrors(NamedTuple):
+    """A ridge and the mean squared error on each fold (n_folds,) of the fit without it."""
+
+    ridge: float
+    errors: Array
+
+
+class FoldRidge:
+    """Ridge regression on moments, its ridge chosen by cross-validation over the folds."""
+
+    smallest = SMALLEST_RIDGE
+
+    def __init__(self, statistics: SufficientStatistics, *, fit_intercept: bool) -> None:
+        self.statistics, self.fit_intercept = statistics, fit_intercept
+        self._known: dict[bytes, FoldErrors] = {}
+
+    @cached_property
+    def _all(self) -> MomentRidge:
+        return MomentRidge(self.statistics.total(), fit_intercept=self.fit_intercept)
+
+    @property
+    def trace(self) -> float:
+        """Trace of the features' covariance: the natural unit of ``ridge``."""
+        return self._all.trace
+
+    @cached_property
+    def folds(self) -> list[tuple[Moments, Moments]]:
+        """(without the fold, the fold) for all folds."""
+        statistics = self.statistics
+        if statistics.n_folds < 2:
+            raise InvalidParameterError(
+                "A ridge can only be chosen by folds, and these statistics have one. Give ridge= "
+                "and debias=False, or collect statistics with n_folds of at least 2."
+            )
+        return [(statistics.without(k), statistics.fold(k)) for k in range(statistics.n_folds)]
+
+    def best_ridge(self, floor: float = 0.0) -> float:
+        """Ridge of smallest cross-validated error on all features."""
+        return self._chosen(np.arange(len(self._all.e)), self.trace, floor).ridge
+
+    def fold_errors(self, chosen: Index) -> FoldErrors:
+        """Ridge regression on some features: the best ridge of a grid, and its errors."""
+        key = chosen.tobytes()
+        if key not in self._known:
+            trace = float(np.trace(self._all.C[np.ix_(chosen, chosen)]))
+            self._known[key] = self._chosen(chosen, trace)
+        return self._known[key]
+
+    def _chosen(self, chosen: Index, trace: float, floor: float = 0.0) -> FoldErrors:
+        ridges = ridge_grid(trace, floor)
+        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self.folds])
+        shares = np.array([fold.weight for _, fold in self.folds])
+        best = best_of(shares @ errors / shares.sum())
+        return FoldErrors(float(ridges[best]), errors[:, best])
+
+    def _errors(self, train: Moments, test: Moments, chosen: Index, ridges: Array) -> Array:
+        """Mean squared errors on ``test`` at each ridge."""
+        fit = MomentRidge(train.on(chosen), fit_intercept=self.fit_intercept)
+        return test.on(chosen).mean_squared_error(*fit.coefficients(ridges))
+
+
+class StatisticsFamily(ProblemFamily):
+    """All problems (P) of one formulation on rows that were added up.
+
+    Parameters
+    ----------
+    statistics : SufficientStatistics
+        Of Fourier features.
+    formulation : Formulation
+    """
+
+    regression: FoldRidge
+
+    def __init__(self, statistics: SufficientStatistics, formulation: Formulation) -> None:
+        space = statistics.space
+        if not isinstance(space.features, FourierFeatures):
+            raise InvalidParameterError(
+                "Statistics of Fourier features are needed: others have no derivatives. Got "
+                f"{type(space.features).__name__}."
+            )
+        self.statistics, self.formulation, self.points = statistics, formulation, None
+        self.features, self.loss = space.features, formulation.loss
+        self.penalty = formulation.penalty(space.columns)
+        self.width = 1.0 if space.length_scale is None else float(space.length_scale)
+        even = np.full(len(space.columns), 1 / self.width)
+        self.scales = even if space.scales is None else space.scales
+        self.metric = self.scales * self.width
+        self.regression = FoldRidge(statistics, fit_intercept=formulation.fit_intercept)
+        self._take(statistics.total())
+
+    def _take(self, moments: Moments) -> None:
+        """The problem that these moments pose."""
+        assert self.features is not None
+        self.moments, frozen = moments, self.statistics.space
+        self.table = self.whole = _empty_table(frozen, moments)
+        self.rows = PseudoRows(moments, fit_intercept=self.formulation.fit_intercept)
+        self.space = FeatureSpace(self.rows, slope_map(self.features, moments.S))
+
+    def without(self, k: int) -> StatisticsFamily:
+        """The same without the rows of fold ``k``; ridges of refits stay those of all folds."""
+        other = copy(self)
+        other._take(self.statistics.without(k))
+        return other
+
+    @property
+    def y_scale(self) -> float:
+        """Standard deviation of the target."""
+        return float(np.sqrt(self.moments.y_variance)) or 1.0
+
+    def usable(self, support: Mask) -> Index:
+        """The features that depend on supported variables only."""
+        assert self.features is not None
+        usable = np.ones(self.features.n_components, dtype=bool)
+        for a in np.flatnonzero(~support):
+            usable[self.features.touching[a]] = False
+        omega = np.tile(np.any(self.features.values != 0, axis=1), 2)
+        return np.flatnonzero(usable & omega)
+
+    def can_refit(self, support: Mask) -> bool:
+        """Whether there are features of the supported variables alone."""
+        return len(self.usable(support)) > 0 or not support.any()
+
+    def refit(self, support: Mask) -> Refit:
+        """Ridge regression on the features of the supported variables; no residuals."""
+        assert self.features is not None
+        chosen, w = self.usable(support), np.zeros(self.features.n_components)
+        ridge = 0.0
+        if len(chosen):
+            ridge, intercept = self.regression.fold_errors(chosen).ridge, self.rows.fit_intercept
+            fit = MomentRidge(self.moments.on(chosen), fit_intercept=intercept)
+            w[chosen] = fit.coefficients(np.array([ridge]))[0][:, 0]
+        function = Function(self.rows.intercept(w), self.table.columns, self.features, w)
+        return Refit(function, ridge, np.empty(0))
+
+    def fold_gain(self, support: Mask) -> tuple[float, float]:
+        """R2 of the refit over the folds, and its gain in units of its standard error."""
+        if self.statistics.n_folds < 2:
+            return float("nan"), float("inf")
+        chosen = self.usable(support)
+        folds = [fold for _, fold in self.regression.folds]
+        shares = np.array([fold.weight for fold in folds])
+        centre = self.moments.y_mean if self.formulation.fit_intercept else 0.0
+        null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
+        gain = null - self.regression.fold_errors(chosen).errors if len(chosen) else 0 * null
+        mean = float(np.average(gain, weights=shares))
+        error = float(np.std(gain, ddof=1)) / np.sqrt(len(gain))
+        size = float(np.average(null, weights=shares))
+        return (mean / size if size > 0 else 0.0), (mean / error if error > 0 else 0.0)
+
+    def approximation_error(self, support: Mask) -> float:  # noqa: ARG002 there are no rows
+        """Not known without rows."""
+        return float("nan")
+
+    def steepness(
+        self,
+        solution: Solution,  # noqa: ARG002 there are no rows between which to look
+        Z: Array | None = None,  # noqa: ARG002
+        weights: Array | None = None,  # noqa: ARG002
+    ) -> float:
+        """Not known without rows."""
+        return 1.0
+
+
+def _empty_table(space: FrozenSpace, moments: Moments) -> Table:
+    """The columns of a table without its rows; targets are raw, so their mean is not taken off."""
+    d = len(space.columns)
+    deviations = space.usual_deviation
+    return Table(
+        X=np.empty((0, d)),
+        y=np.empty(0),
+        weights=np.empty(0),
+        columns=space.columns,
+        rows=np.empty(0, dtype=np.intp),
+        scaler=space.scaler,
+        deviations=np.ones(d) if deviations is None else deviations,
+        y_mean=0.0,
+        total=moments.weight,
+    )
 
 
 # --- paths ---

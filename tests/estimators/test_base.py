@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.target import Data, Target, read_classes, read_numbers
+from nablasso.estimators.base import Data, Target, read_classes, read_numbers
 from nablasso.losses import Logistic, Poisson, Squared
 
 X = np.random.default_rng(0).normal(size=(6, 2))
