@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nablasso.data.cells import check_known, listed, shortened
 from nablasso.data.encoding import Groups
@@ -236,7 +235,7 @@ def _corrupt(path: Path, reason: str) -> InvalidDataError:
 
 
 def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
-    """Rows and columns; numbers as they are, everything else as text."""
+    """Rows and columns; numbers and ordered categories as they are, everything else as text."""
     import pandas as pd
 
     try:
@@ -270,10 +269,12 @@ def _is_nested(kind: Any) -> bool:
     return bool(types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind))
 
 
-def _cells(column: Any) -> NDArray[Any]:
-    """Numbers as floats, everything else as text or None."""
+def _cells(column: Any) -> Any:
+    """Numbers as floats, ordered categories in their order, all else as text or None."""
     from pyarrow import types
 
+    if types.is_dictionary(column.type) and column.type.ordered:
+        return column.to_pandas().cat.rename_categories(str).array
     if types.is_integer(column.type) or types.is_floating(column.type):
         return np.asarray(column.to_numpy(), dtype=float)
     words = [None if cell is None else str(cell) for cell in column.to_pylist()]

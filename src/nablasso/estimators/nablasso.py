@@ -468,7 +468,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.objective for proof in proofs))
         gaps = [max(proof.gap, 0.0) for proof in proofs]
         self.dual_gap_ = float(sum(gaps))
-        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
         self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:

@@ -63,6 +63,7 @@ CENTRES = 256  # points besides the rows at which kernel functions are drawn
 LAW_ROWS = 256  # rows at which the move of a law is measured
 PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
 PAIR_WORK = 3e7
+OTHER = 100  # what an evaluation of a function costs that has no kernel
 PAIRED = 15  # players whose pairs are looked at, the largest
 TRIPLED = 0.005  # share of each pair of a triple that is looked at
 MOST_TRIPLES = 10
@@ -168,9 +169,12 @@ class Explanation:
 
     @property
     def centres(self) -> int:
-        """Rows behind a kernel function: what an evaluation costs."""
+        """Rows behind a kernel function, or columns of another one: what an evaluation costs."""
         spaces = [getattr(part, "space", None) for f in self.functions for part in _parts(f)]
-        return max((len(s.X) for s in spaces if isinstance(s, RepresenterSpace)), default=100)
+        return max(
+            (len(s.X) for s in spaces if isinstance(s, RepresenterSpace)),
+            default=max(OTHER, self.Z.shape[1]),
+        )
 
     # -- shares ------------------------------------------------------------------------------
 
@@ -290,7 +294,9 @@ class Explanation:
 
     def pairs_among(self, players: Iterable[int]) -> list[tuple[int, int, float]]:
         """The same of some players, the largest ones where they are many."""
-        largest = sorted(players, key=lambda a: -self.shares[a])[:PAIRED]
+        largest = list(players)
+        if len(largest) > PAIRED:
+            largest = sorted(largest, key=lambda a: -self.shares[a])[:PAIRED]
         chosen = sorted(combinations(sorted(largest), 2))
         n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
