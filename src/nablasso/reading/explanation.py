@@ -448,7 +448,7 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
 
 def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
     """Ends (p, 2) around ``at`` that hold the part ``level`` of all sums of both moves."""
-    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), drawn.shape[1] * moved.shape[1])
     half = np.quantile(np.abs(sums), level, axis=1)
     return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
 
