@@ -245,7 +245,7 @@ class Result:
             ("Task", task_sentence(self.answer, few)),
             ("Ignored", listed(data.ignored)),
             ("Always kept", listed(data.kept)),
-            *(("Rows", remark) for remark in data.remarks),
+            *(("Rows", remark) for remark in data.remarks if remark not in self.answer.notes),
             ("Method", method),
             ("Table", f"{data.n_rows} rows, {len(self.answer.columns)} columns and the target"),
             ("Time", f"{self.seconds:.1f} s"),

@@ -24,6 +24,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.answer import CONSTANT
 from nablasso.data.roles import many_classes
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn_of_gap
@@ -425,12 +426,17 @@ def worst_status(solved: Iterable[Any]) -> str:
     return worst.value
 
 
+def nothing_status(y: Array) -> str:
+    """Why nothing was selected."""
+    return "none found" if np.ptp(y) > 0 else CONSTANT
+
+
 def selection_status(
     selector: Any, table: Table, many: int = MANY
 ) -> tuple[str, list[tuple[int, int]]]:
     """How far the selection can be trusted, and the pairs that could stand for each other.
 
-    * ``"none found"``: nothing was selected.
+    * ``"constant target"``, ``"none found"``: nothing was selected.
     * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
       mean (by less than two standard errors).
     * ``"replaceable"``: a selected variable, of the ``many`` most important ones, has another one
@@ -439,7 +445,7 @@ def selection_status(
     """
     chosen = np.flatnonzero(selector.support_[table.columns])
     if not chosen.size:
-        return "none found", []
+        return nothing_status(table.y), []
     if len(chosen) > many:
         sizes = selector.feature_importances_[table.columns[chosen]]
         chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:many]])

@@ -129,7 +129,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
         ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
-        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"``, ``"none found"`` or
+        ``"constant target"``.
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
@@ -466,7 +467,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.objective for proof in proofs))
         gaps = [max(proof.gap, 0.0) for proof in proofs]
         self.dual_gap_ = float(sum(gaps))
-        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
         self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:

@@ -26,7 +26,7 @@ from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
-from nablasso.estimators.tables import takes_tables
+from nablasso.estimators.tables import takes_names, takes_tables
 from nablasso.estimators.validation import Check, one_of
 
 Class = TypeVar("Class", bound=type)
@@ -73,7 +73,8 @@ def fixed(value: Any) -> Any:
 def estimator(cls: Class) -> Class:
     """Make a class an estimator: ``__init__`` and its documentation from its parameters.
 
-    Its ``fit`` takes data frames with columns of any kind (:mod:`nablasso.estimators.tables`).
+    Its ``fit`` takes data frames with columns of any kind, its ``score`` names of their columns
+    (:mod:`nablasso.estimators.tables`).
     """
     _complete_overridden(cls)
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
@@ -85,6 +86,8 @@ def estimator(cls: Class) -> Class:
             method.__doc__ = _with_arguments(method)
     if "fit" in vars(cls):
         setattr(made, "fit", takes_tables(vars(cls)["fit"]))  # noqa: B010 - not of every class
+        if hasattr(made, "score"):
+            setattr(made, "score", takes_names(inspect.unwrap(made.score)))  # noqa: B010
     return made
 
 

@@ -70,6 +70,22 @@ def takes_tables(fit: Any) -> Any:
     return fit_table
 
 
+def takes_names(score: Any) -> Any:
+    """``score`` for a data frame that holds the target too: ``score(df, "price")``."""
+    signature = inspect.signature(score)
+
+    @wraps(score)
+    def score_table(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        if is_frame(given["X"]):
+            given, problems = named_roles(given)
+            if problems:
+                raise TableProblems(problems)
+        return score(**given)
+
+    return score_table
+
+
 def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     """Fit to a data frame: as it is if all of it is numbers, else encoded."""
     given, problems = named_roles(given)

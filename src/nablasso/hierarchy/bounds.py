@@ -119,13 +119,10 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     whole = grid.whole_factors
 
     def sources() -> Iterator[float]:
+        nodes: list[Pairs] = grid.frontier(hull)  # type: ignore[assignment]
+        fresh = {((g, 1),) for g in unused}  # all of these together below
         rest = start.times(*(whole[g] for g in unused))
-        for node in grid.frontier(hull):
-            levels: dict[int, int] = dict(node)  # type: ignore[call-overload]
-            if len(levels) == 1 and next(iter(levels)) in unused:
-                continue  # all of these together below
-            own = (factor(grid, g, levels[g]) if g in levels else whole[g] for g in used)
-            yield rest.times(*own).total()
+        yield from _totals(grid, rest, used, [node for node in nodes if node not in fresh])
         inside = start.times(*(whole[g] for g in used))
         for g, without in _all_but_one(inside, unused, whole):
             yield without.times(factor(grid, g, 1)).total()
@@ -136,6 +133,39 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
         if best > limit:
             return np.inf
     return best
+
+
+def _totals(
+    grid: Grid, product: ScaledMatrix, used: list[int], nodes: list[Pairs]
+) -> Iterator[float]:
+    """(21) at nodes over the variables ``used``, in no order.
+
+    Nodes share the product up to their first variable, and that behind their last one is known:
+    about one product per pair of variables and per node, where each alone would have one for every
+    variable.
+    """
+    whole, place = grid.whole_factors, {g: k for k, g in enumerate(used)}
+    behind = [ScaledMatrix(np.ones_like(product.matrix), 0.0)]
+    for g in reversed(used):
+        behind.append(behind[-1].times(whole[g]))
+    behind.reverse()
+
+    def walk(at: int, product: ScaledMatrix, waiting: list[Pairs]) -> Iterator[float]:
+        for k in range(at, len(used)):
+            if not waiting:
+                return
+            here = [node for node in waiting if place[node[0][0]] == k]
+            for level in {node[0][1] for node in here}:
+                mine = product.times(factor(grid, used[k], level))
+                onward = [node[1:] for node in here if node[0][1] == level]
+                if () in onward:
+                    ended = mine.times(behind[k + 1].matrix)
+                    yield ended._replace(log=ended.log + behind[k + 1].log).total()
+                yield from walk(k + 1, mine, [node for node in onward if node])
+            waiting = [node for node in waiting if place[node[0][0]] > k]
+            product = product.times(whole[used[k]])
+
+    yield from walk(0, product, nodes)
 
 
 def _all_but_one(

@@ -10,9 +10,10 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``n d`` products
-gets a better point from :class:`~nablasso.solvers.Admm`: its factorisation then costs no more
-than the products spent, and saves thousands.
+Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``4 n d`` products
+gets a better point from :class:`~nablasso.solvers.Admm`, if ``RESCUE_STEPS`` of its iterations
+find one. With a light ridge that saves tens of thousands of products; under a heavy one ADMM would
+wander for thousands of iterations, each as dear as ten products.
 
 ``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
 combination of gradients already known. Every product is therefore spent at a feasible iterate,
@@ -43,6 +44,7 @@ MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
+RESCUE_AFTER, RESCUE_STEPS = 4, 1000  # products over n d; iterations of ADMM
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
 NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
@@ -79,7 +81,7 @@ class DualSolver(Solver[SquaredProblem]):
         del point  # the run moves on from it
         target = self.tol * problem.reference
         size = shape[0] * shape[1]
-        rescue = max(self.spectral_steps, size)
+        rescue = max(self.spectral_steps, RESCUE_AFTER * size)
         status, n_iter = Status.MAX_ITER, 0
         try:
             for n_iter in range(self.max_iter + 1):
@@ -93,8 +95,7 @@ class DualSolver(Solver[SquaredProblem]):
                 if n_iter == self.max_iter:
                     break
                 if n_iter == rescue and size <= self.max_factored:
-                    admm = Admm(tol=self.tol, max_iter=self.max_iter)
-                    run = _Run(problem, admm.solve(problem, run.point.s).point)
+                    run = self._factored(problem, run)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
                 if not (run.spectral() if early or size > self.large else run.accelerated()):
                     status = Status.CONVERGED if converged else Status.STALLED
@@ -119,6 +120,12 @@ class DualSolver(Solver[SquaredProblem]):
             return solution
         finer = DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
         return closer(solution, finer.solve(problem, solution.point.s))
+
+    def _factored(self, problem: SquaredProblem, run: _Run) -> _Run:
+        """Go on from where ADMM gets to, if its dual is the better one."""
+        found = Admm(tol=self.tol, max_iter=RESCUE_STEPS).solve(problem, run.point.s)
+        better = found.dual > problem.primal_dual(run.point)[1]
+        return _Run(problem, found.point) if better else run
 
 
 def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
