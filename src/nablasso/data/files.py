@@ -260,7 +260,9 @@ def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
         )
     cells = map(_cells, table.columns)
     columns = [pd.Series(found, dtype=found.dtype) for found in cells]
-    return pd.concat(columns, axis=1, keys=[name.strip() for name in table.column_names])
+    names = [name.strip() for name in table.column_names]
+    read: pd.DataFrame = pd.concat(columns, axis=1, keys=names)
+    return read
 
 
 def _is_nested(kind: Any) -> bool:
