@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.data.table import Table
+from nablasso.data.table import Table, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.tables import players
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.reading.explanation import Explanation, LeftOut
-from nablasso.reading.function import discrete_columns, moves, quotients
+from nablasso.reading.function import moves, quotients
 from nablasso.reading.law import players_of
 from nablasso.regression.spread import Spread
 from nablasso.search.predictor import Predictor

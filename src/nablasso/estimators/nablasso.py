@@ -75,10 +75,9 @@ from nablasso.search.predictor import (
 )
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
-from nablasso.streaming.judgement import Kind
+from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
-from nablasso.streaming.sources import Arrays, Source
-from nablasso.streaming.tables import apart, open_table
+from nablasso.streaming.sources import Arrays, Source, open_table
 from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
@@ -636,8 +635,6 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
         X, y = check_training_data(self, X, y)
         self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
         return self
@@ -777,8 +774,6 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )

@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.draws import degrees_of, draws_of
-from nablasso.reading.function import DISCRETE_LEVELS
 from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
 from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
@@ -446,7 +446,7 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
 
 def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
     """Ends (p, 2) around ``at`` that hold the part ``level`` of all sums of both moves."""
-    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), drawn.shape[1] * moved.shape[1])
     half = np.quantile(np.abs(sums), level, axis=1)
     return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
 
