@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.data.table import Table
+from nablasso.data.table import Table, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.tables import players
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.reading.explanation import Explanation, LeftOut
-from nablasso.reading.function import discrete_columns, moves, quotients
+from nablasso.reading.function import moves, quotients
 from nablasso.reading.law import players_of
 from nablasso.regression.spread import Spread
 from nablasso.search.predictor import Predictor
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
@@ -167,7 +167,8 @@ def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, A
 def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     """Root mean squared slope in the units of the table, and the way each column goes.
 
-    Of several columns and of several classes there is no one slope.
+    Of a number with gaps where it is observed; of several columns and of several classes there is
+    no one slope.
     """
     explanation: Explanation = selector._explanation
     if "slopes" in explanation.kept:
@@ -176,20 +177,39 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     scale = selector._scaler.scale[explanation.chosen]
     Z = explanation.Z[:SLOPE_ROWS]
     p = explanation.weights[: len(Z)] / explanation.weights[: len(Z)].sum()
-    discrete = discrete_columns(explanation.Z) if explanation.Z.size else np.empty(0, dtype=bool)
     slope, words = np.full(len(explanation.players), np.nan), []
     for a, player in enumerate(explanation.players):
-        if len(player) > 1 or len(explanation.functions) > 1:
+        column, seen = _number(selector, explanation, player)
+        if column is None or len(explanation.functions) > 1 or not seen[: len(Z)].any():
             words.append("differs")
             continue
-        along = moves(Z, int(player[0]), discrete=bool(discrete[player[0]]))
-        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], Z, along)
-        slope[a] = np.sqrt(p @ np.sum(along.share * steps**2, axis=0)) / scale[player[0]]
-        mean, size = (p @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
+        rows, q = Z[seen[: len(Z)]], p[seen[: len(Z)]] / p[seen[: len(Z)]].sum()
+        along = moves(rows, column, discrete=bool(discrete_columns(explanation.Z[seen])[column]))
+        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], rows, along)
+        slope[a] = np.sqrt(q @ np.sum(along.share * steps**2, axis=0)) / scale[column]
+        mean, size = (q @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
         way = mean / size if size > 0 else 0.0
         words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
     explanation.kept["slopes"] = slope, words
     return slope, words
+
+
+def _number(selector: Any, explanation: Explanation, player: Index) -> tuple[int | None, Mask]:
+    """The column of a player that is a number, and the rows where it is observed."""
+    seen = np.ones(len(explanation.Z), dtype=bool)
+    if len(player) == 1:
+        return int(player[0]), seen
+    names = encoded_names(selector)
+    own = [names[a] for a in explanation.chosen[player]]
+    if len(own) == 2 and own[1] == f"{own[0]}: missing":
+        return int(player[0]), explanation.Z[:, player[1]] < explanation.Z[:, player[1]].mean()
+    return None, seen
+
+
+def encoded_names(selector: Any) -> list[str]:
+    """Names of the numbers that the columns of a table became."""
+    encoding = getattr(selector, "_encoding", None)
+    return feature_names(selector) if encoding is None else [str(name) for name in encoding.names]
 
 
 def player_names(selector: Any) -> list[str]:
@@ -235,12 +255,11 @@ def shape_table(selector: Any, level: float = 0.9) -> Any:
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    scaler, encoding = selector._scaler, getattr(selector, "_encoding", None)
+    scaler, names = selector._scaler, encoded_names(selector)
     values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
     if len(columns) == 1:
         return values[:, 0]
-    names = feature_names(selector) if encoding is None else encoding.names
-    own = [str(names[a]) for a in columns]
+    own = [names[a] for a in columns]
     words = [_in_words(str(column), own, row) for row in np.round(values, 9)]
     return np.array(words, dtype=object)
 

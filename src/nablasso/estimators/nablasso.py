@@ -76,10 +76,9 @@ from nablasso.search.predictor import (
 )
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
-from nablasso.streaming.judgement import Kind
+from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
-from nablasso.streaming.sources import Arrays, Source
-from nablasso.streaming.tables import apart, open_table
+from nablasso.streaming.sources import Arrays, Source, open_table
 from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
@@ -130,7 +129,8 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
         ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
-        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"``, ``"none found"`` or
+        ``"constant target"``.
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
@@ -467,7 +467,7 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
         self.objective_ = float(sum(proof.objective for proof in proofs))
         gaps = [max(proof.gap, 0.0) for proof in proofs]
         self.dual_gap_ = float(sum(gaps))
-        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+        self.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
         self.certificate_ = SUMS
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
@@ -636,8 +636,6 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if is_in_blocks(X):
             self._fit_blocks(open_table(X, y, sample_weight), groups)
             return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
         X, y = check_training_data(self, X, y)
         self._fit_arrays(X, y, check_weights(sample_weight, len(X)), groups)
         return self
@@ -777,8 +775,6 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             self._class_factors = factors
             self._fit_blocks(source.with_classes(self.classes_, factors), groups)
             return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
         data, self._target = read_classes(
             self, X, y, sample_weight, self._loss(), self.class_weight
         )

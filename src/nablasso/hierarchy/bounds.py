@@ -193,8 +193,8 @@ class Tables(NamedTuple):
 
     def of(self, rows: Any = slice(None), columns: Any = slice(None)) -> Tables:
         """Some of the rows and columns."""
-        parts = (part[rows][:, columns] for part in self[:4])
-        return Tables(*parts, self.variable[columns], self.level[columns])
+        sizes, ahead, others, signed = (part[rows][:, columns] for part in self[:4])
+        return Tables(sizes, ahead, others, signed, self.variable[columns], self.level[columns])
 
 
 def tables(grid: Grid) -> Tables:
@@ -285,7 +285,7 @@ class _Search:
         ``follows`` bounds each row with all that follows it, largest first.
         """
         n, m = self.reach.shape
-        t, found = self.tables, _Open(rows.shape[1] + 1)
+        t, parts = self.tables, [(np.empty((0, rows.shape[1] + 1), dtype=np.intp), np.empty(0))]
         step = max(1, min(CHUNK, CHUNK_ENTRIES // max(m, 1)))
         for start in range(0, len(rows), step):
             chunk = rows[start : start + step]
@@ -305,14 +305,21 @@ class _Search:
                 continue
             self._look(chunk, sizes, high)
             self.work += PER_NODE * len(row)
-            found.add(np.column_stack([chunk[row], column]), bounds[row, column])
-            self._raise(found.trim(self._affordable()))
-        self._raise(found.trim(self._affordable(), last=True))
-        return found.rows, found.bounds
+            parts.append((np.column_stack([chunk[row], column]), bounds[row, column]))
+            if sum(len(part) for _, part in parts[1:]) > max(self._affordable(), len(parts[0][1])):
+                parts = [self._most_promising(parts)]
+        return self._most_promising(parts)
 
     def _spent(self) -> bool:
         known = len(self.violators) >= KEPT
         return self.work > self.allowed * (ENOUGH_KNOWN if known else 1.0)
+
+    def _most_promising(self, parts: list[tuple[Index, Array]]) -> tuple[Index, Array]:
+        """Rows of largest bounds in order, as many as can be afforded; the others stay bounds."""
+        rows, bounds = (np.concatenate(part) for part in zip(*parts, strict=True))
+        most, order = self._affordable(), np.argsort(-bounds, kind="stable")
+        self._raise(bounds[order[most:]])
+        return rows[order[:most]], bounds[order[:most]]
 
     def _affordable(self) -> int:
         """Rows that the rest of the work can expand."""
@@ -362,31 +369,6 @@ class _Search:
             n, r = self.grid.block(node).train.shape
             self.work += PER_LOOK + n * r * (r + n if r > 1 else 1.0)
         return values
-
-
-class _Open:
-    """Rows still to be expanded, with the bounds of all that follows them."""
-
-    def __init__(self, order: int) -> None:
-        self.rows, self.bounds = np.empty((0, order), dtype=np.intp), np.empty(0)
-        self._parts: list[tuple[Index, Array]] = []
-        self._waiting = 0
-
-    def add(self, rows: Index, bounds: Array) -> None:
-        """More rows."""
-        self._parts.append((rows, bounds))
-        self._waiting += len(rows)
-
-    def trim(self, most: int, *, last: bool = False) -> Array:
-        """Keep the rows of largest bounds in order; return the bounds of those let go."""
-        if not last and self._waiting <= max(most, len(self.rows)):
-            return np.empty(0)
-        rows = np.concatenate([self.rows, *(part for part, _ in self._parts)])
-        bounds = np.concatenate([self.bounds, *(part for _, part in self._parts)])
-        order = np.argsort(-bounds, kind="stable")
-        self.rows, self.bounds = rows[order[:most]], bounds[order[:most]]
-        self._parts, self._waiting = [], 0
-        return np.asarray(bounds[order[most:]])
 
 
 def _safe(bounds: Array) -> Array:

@@ -64,8 +64,8 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 from scipy.stats import rankdata
 
+from nablasso.data.table import discrete_columns
 from nablasso.kernels import Gaussian, Kernel, length_scale
-from nablasso.reading.function import discrete_columns
 from nablasso.regression.paired import paired
 from nablasso.regression.ridge import Ridge
 from nablasso.spaces import RepresenterSpace

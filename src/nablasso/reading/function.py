@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nablasso.data.table import discrete_columns
 from nablasso.spaces import Function
 from nablasso.types import Array, Mask
 
-DISCRETE_LEVELS = 10
 STEP = 1e-3  # of the column's standard deviation
 
 
@@ -48,12 +48,6 @@ class Moves:
     start: Array
     end: Array
     share: Array
-
-
-def discrete_columns(X: Array) -> Mask:
-    """Mask of the columns with at most 10 distinct values."""
-    ordered = np.sort(X, axis=0)
-    return np.asarray(1 + np.sum(np.diff(ordered, axis=0) > 0, axis=0) <= DISCRETE_LEVELS)
 
 
 def moves(Z: Array, column: int, *, discrete: bool) -> Moves:

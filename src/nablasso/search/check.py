@@ -5,7 +5,8 @@ And groups that share a variance: copies, which rows do not tell apart, or all o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -19,22 +20,23 @@ COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
 LAST_ROWS = 500  # up to which the last tuning takes all its steps
 SHARED = 3  # families that are tried with one variance for all
 
-Losses = tuple[Array, Array, Array]
+Losses = tuple[Array, Array, Array, Array]
 
 
 def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
     """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
 
     Without a group, tuned again, the left-out absolute errors or log densities must be worse by
-    ``clearly`` standard errors, or the error by a tenth; for classes the price of the log-odds
-    must not clearly fall, since least squares takes the jump of a label for something to explain.
+    ``clearly`` standard errors, or the error by a tenth. For classes clearly more labels must be
+    mistaken, or the price of the log-odds not clearly fall: least squares takes the jump of a label
+    for something to explain.
     Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
     beyond measure (infinity). A group is looked at again after another has left only if it was
     the least clear: what is left becomes more needed, not less.
     """
     clear: dict[int, float] = {}
     looks: dict[int, Model] = {}  # without each group, since the last one left
-    own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
+    left_out, odds = cache(partial(_left_out, few)), cache(partial(_odds_price, few))
     while (free := few.free(model, trusted)).size:
         g = min(free, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
         name = int(model.groups[g])
@@ -42,14 +44,17 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
             return model, {int(m): clear[int(m)] for m in model.groups[free]}
         if name in looks:
             model, looks = looks[name], {}
-            own, odds = _left_out(few, model), _odds_price(few, model) if few.classes else 0.0
             continue
-        looks[name], clear[name] = _without(few, model, g, own, odds)
+        looks[name], clear[name] = _without(few, model, g, left_out, odds)
     return model, {}
 
 
 def _without(
-    few: FewRows, model: Model, position: int, own: Losses, odds: float
+    few: FewRows,
+    model: Model,
+    position: int,
+    left_out: Callable[[Model], Losses],
+    odds: Callable[[Model], float],
 ) -> tuple[Model, float]:
     """The model without a group, and by how many standard errors left-out rows are worse."""
     if not few.classes and few.folds is None:
@@ -58,42 +63,61 @@ def _without(
             return model, np.inf
     groups, x = model.without(position)
     trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
-    clear = _clear(few, _left_out(few, trial), own)
-    if few.classes and -np.inf < _odds_price(few, trial) < odds - few.rules.copy_nats:
-        clear = min(clear, 0.0)
+    clear = _clear(few, left_out(trial), left_out(model))
+    if few.classes and few.rules.clearly <= clear and not _mistaken(few, left_out, trial, model):
+        clear = 0.0 if -np.inf < odds(trial) < odds(model) - few.rules.copy_nats else clear
     return trial, clear
 
 
 def _left_out(few: FewRows, model: Model) -> Losses:
-    """Losses (smaller is better), log densities, and weights of the rows or folds."""
+    """Losses (smaller is better), log densities, mistaken labels, weights of the rows or folds."""
     solved = few.solved(model)
     if few.folds is None:
         residuals, densities = solved.left_out()
-        losses = np.abs(residuals).sum(axis=1)
+        losses, wrong = np.abs(residuals).sum(axis=1), _wrong(few, residuals)
         w = few.copies
         if few.shape is not None:
             shape = few.shape if few.shape.ndim == 1 else np.diag(few.shape)
             losses /= np.sqrt(shape if w is None else w * shape)
         if w is None:
-            return losses, densities, few.weights
+            return losses, densities, wrong, few.weights
         each = np.repeat(np.arange(len(w)), w.astype(int))
-        return losses[each], densities[each], np.ones(len(each))
+        return losses[each], densities[each], wrong[each], np.ones(len(each))
     found = []
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
-        size = float(few.weights[fold].sum())
+        w, size = few.weights[fold], float(few.weights[fold].sum())
+        wrong = float(w @ _wrong(few, residuals)[fold]) / size
         if few.score is not None:
-            found.append((-few.score(few, residuals[fold], fold), 0.0, size))
+            found.append((-few.score(few, residuals[fold], fold), 0.0, wrong, size))
         else:
-            error = float(few.weights[fold] @ np.abs(residuals[fold]).sum(axis=1))
-            found.append((error / size, float(density[0]) / size, size))
-    losses, densities, sizes = np.array(found).T
-    return losses, densities, sizes
+            error = float(w @ np.abs(residuals[fold]).sum(axis=1))
+            found.append((error / size, float(density[0]) / size, wrong, size))
+    losses, densities, wrong_shares, sizes = np.array(found).T
+    return losses, densities, wrong_shares, sizes
+
+
+def _wrong(few: FewRows, residuals: Array) -> Array:
+    """Whether a left-out row is put into a wrong class: 1 or 0; 0 where there are no classes."""
+    if not few.classes:
+        return np.zeros(len(residuals))
+    T, fit = few.targets, few.targets - residuals * few.unit[1]
+    if T.shape[1] == 1:
+        return np.asarray(fit[:, 0] * T[:, 0] <= 0, dtype=float)
+    return np.asarray(fit.argmax(axis=1) != T.argmax(axis=1), dtype=float)
+
+
+def _mistaken(
+    few: FewRows, left_out: Callable[[Model], Losses], trial: Model, model: Model
+) -> bool:
+    """Whether clearly more left-out labels are mistaken with a trial than with a model."""
+    own = left_out(model)
+    return _in_errors(left_out(trial)[2] - own[2], own[3]) > few.rules.clearly
 
 
 def _clear(few: FewRows, new: Losses, own: Losses) -> float:
     """Standard errors by which ``new`` is worse."""
-    weights = own[2]
+    weights = own[3]
     worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))
     if few.score is None and weights @ new[0] > (1 + few.rules.tenth) * (weights @ own[0]):
         worse = max(worse, few.rules.clearly)

@@ -26,11 +26,11 @@ from nablasso.progress import track
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
-from nablasso.search.few import FewRows, Model
+from nablasso.search.few import STEPS, FewRows, Model
 from nablasso.search.growth import Growth
 
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
-MORE_STEPS = 8  # of tuning on more rows
+GLIMPSE, MORE_STEPS = 4, 8  # of tuning: of a family at first, on more rows
 SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
 
@@ -100,7 +100,8 @@ def proposed(best: Decision) -> Decision:
     """The best proposals, tuned and pruned; the best of these grown."""
     few = best.few
     first = sorted(few.proposals(), key=lambda proposal: proposal[0])[: few.rules.followed]
-    tried = [best.model, *(few.backward(few.tune(*proposal[1:])) for proposal in first)]
+    hopeful = [made for price, *made in first if price < first[0][0] + few.hopeless]
+    tried = [best.model, *(few.backward(few.tune(*made)) for made in hopeful)]
     model = few.forward(min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=(*tried, model))
 
@@ -111,7 +112,11 @@ def compared(best: Decision) -> Decision:
     if not len(model.groups):
         return best
     same = {other.family.name: other for other in best.tried if other.same_groups(model)}
-    new = [few.tune(f, model.groups) for f in few.families if f.name not in same]
+    glimpses = [
+        few.tune(f, model.groups, steps=GLIMPSE) for f in few.families if f.name not in same
+    ]
+    least = min([model.price, *(one.price for one in glimpses)]) + few.hopeless
+    new = [few.retune(one, steps=STEPS - GLIMPSE) for one in glimpses if one.price < least]
     other = min([model, *same.values(), *new], key=lambda m: m.price)
     model = model if other is model else few.forward(few.backward(other))
     return replace(best, model=model, tried=(*best.tried, *new))

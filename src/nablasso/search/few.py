@@ -365,9 +365,9 @@ class FewRows:
         A class may be absent from these rows.
         """
         covariance = self.evidence(model.family).covariance.part(model.groups)
-        logs = np.log(model.variances)
+        start = np.log(model.variances), model.noise
         return [
-            LogOdds(covariance, y, self.weights).tuned(logs, model.noise) if np.ptp(y) > 0 else None
+            LogOdds(covariance, y, self.weights).tuned(*start) if np.ptp(y) > 0 else None
             for y in self.targets.T
         ]
 
@@ -446,8 +446,8 @@ class FewRows:
 
     @property
     def hopeless(self) -> float:
-        """Nats lost by leaving a group out that tuning the rest again does not make up for."""
-        return 4 * (self.cost(1) - self.cost(0)) + HOPELESS
+        """Nats that tuning again does not make up for: four prices and ten more, a target."""
+        return self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS)
 
     def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
