@@ -1,7 +1,8 @@
 """Run the benchmark: ``python -m benchmarks.gradients.run [QUESTION ...] [--smoke] [--out DIR]``.
 
 Questions: ``path``, ``budgets``, ``columns``, ``rows`` (all by default). One CSV per question;
-``results.md`` and the plots are made from the rows alone. One thread of linear algebra.
+``results.md`` is made from the rows alone, plots by ``python -m benchmarks.growth``. One thread of
+linear algebra.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.gradients.questions import (
     budget,
@@ -60,7 +59,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         record_run(options.out / f"{name}.csv", arguments)
         count = stored(options.out / f"{name}.csv", measured(name, options.smoke))
         sys.stderr.write(f"{name}: {count} rows\n")
-    draw(options.out)
     text = summary(options.out)
     (options.out / "results.md").write_text(text)
     sys.stdout.write(text)
@@ -99,32 +97,6 @@ def read(path: Path) -> list[Row]:
         return []
     with path.open(newline="") as file:
         return [dict(row) for row in csv.DictReader(file)]
-
-
-def draw(out: Path) -> None:
-    """Time against columns and rows, both axes logarithmic; needs matplotlib (extra ``plot``)."""
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        sys.stderr.write("no plot: matplotlib is missing; pip install 'nablasso[plot]'\n")
-        return
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    for name, over in (("columns", "p"), ("rows", "n")):
-        rows = read(out / f"{name}.csv")
-        if not rows:
-            continue
-        x = np.array([float(str(row[over])) for row in rows])
-        t = np.array([float(str(row["in_E"])) for row in rows])
-        figure, axes = plt.subplots(figsize=(4, 3), dpi=80, layout="constrained")
-        axes.loglog(x, t, "o-", label="measured")
-        axes.loglog(x, t[-1] * x / x[-1], "--", color="grey", label="proportional")
-        fixed = "p" if over == "n" else "n"
-        axes.set(xlabel=over, ylabel="time (E)", title=f"{fixed} = {rows[0][fixed]}")
-        axes.legend()
-        figure.savefig(out / f"{name}.png")
-        plt.close(figure)
 
 
 def summary(out: Path) -> str:

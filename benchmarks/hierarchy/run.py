@@ -1,7 +1,7 @@
 """Run the benchmark: ``python -m benchmarks.hierarchy.run recovery memory cost``.
 
 Rows go to ``results/`` one by one; a second call goes on where the first stopped, ``--fresh``
-starts anew. All on one thread. Plots: ``python -m benchmarks.hierarchy.plot``.
+starts anew. All on one thread. Plot: ``python -m benchmarks.growth``.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ PAIRS = {
     "srbench_kernel_ridge": "KernelRidge",
 }
 BEHIND = 0.05  # of R2 behind the best published method: a loss worth a line
+DIGITS = 4  # that are kept
 FEWEST_TABLES = 20  # for a median to mean something
 
 
@@ -71,8 +72,8 @@ class SRBench(NamedTuple):
     def write(self, folder: Path) -> None:
         """Keep one line a method."""
         if self.published:
-            self.table.to_csv(folder / METHODS, float_format="%.4g", index_label="method")
-            self.losses.to_csv(folder / LOSSES, float_format="%.4g", index=False)
+            self.table.to_csv(folder / METHODS, float_format=f"%.{DIGITS}g", index_label="method")
+            self.losses.to_csv(folder / LOSSES, float_format=f"%.{DIGITS}g", index=False)
 
 
 def methods(live: pd.DataFrame, theirs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +103,8 @@ def methods(live: pd.DataFrame, theirs: pd.DataFrame, rows: pd.DataFrame) -> pd.
             "columns": columns.get(name, np.nan),
             "harness": gap,
         }
-    return pd.DataFrame(found).T.sort_values("median", ascending=False)
+    table = pd.DataFrame(found).T.sort_values("median", ascending=False)
+    return table.map(lambda value: float(f"{value:.{DIGITS}g}"))  # as it is written
 
 
 def losses(live: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

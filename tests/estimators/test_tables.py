@@ -447,3 +447,33 @@ def test_where_nothing_was_found_there_is_nothing_to_explain():
     assert not model.support_.any()
     assert list(model.contributions(X[:2, :4]).columns) == ["bias"]
     assert sobol_indices(model, X[:, :4]).total.tolist() == [0.0] * 4
+
+
+def test_a_number_with_gaps_has_the_slope_where_it_is_observed():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    y = 3 * X["a"] + X["b"] + 0.1 * rng.normal(size=120)
+    X.loc[rng.random(120) < 0.15, "a"] = np.nan
+    table = NablassoRegressor("linear").fit(X, y).importances_.set_index("column")
+    assert table.loc["a", "slope"] == pytest.approx(3, abs=0.3)
+    assert table.loc["a", "direction"] == "rises"
+
+
+def test_scores_take_names_of_columns(fitted):
+    model, X, y = fitted
+    both = X.assign(price=y, w=1.0)
+    assert model.score(both, "price") == model.score(X, y)
+    assert model.score(both, "price", sample_weight="w") == pytest.approx(model.score(X, y))
+    with pytest.raises(TableProblems, match="'prise' is not a column"):
+        model.score(both, "prise")
+
+
+@pytest.mark.parametrize(
+    ("kind", "n"), [(NablassoRegressor, 40), (NablassoRegressor, 700), (DerivativeLasso, 40)]
+)
+def test_a_constant_target_is_told(kind, n):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    model = kind().fit(X, np.full(n, 2.0))
+    assert model.selection_status_ == "constant target"
+    assert model.answer_.headline() == f"y is constant in all {n} rows: nothing to explain."
+    assert not any("Add rows" in remedy for remedy in model.answer_.remedies())

@@ -46,10 +46,9 @@ from nablasso.search.predictor import (
     AllRows,
 )
 from nablasso.search.rules import Rules
-from nablasso.streaming.judgement import Kind
+from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
-from nablasso.streaming.sources import Arrays, Source
-from nablasso.streaming.tables import apart, open_table
+from nablasso.streaming.sources import Arrays, Source, open_table
 from nablasso.types import Array, Index
 
 ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
@@ -98,7 +97,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         With ``fdr``: by conditional randomisation on held-out rows.
     selection_status_ : str
         ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
-        ``"doubtful"`` (see ``cautions_``), ``"interrupted"`` or ``"none found"``.
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"``, ``"none found"`` or
+        ``"constant target"``.
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
@@ -249,8 +249,6 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         if is_in_blocks(X):
             self._fit_blocks(self._opened(open_table(X, y, sample_weight)), groups)
             return self
-        if isinstance(y, str) or isinstance(sample_weight, str):
-            X, y, sample_weight = apart(X, y, sample_weight)
         self._fit_arrays(*self._arrays(X, y, sample_weight), groups)
         return self
 

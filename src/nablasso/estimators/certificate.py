@@ -222,5 +222,5 @@ def read_sums(selector: Any, grown: Sequence[Grown]) -> None:
     selector.objective_ = float(sum(proof.objective for proof in proofs))
     gaps = [max(proof.gap, 0.0) for proof in proofs]
     selector.dual_gap_ = float(sum(gaps))
-    selector.relative_gap_ = max(map(truediv, gaps, (proof.at_zero for proof in proofs)))
+    selector.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
     selector.certificate_ = SUMS

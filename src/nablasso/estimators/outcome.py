@@ -15,7 +15,7 @@ from nablasso.answer import (
     Accuracy,
 )
 from nablasso.data.table import Table
-from nablasso.estimators.base import CLEAR_GAIN
+from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.reading import (
     Evidence,
@@ -80,7 +80,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
     free = [g for g in model.groups if g not in few.kept]
     unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
-    selector.selection_status_ = _status(selector, gain, unsure)
+    selector.selection_status_ = _status(selector, gain, unsure, few.targets)
 
 
 def read_all_rows(
@@ -144,12 +144,12 @@ def read_all_rows(
         for one in told_by_others(rows.Z[told], rows.weights[told], labels, place)
     ]
     weak = evidence[chosen].max(initial=0.0) < WEAK and not len(joined)
-    selector.selection_status_ = _status(selector, CLEAR_GAIN, weak)
+    selector.selection_status_ = _status(selector, CLEAR_GAIN, weak, rows.y)
 
 
-def _status(selector: Any, gain: float, unsure: bool) -> str:
+def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
     if not selector.support_.any():
-        return "none found"
+        return nothing_status(y)
     if gain < CLEAR_GAIN or unsure:
         return "too few rows"
     if selector.cautions_:

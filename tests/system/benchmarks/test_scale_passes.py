@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from benchmarks.scale import passes
-from benchmarks.scale.plot_passes import draw, slope, sweeps
 
 
 @pytest.fixture
@@ -43,24 +41,3 @@ def test_a_row_holds_ratios_of_its_own_times():
     assert row["ratio"] == row["seconds"] / row["bare_seconds"]
     assert row["input_mb"] == pytest.approx(3000 * 6 * 4 / 1e6)
     assert set(row) == set(passes.MEASURED)
-
-
-def test_the_sweeps_vary_one_size_each():
-    rows = [
-        {**{k: str(v) for k, v in size._asdict().items()}, "cpu_seconds": str(size.n * size.d)}
-        for size in passes.sizes("scaling", 1, 1, 1.0)
-    ]
-    found = sweeps(rows)
-    assert {name: len(mine) for name, mine in found.items()} == {"n": 4, "d": 6, "m": 5}
-    x = np.array([float(row["d"]) for row in found["d"]])
-    assert slope(x, np.array([float(row["cpu_seconds"]) for row in found["d"]])) == pytest.approx(1)
-
-
-@pytest.mark.slow
-def test_the_plot_is_drawn(tmp_path):
-    rows = [
-        {**{k: str(v) for k, v in size._asdict().items()}, "cpu_seconds": "1"}
-        for size in passes.sizes("scaling", 1, 1, 1.0)
-    ]
-    draw([{**row, "memory_above_input_mb": "10"} for row in rows], tmp_path / "passes.png")
-    assert (tmp_path / "passes.png").stat().st_size > 1000

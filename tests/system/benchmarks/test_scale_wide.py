@@ -41,15 +41,3 @@ def test_all_problems_on_five_seeds():
     planned = list(cases("automatic", 5, 1.0))
     assert len(planned) == len(set(planned)) == 20
     assert {case.d for case in planned} == {100_000}
-
-
-@pytest.mark.slow
-def test_the_plot_is_drawn(tmp_path):
-    from benchmarks.scale.plot_wide import draw
-
-    rows = [
-        {**{k: str(v) for k, v in case._asdict().items()}, "time_in_e": "2", "peak_gib": "1"}
-        for case in cases("screening", 1, 1.0)
-    ]
-    draw(rows, tmp_path / "wide.png")
-    assert (tmp_path / "wide.png").stat().st_size > 0
