@@ -271,7 +271,7 @@ CURVE_ROWS, CURVE_NOISE = 120, 0.5
 def bands(draw: int, name: str) -> Iterator[dict[str, Any]]:
     """One row for a known function, beside two others that add up with it."""
     function = CURVES[name]
-    rng = np.random.default_rng([draw, 77, len(name)])
+    rng = np.random.default_rng([draw, 79, len(name)])
     X = rng.uniform(-1, 1, size=(CURVE_ROWS, 4))
     noise = CURVE_NOISE * rng.normal(size=CURVE_ROWS)
     y = function(X[:, 0]) + np.sin(2 * X[:, 1]) + X[:, 2] ** 2 + noise

@@ -33,6 +33,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
 from nablasso.errors import (
@@ -493,6 +494,9 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
 @estimator
 class GivenWeights(DerivativeEstimator):
     """Fit at one ``alpha`` and ``ridge``."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     alpha: float | None = parameter(
         None,

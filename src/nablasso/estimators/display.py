@@ -131,6 +131,10 @@ def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
         at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
         value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
         levels = tuple(str(one) for one in x) if words else ()
+        if words:  # levels by what they add
+            order = np.argsort(value, kind="stable")
+            value, low, high = value[order], low[order], high[order]
+            levels = tuple(levels[i] for i in order)
         found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
     return found
 
@@ -180,19 +184,7 @@ def _places(model: Any) -> dict[str, int]:
 
 
 def answer_html(answer: Answer, shapes: Mapping[str, Shape] | None = None) -> str:
-    """An answer for a notebook.
-
-    Parameters
-    ----------
-    answer : Answer
-    shapes : mapping of str to Shape, optional
-        By the names of columns.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """An answer for a notebook, with ``shapes`` by the names of columns."""
     first = [fact for fact in answer.facts() if fact[0] in FIRST]
     rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
     parts = [
@@ -274,20 +266,7 @@ def draw_answer(
 ) -> Any:
     """Importances with intervals, the largest shapes with bands, the strongest pair: one figure.
 
-    Parameters
-    ----------
-    answer : Answer
-    shapes : mapping of str to Shape
-    rugs : mapping of str to array
-        Values of rows, drawn as ticks below the curves.
-    surface : Surface or None
-        Of the strongest pair.
-    most : int
-        Shapes drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``rugs`` are values of rows, drawn as ticks below the curves; ``most`` shapes are drawn.
     """
     try:
         from matplotlib.figure import Figure
@@ -338,6 +317,8 @@ def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: s
     else:
         cell.fill_between(shape.x, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
         cell.plot(shape.x, shape.value, color=ACCENT)
+        note = {"xycoords": "axes fraction", "fontsize": 7, "color": "0.4", "va": "top"}
+        cell.annotate("band: 90 % for the function", (0.03, 0.98), **note)
         if rug is not None:
             cell.plot(
                 rug,

@@ -7,7 +7,7 @@ of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -88,46 +88,29 @@ def share_of_columns(selector: Any) -> Array:
     return shares
 
 
-def interactions_of(selector: Any) -> list[tuple[int, int, float]]:
-    """Pairs of columns with the share of the variance in which they act together."""
+def together_of(selector: Any, found: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Pairs or triples of players as columns of the table, with the share they have together."""
     first = [int(columns[0]) for columns in table_columns(selector)]
-    found = [(*sorted((first[a], first[b])), s) for a, b, s in selector._explanation.pairs]
-    return [(a, b, share) for a, b, share in found]
-
-
-def triples_of(selector: Any) -> list[tuple[int, int, int, float]]:
-    """Triples of columns likewise."""
-    first = [int(columns[0]) for columns in table_columns(selector)]
-    found = selector._explanation.triples
-    each = [(*sorted((first[a], first[b], first[c])), share) for a, b, c, share in found]
-    return [(a, b, c, share) for a, b, c, share in each]
+    return [(*sorted(first[a] for a in some), share) for *some, share in found]
 
 
 def importance_table(selector: Any, level: float = 0.9) -> Any:
     """One row for each selected column or group, the largest share first."""
     explanation: Explanation = selector._explanation
-    ends = explanation.intervals(level) if explanation.players else {}
-    first = total = np.empty(0)
+    share, columns, names = explanation.shares, table_columns(selector), player_names(selector)
+    (slope, direction), none = slopes_of(selector), np.empty((0, 2))
+    ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
     if explanation.players:
-        first, total = explanation.indices.first[:, 0], explanation.indices.total[:, 0]
-    share = explanation.shares
-    slope, direction = slopes_of(selector)
-    columns = table_columns(selector)
-    names = player_names(selector)
-    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
-    none = np.empty((0, 2))
+        ends, (_, first, total) = explanation.intervals(level), explanation.indices
     made: dict[str, Any] = {
         "column": np.array(names, dtype=object),
         "share": share,
-        "low": ends.get("share", none)[:, 0],
-        "high": ends.get("share", none)[:, 1],
+        **_ends("", ends.get("share", none)),
         "of_y": share * max(float(selector.loo_r2_), 0.0),
-        "first_order": first,
-        "first_order_low": ends.get("first", none)[:, 0],
-        "first_order_high": ends.get("first", none)[:, 1],
-        "total": total,
-        "total_low": ends.get("total", none)[:, 0],
-        "total_high": ends.get("total", none)[:, 1],
+        "first_order": first[:, 0],
+        **_ends("first_order_", ends.get("first", none)),
+        "total": total[:, 0],
+        **_ends("total_", ends.get("total", none)),
         "slope": slope,
         "direction": np.array(direction, dtype=object),
         "degrees": explanation.degrees,
@@ -137,7 +120,12 @@ def importance_table(selector: Any, level: float = 0.9) -> Any:
         made["shuffled"] = shuffled
     if selector.p_values_ is not None:
         made["p_value"] = np.array([selector.p_values_[own].min() for own in columns])
+    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
     return frame({name: values[order] for name, values in made.items()})
+
+
+def _ends(name: str, ends: Array) -> dict[str, Array]:
+    return {f"{name}low": ends[:, 0], f"{name}high": ends[:, 1]}
 
 
 def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:

@@ -24,10 +24,11 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -578,6 +579,9 @@ class KernelClasses(PredictsClasses, KernelSelector):
 @estimator
 class KernelsAtAlpha(KernelSelector):
     """Fit at one ``alpha``."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     alpha: float | None = parameter(
         None,

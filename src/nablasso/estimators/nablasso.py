@@ -33,10 +33,9 @@ from nablasso.estimators.explained import (
     contribution_table,
     explanation_of,
     importance_table,
-    interactions_of,
     shape_table,
     share_of_columns,
-    triples_of,
+    together_of,
 )
 from nablasso.estimators.outcome import (
     accuracy_of_classes,
@@ -280,13 +279,13 @@ class AutomaticSelector(Answers, Selects, BaseEstimator, ABC):
     def interactions_(self) -> list[tuple[int, int, float]]:
         """Pairs that act together."""
         check_is_fitted(self)
-        return interactions_of(self)
+        return together_of(self, self._explanation.pairs)
 
     @property
     def triples_(self) -> list[tuple[int, int, int, float]]:
         """Triples that act together."""
         check_is_fitted(self)
-        return triples_of(self)
+        return together_of(self, self._explanation.triples)
 
     def shapes(self, level: float = 0.9) -> Any:
         """How the prediction (for classes: the log-odds) depends on each selected column.

@@ -230,14 +230,11 @@ def _of_ours(
 
 def _same_rows(Z: Array, p: Array, own: Explanation) -> bool:
     """Whether rows are those of an explanation, in any order."""
-    here, there = (np.unique(np.round(rows, 9), axis=0, return_inverse=True) for rows in (Z, own.Z))
-    if here[0].shape != there[0].shape or not np.allclose(here[0], there[0], atol=1e-8):
-        return False
-    sums = [
-        np.bincount(at.ravel(), weights / weights.sum())
-        for (_, at), weights in ((here, p), (there, own.weights))
-    ]
-    return np.allclose(*sums)
+    found = []
+    for rows, weights in ((Z, p), (own.Z, own.weights)):
+        values, at = np.unique(np.round(rows, 9), axis=0, return_inverse=True)
+        found.append(np.column_stack([values, np.bincount(at.ravel(), weights / weights.sum())]))
+    return found[0].shape == found[1].shape and np.allclose(found[0], found[1])
 
 
 def _given_ranges(model: Any, ranges: Ranges | None) -> dict[int, tuple[float, float]]:

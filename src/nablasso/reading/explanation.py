@@ -142,10 +142,14 @@ class Explanation:
 
     def drawn(self, count: int) -> Values:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
-        if f"drawn {count}" not in self.kept:
-            self.kept[f"drawn {count}"] = self._drawn(count)
-        found: Values = self.kept[f"drawn {count}"]
+        found: Values = self._once(f"drawn {count}", lambda: self._drawn(count))
         return found
+
+    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+        """What was made before, or is made now."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
 
     def _drawn(self, count: int) -> Values:
         law = self.law
@@ -210,20 +214,14 @@ class Explanation:
 
     def intervals(self, level: float = 0.9) -> dict[str, Array]:
         """Ends (p, 2) of every statistic."""
-        key = f"intervals {level:g}"
-        if key not in self.kept:
-            n = 2**LEAST
-            own = self.statistics(self.values, self.law, n)
-            drawn = self.statistics(self.drawn(DRAWS), self.law, n)
-            moved = self._moved()
-            self.kept[key] = {
-                name: _around(at[:, 0], t - a, move, level)
-                for name, at, a, t, move in zip(
-                    Statistics._fields, self.indices, own, drawn, moved, strict=True
-                )
-            }
-        found: dict[str, Array] = self.kept[key]
+        found: dict[str, Array] = self._once(f"intervals {level:g}", lambda: self._intervals(level))
         return found
+
+    def _intervals(self, level: float) -> dict[str, Array]:
+        own = self.statistics(self.values, self.law, 2**LEAST)
+        drawn = self.statistics(self.drawn(DRAWS), self.law, 2**LEAST)
+        each = zip(Statistics._fields, self.indices, own, drawn, self._moved(), strict=True)
+        return {name: _around(at[:, 0], t - a, move, level) for name, at, a, t, move in each}
 
     def _moved(self) -> Statistics:
         """What rows drawn anew change: each (p, laws); nothing between ranges."""
@@ -346,14 +344,14 @@ class Explanation:
 
     def curves(self, level: float = 0.9) -> list[list[Curve]]:
         """A curve of every player for each function."""
-        key = f"curves {level:g}"
-        if key not in self.kept:
-            drawn = self.drawn(CURVE_DRAWS)
-            self.kept[key] = [
-                [self._curve(a, k, drawn, level) for a in range(len(self.players))]
+        drawn, players = self.drawn(CURVE_DRAWS), range(len(self.players))
+        found: list[list[Curve]] = self._once(
+            f"curves {level:g}",
+            lambda: [
+                [self._curve(a, k, drawn, level) for a in players]
                 for k in range(len(self.functions))
-            ]
-        found: list[list[Curve]] = self.kept[key]
+            ],
+        )
         return found
 
     def _curve(self, player: int, k: int, drawn: Values, level: float) -> Curve:
@@ -448,7 +446,7 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
 
 def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
     """Ends (p, 2) around ``at`` that hold the part ``level`` of all sums of both moves."""
-    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), -1)
+    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), drawn.shape[1] * moved.shape[1])
     half = np.quantile(np.abs(sums), level, axis=1)
     return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
 

@@ -81,21 +81,9 @@ def quotients(g: Callable[[Array], Array], Z: Array, along: Moves) -> Array:
 def importances(
     function: Function, Z: Array, weights: Array, discrete: Mask | None = None
 ) -> Array:
-    """Root mean squared derivative, or difference quotient, of each column.
+    """Root mean squared derivative, or difference quotient, per unit of each column of ``Z``.
 
-    Parameters
-    ----------
-    function : Function
-    Z : array, shape (n, d)
-        Points in the units of the function; the result is per unit of each column.
-    weights : array, shape (n,)
-        Adding up to one.
-    discrete : array of bool, shape (d,), optional
-        Which columns are discrete; by default those with at most 10 values in ``Z``.
-
-    Returns
-    -------
-    array, shape (d,)
+    ``weights`` add up to one; ``discrete`` are by default the columns with at most 10 values.
     """
     squares = weights @ function.gradients(Z) ** 2
     discrete = discrete_columns(Z) if discrete is None else discrete
