@@ -1,12 +1,12 @@
-"""Whether importances are right: ``python -m benchmarks.sensitivity indices|bands|order``.
+"""Whether importances are right: ``python -m benchmarks.sensitivity indices|bands|...``.
 
 * ``indices``: Sobol' indices of seven functions from 500 rows without noise, against exact ones
-  (Ishigami, Sobol-G) or those of the functions themselves from 2^15 points, beside SALib's RBD-FAST
-  and delta on the same rows (first order: they have no totals from given rows); how often 90 %
-  intervals hold them (inputs of a total of at least .01).
+  (Ishigami, Sobol-G) or those of the functions themselves from 2^15 points, beside SALib and
+  OpenTURNS on the same rows where they are installed.
 * ``bands``: how often 90 % bands of curves hold six known functions, pointwise and all at once.
+* ``intervals``: how often 90 % intervals of predictions hold new targets, under four noises.
 * ``order``: shares against permutation importances of the same model on left-out rows of real
-  tables (in the folder ``NABLASSO_DATA``): Spearman's correlation, and the columns that lead.
+  tables, those of the folder ``NABLASSO_DATA`` and two that other packages carry.
 
 Rows are added to ``benchmarks/results/sensitivity_*.csv``; draws that are there are not made
 again. ``--page`` writes ``benchmarks/results/sensitivity.md`` from them.
@@ -18,7 +18,9 @@ import argparse
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from nablasso import NablassoRegressor
-from nablasso.inspection import sobol_indices
+from nablasso import NablassoClassifier, NablassoRegressor
+from nablasso.estimators.explained import table_columns
 from nablasso.reading import interval_half_width
 from nablasso.reading.law import law_of_rows
 from nablasso.reading.shares import sobol
@@ -37,6 +39,7 @@ from nablasso.reading.shares import sobol
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
 ROWS, RELEVANT, LEVEL = 500, 0.01, 0.9
+TERMS = 250  # of a polynomial chaos
 G = np.array([0, 1, 4.5, 9, 99, 99, 99, 99])
 
 
@@ -188,6 +191,44 @@ def salib(X: Array, y: Array) -> dict[str, Array]:
     }
 
 
+def openturns(X: Array, y: Array) -> dict[str, Array]:
+    """Indices of a sparse polynomial chaos by OpenTURNS: histograms of the columns, 250 terms."""
+    import openturns as ot
+
+    d = X.shape[1]
+    laws = [ot.HistogramFactory().build(ot.Sample(x[:, None])) for x in X.T]
+    basis = ot.OrthogonalProductPolynomialFactory(laws, ot.LinearEnumerateFunction(d))
+    sparse = ot.LeastSquaresMetaModelSelectionFactory(ot.LARS(), ot.CorrectedLeaveOneOut())
+    chaos = ot.FunctionalChaosAlgorithm(
+        ot.Sample(X),
+        ot.Sample(y[:, None]),
+        ot.JointDistribution(laws),
+        ot.FixedStrategy(basis, TERMS),
+        ot.LeastSquaresStrategy(sparse),
+    )
+    chaos.run()
+    found = ot.FunctionalChaosSobolIndices(chaos.getResult())
+    return {
+        "chaos_first": np.array([found.getSobolIndex(a) for a in range(d)]),
+        "chaos_total": np.array([found.getSobolTotalIndex(a) for a in range(d)]),
+    }
+
+
+OTHERS = {salib: ("rbd_fast", "delta"), openturns: ("chaos_first", "chaos_total")}
+
+
+def others(X: Array, y: Array) -> dict[str, Array]:
+    """What other packages say of the same rows; not a number where one is not installed."""
+    found: dict[str, Array] = {}
+    for method, names in OTHERS.items():
+        try:
+            found |= method(X, y)
+        except ModuleNotFoundError as error:
+            print(f"{method.__name__}: left out ({error})")
+            found |= {name: np.full(X.shape[1], np.nan) for name in names}
+    return found
+
+
 def indices(draw: int, name: str) -> Iterator[dict[str, Any]]:
     """One row for each input."""
     function, laws = FUNCTIONS[name]
@@ -196,23 +237,23 @@ def indices(draw: int, name: str) -> Iterator[dict[str, Any]]:
     X = np.column_stack([law.ppf(u) for law, u in zip(laws, U.T, strict=True)])
     y = function(X)
     model = NablassoRegressor(time=False).fit(X, y)
-    found = sobol_indices(model, X, level=LEVEL)
+    table = model.importances_.set_index("column").reindex([f"x{a}" for a in range(len(laws))])
+    table = table.select_dtypes("number").fillna(0.0)
     first, total = exact(name)
-    others = salib(X, y)
+    beside = others(X, y)
     for a in range(len(laws)):
+        own = table.iloc[a]
         yield {
             "draw": draw,
             "name": name,
             "input": a,
             "exact_first": first[a],
             "exact_total": total[a],
-            "first": found.first_order[a],
-            "first_low": found.first_order_interval[a, 0],
-            "first_high": found.first_order_interval[a, 1],
-            "total": found.total[a],
-            "total_low": found.total_interval[a, 0],
-            "total_high": found.total_interval[a, 1],
-            **{method: values[a] for method, values in others.items()},
+            "first": own["first_order"],
+            "first_low": own["first_order_low"],
+            "first_high": own["first_order_high"],
+            **{key: own[key] for key in ("total", "total_low", "total_high")},
+            **{method: values[a] for method, values in beside.items()},
         }
 
 
@@ -230,7 +271,7 @@ CURVE_ROWS, CURVE_NOISE = 120, 0.5
 def bands(draw: int, name: str) -> Iterator[dict[str, Any]]:
     """One row for a known function, beside two others that add up with it."""
     function = CURVES[name]
-    rng = np.random.default_rng([draw, 77, len(name)])
+    rng = np.random.default_rng([draw, 79, len(name)])
     X = rng.uniform(-1, 1, size=(CURVE_ROWS, 4))
     noise = CURVE_NOISE * rng.normal(size=CURVE_ROWS)
     y = function(X[:, 0]) + np.sin(2 * X[:, 1]) + X[:, 2] ** 2 + noise
@@ -291,30 +332,57 @@ TABLES = (
     "stock",
     "cpu_act",
 )
+PACKAGED = {  # tables that other packages carry, and their targets
+    "penguins": ("palmerpenguins", "data/penguins.csv", "species"),
+    "diamonds": ("plotnine", "data/diamonds.csv", "price"),
+}
 TABLE_ROWS = 600  # fitted on
+
+
+def real_table(name: str) -> tuple[pd.DataFrame, str]:
+    """A table and its target; a FileNotFoundError says what is missing."""
+    if name not in PACKAGED:
+        data = pd.read_csv(Path(os.environ.get("NABLASSO_DATA", "data")) / f"{name}.csv.gz")
+        return data.astype(float), str(data.columns[-1])
+    package, path, target = PACKAGED[name]
+    found = find_spec(package)
+    if found is None or found.origin is None:
+        raise FileNotFoundError(f"{name} comes with the package {package}, which is not installed")
+    return pd.read_csv(Path(found.origin).parent / path), target
 
 
 def order(draw: int, name: str) -> Iterator[dict[str, Any]]:
     """One row for a real table."""
     from sklearn.inspection import permutation_importance
 
-    folder = Path(os.environ["NABLASSO_DATA"])
-    data = pd.read_csv(folder / f"{name}.csv.gz").sample(frac=1, random_state=draw)
+    data, target = real_table(name)
+    data = data.sample(frac=1, random_state=draw).reset_index(drop=True)
     n = min(TABLE_ROWS, 2 * len(data) // 3)
-    X, y = data.iloc[:, :-1].astype(float), data.iloc[:, -1].astype(float)
-    model = NablassoRegressor(time=False).fit(X[:n], y[:n])
-    fresh = slice(n, n + 600)
+    X, y = data.drop(columns=target), data[target]
+    classes = y.dtype.kind not in "iuf"
+    one = NablassoClassifier if classes else NablassoRegressor
+    model = one(time=False).fit(X[:n], y[:n])
     shuffled = permutation_importance(
-        model, X[fresh], y[fresh], n_repeats=3, random_state=0
+        model,
+        X[n : n + 600],
+        y[n : n + 600],
+        scoring="neg_log_loss" if classes else "r2",
+        n_repeats=3,
+        random_state=0,
     ).importances_mean
-    share = model.feature_importances_
+    share, names = model.feature_importances_, [str(column) for column in X.columns]
+    alone = np.zeros(len(names))  # what shuffling sees: each column apart from all others
+    apart = replace(model._explanation, dependent=False, kept={}).indices.total[:, 0]
+    alone[[int(own[0]) for own in table_columns(model)]] = apart
     yield {
         "draw": draw,
         "name": name,
         "rows": n,
         "selected": int(model.support_.sum()),
+        "replaceable": len({a for a, *_ in (*model.twins_, *model.replaceable_)}),
         "spearman": stats.spearmanr(share, shuffled).statistic,
-        "leading": " ".join(str(X.columns[a]) for a in np.argsort(-share)[:3]),
+        "spearman_alone": stats.spearmanr(alone, shuffled).statistic,
+        "leading": " ".join(names[a] for a in np.argsort(-share)[:3]),
     }
 
 
@@ -322,7 +390,7 @@ QUESTIONS = {
     "indices": (indices, tuple(FUNCTIONS)),
     "bands": (bands, tuple(CURVES)),
     "intervals": (intervals, tuple(NOISES)),
-    "order": (order, TABLES),
+    "order": (order, (*TABLES, *PACKAGED)),
 }
 
 
@@ -337,14 +405,22 @@ def page() -> str:
         "# Importances against what is known",
         "Made by `python -m benchmarks.sensitivity --page`.",
         f"## Sobol' indices from {ROWS} rows",
-        "Largest error over the inputs, median over the draws. SALib has no totals from given "
-        "rows. Held: how often 90 % intervals hold the exact value (inputs of a total of at least "
-        ".01).",
+        "Largest error over the inputs, median over the draws; RBD-FAST and delta of SALib (no "
+        "totals from given rows), sparse polynomial chaos of OpenTURNS. Held: how often 90 % "
+        "intervals hold the exact value (inputs of a total of at least .01).",
         _index_table(stored("indices")),
         f"## Bands of curves at 90 %, {CURVE_ROWS} rows",
         "How often the band of the curve holds the function: mean over points, and at all of them.",
         _band_table(stored("bands")),
+        f"## Intervals of predictions at 90 %, {INTERVAL_ROWS} rows",
+        "How often they hold new targets: of all rows, of the quarter with the least noise, of "
+        "that with the most; in brackets those of constant width. Width: ours over constant.",
+        _interval_table(stored("intervals")),
         "## Real tables: shares against permutation on left-out rows",
+        "Spearman's correlation over all columns of shares, and of total indices as if columns "
+        "were independent, which is what shuffling a column sees; replaceable: selected ones that "
+        "others tell. Near copies share their part, and shuffling one of them costs what it costs "
+        "the model, not the rows.",
         _order_table(stored("order")),
     )
     return "\n\n".join(parts) + "\n"
@@ -356,7 +432,8 @@ def _table(head: str, rows: list[list[str]]) -> str:
 
 
 def _index_table(table: pd.DataFrame) -> str:
-    measured = {"total": "total", "first": "first", "rbd_fast": "first", "delta": "first"}
+    measured = {"total": "total", "chaos_total": "total"}
+    measured |= dict.fromkeys(("first", "rbd_fast", "delta", "chaos_first"), "first")
     rows = []
     for name, part in table.groupby("name", sort=False):
         errors = [
@@ -369,7 +446,10 @@ def _index_table(table: pd.DataFrame) -> str:
             held.append(f"{inside.mean():.0%}")
         draws = str(part["draw"].nunique())
         rows.append([str(name), draws, *(f"{error:.3f}" for error in errors), *held])
-    head = "| function | draws | totals | first order | RBD-FAST | delta | held: total | first |"
+    head = (
+        "| function | draws | totals | chaos | first order | RBD-FAST | delta | chaos "
+        "| held: total | first |"
+    )
     return _table(head, rows)
 
 
@@ -382,18 +462,34 @@ def _band_table(table: pd.DataFrame) -> str:
     return _table("| function | draws | pointwise | all points |", rows)
 
 
+def _interval_table(table: pd.DataFrame) -> str:
+    rows = []
+    for name, part in table.groupby("name", sort=False):
+        mean = part.mean(numeric_only=True)
+        held = [
+            f"{mean[f'ours{k}']:.0%} ({mean[f'constant{k}']:.0%})" for k in ("", "_quiet", "_loud")
+        ]
+        width = (part["ours_width"] / part["constant_width"]).mean()
+        rows.append([str(name), str(len(part)), *held, f"{width:.2f}"])
+    return _table("| noise | draws | all | quiet | loud | width |", rows)
+
+
 def _order_table(table: pd.DataFrame) -> str:
     rows = [
         [
             str(name),
             str(len(part)),
             str(part["rows"].iloc[0]),
+            f"{part['replaceable'].mean():.0f} of {part['selected'].mean():.0f}",
             f"{part['spearman'].mean():.2f}",
+            f"{part['spearman_alone'].mean():.2f}",
             str(part["leading"].iloc[0]),
         ]
         for name, part in table.groupby("name", sort=False)
     ]
-    return _table("| table | draws | rows | Spearman | largest shares |", rows)
+    return _table(
+        "| table | draws | rows | replaceable | shares | independent | largest shares |", rows
+    )
 
 
 def main() -> None:
@@ -412,9 +508,13 @@ def main() -> None:
         for draw, name in product(range(given.draws), names):
             if (draw, name) in done:
                 continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                rows = pd.DataFrame(ask(draw, name))
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    rows = pd.DataFrame(ask(draw, name))
+            except FileNotFoundError as error:
+                print(f"{name}: left out ({error})")
+                continue
             new = not place.exists()
             rows.to_csv(place, mode="a", header=new, index=False, float_format="%.5g")
     if given.page:

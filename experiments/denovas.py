@@ -202,8 +202,10 @@ def figure_5(
     """
     methods: dict[str, Method] = {"paper": partial(_polynomial, degree=2), DEFAULT: default}
     draws = range(seed, seed + repeats)
-    plan = {"d": dimensions, "relevant": relevant, "n": n_train, "method": methods}
-    for row in missing(KEY_5, done, draw=draws, **plan):
+    tasks = missing(
+        KEY_5, done, draw=draws, d=dimensions, relevant=relevant, n=n_train, method=methods
+    )
+    for row in tasks:
         d, r, n, draw, method = row.values()
         rng = np.random.default_rng([5, draw, d, r, n])
         c = rng.uniform(0.5, 1.0, size=r * (r - 1) // 2)

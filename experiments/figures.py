@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from experiments.printed import PUBLISHED, ROWS
-from experiments.rows import Rows
+from experiments.rows import Rows, column, distinct, repeats, where
 from experiments.running import DEFAULT
 from experiments.tables import needed
 
@@ -43,7 +43,7 @@ def real_tables(rows: Rows) -> Any:
     """Medians of error and of the share of columns kept, by table, a mark for each method."""
     from matplotlib import pyplot as plt
 
-    names, methods = (list(dict.fromkeys(row[key] for row in rows)) for key in ("data", "method"))
+    names, methods = distinct(rows, "data"), distinct(rows, "method")
     drawn, axes = plt.subplots(
         2, 1, figsize=(3 + 1.1 * len(names), 5.4), sharex=True, layout="constrained"
     )
@@ -51,7 +51,7 @@ def real_tables(rows: Rows) -> Any:
         for number, method in enumerate(methods):
             shift = 0.8 * ((number + 0.5) / len(methods) - 0.5)
             for place, name in enumerate(names):
-                own = [float(r[value]) for r in rows if (r["data"], r["method"]) == (name, method)]
+                own = column(where(rows, data=name, method=method), value)
                 if own:
                     height = float(np.median(own))
                     mark = "^" if height > most else "o"
@@ -75,7 +75,7 @@ def selected(rows: Rows) -> Any:
 
     figure, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
     numbers = range(1, 11)
-    for method in dict.fromkeys(row["method"] for row in rows):
+    for method in distinct(rows, "method"):
         chosen = [row["selected"].split() for row in rows if row["method"] == method]
         shares = [np.mean([str(variable) in names for names in chosen]) for variable in numbers]
         axis.plot(numbers, shares, "o-", label=method)
@@ -89,16 +89,16 @@ def errors_against_n(rows: Rows) -> Any:
     """RMSE of E1 to E3 against n, ours and as printed."""
     from matplotlib import pyplot as plt
 
-    names = list(dict.fromkeys(row["problem"] for row in rows))
+    names = distinct(rows, "problem")
     figure, axes = plt.subplots(
         1, len(names), figsize=(4 * len(names), 4.8), squeeze=False, layout="constrained"
     )
     for axis, name in zip(axes[0], names, strict=True):
         for place, method in enumerate((*PUBLISHED[name], DEFAULT)):
             colour = f"C{place}"
-            own = [r for r in rows if r["problem"] == name and r["method"] == method]
+            own = where(rows, problem=name, method=method)
             sizes = sorted({int(row["n"]) for row in own})
-            errors = [np.mean([float(r["rmse"]) for r in own if int(r["n"]) == n]) for n in sizes]
+            errors = [np.mean(column(where(own, n=n), "rmse")) for n in sizes]
             if sizes:
                 axis.plot(sizes, errors, "o-", color=colour, label=method)
             if method in PUBLISHED[name]:
@@ -119,15 +119,12 @@ def errors_against(name: str) -> Callable[[Rows], Any]:
         from matplotlib import pyplot as plt
 
         drawn, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
-        for method in dict.fromkeys(row["method"] for row in rows):
-            own = [row for row in rows if row["method"] == method]
+        for method in distinct(rows, "method"):
+            own = where(rows, method=method)
             places = sorted({int(row[name]) for row in own})
             style = "ko-" if method == DEFAULT else ".-"
             for axis, value in zip(axes, ("selection_error", "rmse", "seconds"), strict=True):
-                means = [
-                    np.mean([float(row[value]) for row in own if int(row[name]) == place])
-                    for place in places
-                ]
+                means = [np.mean(column(where(own, **{name: p}), value)) for p in places]
                 axis.plot(places, means, style, ms=4, lw=1, label=method)
                 axis.set(xlabel=name, ylabel=value.replace("_", " "))
         axes[1].axhline(1, color="grey", ls=":", lw=1)
@@ -144,7 +141,7 @@ def denovas_figure_5(rows: Rows) -> Any:
 
     relevant = sorted({int(row["relevant"]) for row in rows})
     dimensions = sorted({int(row["d"]) for row in rows})
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = distinct(rows, "method")
     drawn, axes = plt.subplots(
         len(methods),
         len(relevant) + 1,
@@ -153,22 +150,19 @@ def denovas_figure_5(rows: Rows) -> Any:
         layout="constrained",
     )
     for line, method in zip(axes, methods, strict=True):
-        own = [row for row in rows if row["method"] == method]
+        own = where(rows, method=method)
         for axis, r in zip(line, relevant, strict=False):
             for d in dimensions:
-                part = [x for x in own if (x["d"], x["relevant"]) == (str(d), str(r))]
+                part = where(own, d=d, relevant=r)
                 sizes = sorted({int(row["n"]) for row in part})
-                errors = [
-                    np.mean([float(x["selection_error"]) for x in part if int(x["n"]) == n])
-                    for n in sizes
-                ]
+                errors = [np.mean(column(where(part, n=n), "selection_error")) for n in sizes]
                 axis.plot(sizes, errors, ".-", lw=1, label=f"d = {d}")
             axis.set(title=f"{method}, {r} relevant", ylim=(-0.02, 0.6))
             axis.title.set_fontsize(8)
         for d in dimensions:
             values = []
             for r in relevant:
-                part = [x for x in own if (x["d"], x["relevant"]) == (str(d), str(r))]
+                part = where(own, d=d, relevant=r)
                 word = needed(part)
                 values.append(float(word) if word.isdigit() else np.nan)
             line[-1].plot(relevant, values, "o-", ms=3, lw=1)
@@ -181,13 +175,13 @@ def radial(rows: Rows) -> Any:
     """The radial function at the test rows, and what each method predicts."""
     from matplotlib import pyplot as plt
 
-    names = list(dict.fromkeys(row["method"] for row in rows))
+    names = distinct(rows, "method")
     drawn, axes = plt.subplots(
         1, len(names), figsize=(2.4 * len(names), 2.7), squeeze=False, layout="constrained"
     )
     truth = [float(row["value"]) for row in rows if row["method"] == "truth"]
     for axis, name in zip(axes[0], names, strict=True):
-        own = [row for row in rows if row["method"] == name]
+        own = where(rows, method=name)
         x, y, value = ([float(row[key]) for row in own] for key in ("x1", "x2", "value"))
         axis.scatter(x, y, c=value, s=6, vmin=min(truth), vmax=max(truth))
         axis.set_title(name, fontsize=8)
@@ -223,17 +217,6 @@ PANELS_8 = {
 }
 
 
-def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    """Lower quartile, median, upper quartile."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return float(low), float(middle), float(high)
-
-
-def draws_of(rows: Rows) -> int:
-    """Number of draws."""
-    return len({row["draw"] for row in rows})
-
-
 def hkl_figure_8(rows: Rows) -> Any:
     """Relative error against p, one panel per comparison as in the paper."""
     from matplotlib import pyplot as plt
@@ -242,16 +225,12 @@ def hkl_figure_8(rows: Rows) -> Any:
     dimensions = sorted({int(row["p"]) for row in rows})
     for axis, (title, methods) in zip(axes, PANELS_8.items(), strict=True):
         for shift, method in enumerate(methods):
-            mine = [row for row in rows if row["method"] == method]
+            mine = where(rows, method=method)
             ps = sorted({int(row["p"]) for row in mine})
             if not ps:
                 continue
-            bands = np.array(
-                [
-                    quartiles([float(r["relative_error"]) for r in mine if int(r["p"]) == p])
-                    for p in ps
-                ]
-            )
+            errors = [column(where(mine, p=p), "relative_error") for p in ps]
+            bands = np.array([np.quantile(part, [0.25, 0.5, 0.75]) for part in errors])
             x = np.array(ps) * 2 ** (0.04 * (shift - len(methods) / 2))
             spread = np.abs(bands[:, [0, 2]] - bands[:, [1]]).T
             axis.errorbar(
@@ -262,7 +241,7 @@ def hkl_figure_8(rows: Rows) -> Any:
                 ms=3,
                 lw=1.2,
                 capsize=2,
-                label=f"{method} ({draws_of(mine)})",
+                label=f"{method} ({repeats(mine)})",
             )
         axis.set(xscale="log", xlabel="p", title=title, ylim=(0, 1.5))
         axis.set_xticks(dimensions, [str(p) for p in dimensions])
@@ -281,14 +260,12 @@ def hkl_figure_9(rows: Rows) -> Any:
     """Test error of every split, one panel per table."""
     from matplotlib import pyplot as plt
 
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    names = distinct(rows, "data")
+    methods = distinct(rows, "method")
     figure, axes = plt.subplots(1, len(names), figsize=(3.2 * len(names), 4), squeeze=False)
     for axis, name in zip(axes[0], names, strict=True):
         for place, method in enumerate(methods):
-            errors = [
-                float(r["error"]) for r in rows if r["data"] == name and r["method"] == method
-            ]
+            errors = column(where(rows, data=name, method=method), "error")
             axis.plot([place] * len(errors), errors, "o", ms=3, color="tab:blue")
             if errors:
                 axis.plot([place - 0.3, place + 0.3], [np.median(errors)] * 2, "k-", lw=1.2)
@@ -308,7 +285,7 @@ def sgl_figure_1(rows: Rows) -> Any:
     labels = {"SGL": "-log10 alpha", "lasso": "share of the full l1 norm"}
     for ax, (method, label) in zip(axes, labels.items(), strict=True):
         for variable in range(10, 0, -1):
-            chosen = [r for r in rows if r["method"] == method and r["variable"] == str(variable)]
+            chosen = where(rows, method=method, variable=variable)
             colour = "red" if variable == 1 else "blue" if variable <= 5 else "green"
             x, y = ([float(r[key]) for r in chosen] for key in ("strength", "size"))
             ax.plot(x, y, color=colour, linewidth=1)
@@ -343,21 +320,21 @@ def sgl_figure_3(rows: Rows) -> Any:
     """Rows in two directions, norms, covariance and eigenvalues, one column per method."""
     from matplotlib import pyplot as plt
 
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = distinct(rows, "method")
     figure, axes = plt.subplots(
         5, len(methods), figsize=(2.6 * len(methods), 11), layout="constrained", squeeze=False
     )
     for at, method in enumerate(methods):
-        own = [row for row in rows if row["method"] == method]
+        own = where(rows, method=method)
         for ax, kind in zip(axes[:2, at], ("train", "test"), strict=True):
             for label, colour in (("1", "red"), ("0", "blue")):
-                part = [row for row in own if row["kind"] == kind and row["index"] == label]
+                part = where(own, kind=kind, index=label)
                 x, y = ([float(row[key]) for row in part] for key in ("x", "y"))
                 ax.plot(x, y, ".", color=colour, markersize=4)
             ax.set_aspect("equal", "datalim")
             ax.set_title(f"{method}: {kind}", fontsize=9)
         for ax, kind in zip(axes[2:4, at], ("norm", "eigenvalue"), strict=True):
-            part = [row for row in own if row["kind"] == kind]
+            part = where(own, kind=kind)
             if part:
                 heights = [float(row["x"]) for row in part]
                 ax.vlines([int(row["index"]) for row in part], 0, heights, linewidth=1)
@@ -379,8 +356,8 @@ def sgl_iterates(rows: Rows) -> Any:
     from matplotlib import pyplot as plt
 
     figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
-        own = [row for row in rows if row["method"] == method]
+    for number, method in enumerate(distinct(rows, "method")):
+        own = where(rows, method=method)
         steps = [row for row in own if row["iteration"] != "optimum"]
         axis.loglog(
             *([int(row[key]) for row in steps] for key in ("iteration", "n_genes")),
@@ -410,9 +387,9 @@ def psd_figure_2(rows: Rows) -> Any:
     )
     for line, kernel in zip(axes, kernels, strict=True):
         for axis, n in zip(line, sizes, strict=True):
-            part = [r for r in rows if int(r["n"]) == n and r["kernel"] == kernel]
+            part = where(rows, n=n, kernel=kernel)
             for model, colour in (("ncm", "tab:red"), ("psd", "tab:blue")):
-                curve = _named(part, model)
+                curve = where(part, model=model)
                 axis.plot(*_columns(curve, "x", "value"), color=colour, label=TITLES[model])
             axis.plot(*_columns(curve, "x", "truth"), "k:", label="truth")
             axis.set_title(f"n = {n}, kernel {kernel}", fontsize=8)
@@ -428,9 +405,9 @@ def psd_figure_3(rows: Rows) -> Any:
     figure, axes = plt.subplots(1, 4, figsize=(11, 2.8))
     for axis, (model, title) in zip(axes, TITLES.items(), strict=True):
         for kind, colour in (("line", "tab:orange"), ("truth", "tab:blue"), ("box", "tab:green")):
-            part = [r for r in rows if r["model"] == model and r["kind"] == kind]
+            part = where(rows, model=model, kind=kind)
             axis.plot(*_columns(part, "x1", "density"), ".", ms=2, color=colour, label=kind)
-        part = [r for r in rows if r["model"] == model and r["kind"] == "line"]
+        part = where(rows, model=model, kind="line")
         axis.plot(*_columns(part, "x1", "truth"), "k:", lw=0.8, label="true density")
         axis.axhline(0, color="k", lw=0.4)
         axis.set_title(title)
@@ -444,10 +421,10 @@ def heteroscedastic(rows: Rows) -> Any:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 4, figsize=(11, 2.8), sharey=True)
-    points, truth = (_named(rows, name) for name in ("rows", "truth"))
+    points, truth = (where(rows, model=name) for name in ("rows", "truth"))
     for axis, (model, title) in zip(axes, TITLES.items(), strict=True):
         axis.plot(*_columns(points, "x", "mean"), ".", ms=3, color="0.6")
-        for part, colour, style in ((_named(rows, model), "tab:blue", "-"), (truth, "k", ":")):
+        for part, colour, style in ((where(rows, model=model), "tab:blue", "-"), (truth, "k", ":")):
             x, mean = _columns(part, "x", "mean")
             deviation = _columns(part, "x", "deviation")[1]
             axis.plot(x, mean, style, color=colour)
@@ -464,12 +441,12 @@ def quantile_curves(rows: Rows) -> Any:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 4, figsize=(11, 2.8), sharey=True)
-    points, truth = (_named(rows, name) for name in ("rows", "truth"))
+    points, truth = (where(rows, model=name) for name in ("rows", "truth"))
     for axis, (model, title) in zip(axes, TITLES.items(), strict=True):
         axis.plot(*_columns(points, "x", "value"), ".", ms=2, color="0.7")
-        for part, style in ((_named(rows, model), "-"), (truth, "k:")):
+        for part, style in ((where(rows, model=model), "-"), (truth, "k:")):
             for level in sorted({row["level"] for row in part}):
-                curve = [row for row in part if row["level"] == level]
+                curve = where(part, level=level)
                 axis.plot(*_columns(curve, "x", "value"), style, lw=0.9)
         axis.set_ylim(-0.8, 0.8)
         axis.set_title(title)
@@ -477,9 +454,5 @@ def quantile_curves(rows: Rows) -> Any:
     return figure
 
 
-def _named(rows: Rows, model: str) -> Rows:
-    return [row for row in rows if row["model"] == model]
-
-
 def _columns(rows: Rows, x: str, y: str) -> tuple[list[float], list[float]]:
-    return [float(row[x]) for row in rows], [float(row[y]) for row in rows]
+    return column(rows, x), column(rows, y)

@@ -55,8 +55,9 @@ hash of its settings, and rows of other settings than today's are refused.
   another (the derivative penalties to a gap of 1e-7 of what there is to gain);
 * *the library's default*: the default call and nothing else;
 * *the verdict*: a difference of means counts from two standard errors on, of paired differences
-  where both were run on the same draws; "as printed" is no further from print than that;
-* *draws*: the paper's / ours; ours is the range over the cells of the table;
+  where both were run on the same draws; "as printed" is no further from print than that; "so
+  far": some cell has fewer draws than the paper's;
+* *draws*: the paper's (? where it does not say) / ours, the range over the cells of the table;
 * *converged*: the share of rows that reached their tolerance;
 * *the default's gain*: the median, over what both were run on, of the paper's error over the
   default's: above one the default is better."""
@@ -75,21 +76,30 @@ def verdict_of(name: str, rows: Rows) -> Verdict:
     return JUDGES[name](rows) if rows else Verdict(OPEN, "No rows yet.")
 
 
-def draws_of(name: str, rows: Rows) -> str:
-    """The paper's number of repeats and the range of ours over the cells."""
-    printed = str(PAPER_REPEATS.get(name, NOT_SAID))
+def _counts(name: str, rows: Rows) -> list[int]:
+    """Draws of every cell of the table, the default call's apart."""
     key = [column for column in EXPERIMENTS[name].key if column not in ("draw", "split")]
-    if not rows:
-        return f"{printed} / 0"
-    if not {"draw", "split"} & set(rows[0]):
-        return "1 / 1"
     cells: dict[tuple[str, ...], Rows] = {}
     for row in rows:
         if row.get("method") != DEFAULT:
             cells.setdefault(tuple(row[column] for column in key), []).append(row)
-    counts = [repeats(part) for part in cells.values()]
+    return [repeats(part) for part in cells.values()]
+
+
+def draws_of(name: str, rows: Rows) -> str:
+    """The paper's number of repeats and the range of ours over the cells."""
+    if rows and not {"draw", "split"} & set(rows[0]):
+        return "1 / 1"
+    counts = _counts(name, rows) or [0]
     span = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    return f"{printed} / {span}"
+    return f"{PAPER_REPEATS.get(name, NOT_SAID)} / {span}"
+
+
+def kind_of(name: str, rows: Rows) -> str:
+    """The kind of the verdict, and whether fewer draws than the paper's stand behind it."""
+    kind = verdict_of(name, rows).kind
+    short = min(_counts(name, rows), default=0) < PAPER_REPEATS.get(name, 0)
+    return f"{kind}, so far" if short and kind != OPEN else kind
 
 
 def gain_of(name: str, rows: Rows) -> str:
@@ -122,7 +132,7 @@ def summary(folder: Path) -> str:
         share = convergence(rows) if rows else ""
         page = name.split("_")[0]
         lines.append(
-            f"| [{name}]({page}.md) | **{verdict.kind}**: {verdict.why} "
+            f"| [{name}]({page}.md) | **{kind_of(name, rows)}**: {verdict.why} "
             f"| {draws_of(name, rows)} | {len(rows)} | {share} | {gain_of(name, rows)} |"
         )
     seconds = sum(
@@ -147,8 +157,8 @@ def page(paper: str, folder: Path) -> str:
         rows = stored(name, folder)
         verdict = verdict_of(name, rows)
         lines += ["", f"## {experiment.title}", ""]
-        lines += [f"`{name}`: **{verdict.kind}**. {verdict.why} Draws, the paper's / ours: "]
-        lines[-1] += f"{draws_of(name, rows)}."
+        lines += [f"`{name}`: **{kind_of(name, rows)}**. {verdict.why} "]
+        lines[-1] += f"Draws, the paper's / ours: {draws_of(name, rows)}."
         if rows:
             table = as_markdown(experiment, rows).split("\n", 2)[2]
             lines += ["", f"![{name}]({name}.png)", "", table]

@@ -1,5 +1,5 @@
 r"""ADMM of Gregorova et al. (2018) as its authors implement it (:class:`PaperAdmm`), besides the
-closed form of :mod:`nablasso.solvers.admm`. *Inexact*: S1 by steepest descent from the last ``x``,
+closed form of ``nablasso.solvers.Admm``. *Inexact*: S1 by steepest descent from the last ``x``,
 one step more in every iteration (``descent_steps`` in the first); without it by conjugate gradients
 where the matrix would be too large. *Footnote 1*: the quadratic of the elastic net,
 ``q_a |Z_a w|^2`` with ``q = alpha w (1 - mu)``, goes into S1 (``quadratic_in_linear_step``), which
@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from nablasso.penalties import ElasticNet, GroupLasso
 from nablasso.problems import SquaredProblem
 from nablasso.solvers import Admm
-from nablasso.solvers.admm import AdmmState, LinearStep
+from nablasso.solvers.papers import AdmmState, LinearStep
 from nablasso.types import Array
 
 CHOLESKY = 6000  # unknowns up to which S1 is solved by a factorisation

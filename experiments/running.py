@@ -28,6 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ RECORD = ("seconds", "solver", "iterations", "gap", "status", "version", "settin
 CONVERGED, CAPPED = "converged", "capped"
 DEFAULT = "NablassoRegressor"  # the method that is the library's default call, and nothing else
 DEFAULT_SETTINGS = {"call": f"{DEFAULT}(random_state=draw)", "version": __version__.split(".")[:2]}
+NAMED = 12  # rows that did not converge and are listed
 WHICH = ("seed", "repeats", "splits")  # arguments of a unit that say which rows, not how
 
 
@@ -73,7 +75,7 @@ class Experiment:
     name, title : str
         For the command line, and for people.
     run : callable
-        Arguments of a unit to rows; with ``resumes``, also ``done``: keys of rows to leave out.
+        Arguments of a unit to rows; where it takes ``done``, keys of rows to leave out, too.
     units, quick : sequences of mappings
         All units, and a few small ones to see it work.
     key : tuple of str
@@ -84,8 +86,6 @@ class Experiment:
         Rows as text to a matplotlib figure.
     note : str
         A sentence below the table.
-    resumes : bool
-        Whether ``run`` takes ``done``.
     settings : mapping
         What decides the rows besides key and unit: numbers, grids, objects with a telling repr.
     by_method : mapping of mappings
@@ -101,9 +101,13 @@ class Experiment:
     lines: Callable[[list[dict[str, str]]], list[Line]]
     figure: Callable[[list[dict[str, str]]], Any]
     note: str = ""
-    resumes: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     by_method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a unit that was cut short goes on where it stopped."""
+        return "done" in signature(self.run).parameters
 
     def digest(self, unit: Unit, method: str) -> str:
         """Hash of all that decides a row of a unit besides its key.
@@ -158,7 +162,17 @@ class Reproduction:
         count = ", ".join([f"{len(self.rows)} rows", *counts])
         if self.rows:
             count += f"; {convergence(self.rows)}"
-        return f"{count}. {self.experiment.note}".strip()
+        return " ".join(filter(None, (f"{count}.", self.experiment.note, self._short())))
+
+    def _short(self) -> str:
+        """Which rows did not converge, with their gaps."""
+        short = [
+            " ".join(row[name] for name in self.experiment.key) + f" ({row['gap'] or 'no gap'})"
+            for row in self.rows
+            if row.get("status") == CAPPED
+        ]
+        more = f"; and {len(short) - NAMED} more" if len(short) > NAMED else ""
+        return f"Not converged (gap): {'; '.join(short[:NAMED])}{more}." if short else ""
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Titles and lines, without columns that would be empty."""

@@ -273,7 +273,6 @@ def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, 
     """Support and solution of one problem to the tolerance of ``solves``, noted there."""
     assert isinstance(problem, SquaredProblem)
     solver = DualSolver(solves.tol * solves.unit(problem) / problem.reference, MOST_STEPS)
-    solver.max_factored = 0  # factors cost a hundred times the products they save here
     solution = solver.solve(problem, warm)
     solves.note(problem, solution)
     return support_of(problem, solution), solution

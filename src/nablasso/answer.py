@@ -20,7 +20,7 @@ PAIRS = 3  # interactions in a sentence
 LISTED = 12  # names in a sentence
 AGREEMENT = 0.8  # share of a curve on which nearly all rows go the same way
 APART = 0.25  # width of a band, relative to the effect, from which on rows differ
-INTERRUPTED = "interrupted"
+INTERRUPTED, CONSTANT = "interrupted", "constant target"
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 
 STATUS = {
@@ -29,6 +29,7 @@ STATUS = {
     "too few rows": "Too few rows to be sure: another draw of rows may select other columns",
     INTERRUPTED: "Interrupted: the answer rests on a part of the work",
     "doubtful": "Doubtful: see the cautions",
+    CONSTANT: "Nothing to find: the target has the same value in all rows",
     "none found": "Nothing found: either no column matters, or the rows are too few to see it",
 }
 
@@ -247,6 +248,8 @@ class Answer:
         """What was found, in a sentence or two."""
         chosen, d, target = self.selected, len(self.columns), self.target
         before = "Interrupted, so this is provisional: " if self.interrupted else ""
+        if self.status == CONSTANT:
+            return f"{target} is constant in all {counted(self.n_rows, 'row')}: nothing to explain."
         if not chosen:
             return (
                 f"{before}None of the {counted(d, 'column')} was found to matter for {target} "

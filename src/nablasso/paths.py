@@ -9,16 +9,14 @@ A :class:`ProblemFamily` has what all its problems share, made once:
 Three kinds, by what :func:`nablasso.spaces.choose_space` says:
 
 * **exact**: the representer space of the rows.
-* **Fourier**: with the squared loss what a problem needs of the rows are moments, computed once;
-  each problem is then (P) on pseudo-rows (:mod:`nablasso.spaces.features`), O(d m^2) a product.
-  Sums over rows do not say how another loss looks from elsewhere, so with one the rows stay in
-  memory and each Newton step makes a pass over them, O(n m^2). The refit draws features of the
-  selected columns alone, with the width measured on them: all m features go where f is.
-* **Nystrom**: for kernels whose features cannot select, and tables too large for the exact space.
-  The rows of a table are in an arbitrary but fixed order, so the first ``n_components`` are a fair
-  sample: (P) on them, with their weights, is (P) with a sample in place of the table, and the
-  certificate is for it. The refit on the selected columns sees all rows: ridge regression on
-  Nystrom features, O(n m^2). For other losses than the squared one it stays on the landmark rows.
+* **Fourier**: with the squared loss each problem is (P) on pseudo-rows made of moments
+  (:mod:`nablasso.spaces.features`), O(d m^2) a product; with another the rows stay in memory and
+  each Newton step makes a pass over them, O(n m^2). The refit draws features of the selected
+  columns alone, with the width measured on them: all m features go where f is.
+* **Nystrom**: the rows of a table are in an arbitrary but fixed order, so the first
+  ``n_components`` are a fair sample: (P) on them, and the certificate is for it. The refit on the
+  selected columns sees all rows by Nystrom features, O(n m^2); for other losses than the squared
+  one it stays on the landmark rows.
 
 Where the rows are gone and their sums are left (:class:`StatisticsFamily` of
 :class:`~nablasso.streaming.SufficientStatistics`, which keep the moments of each fold) ridges are
@@ -37,7 +35,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -91,37 +89,21 @@ PROBED = 300  # rows on which the refit is compared with that of the exact space
 
 @dataclass(frozen=True)
 class Formulation:
-    """What the user asked for, apart from ``alpha`` and ``ridge``.
-
-    ``penalty`` makes the penalty for a table from the table's columns. Thresholds of ``loss`` are
-    in units of a robust deviation of the table's ``y``.
-    """
+    """What the user asked for, apart from ``alpha`` and ``ridge``."""
 
     kernel: Kernel
     length_scale: str | float
-    penalty: Callable[[Index], Penalty]
+    penalty: Callable[[Index], Penalty]  # of a table's columns
     fit_intercept: bool
-    loss: Loss = field(default_factory=Squared)
+    loss: Loss = field(default_factory=Squared)  # in units of a robust deviation of the table's y
 
 
 class ProblemFamily:
     """All problems (P) of one formulation on one table.
 
-    Parameters
-    ----------
-    table : Table
-    formulation : Formulation
-    multiplier : float
-        Of the length scale.
-    points : PenaltyPoints, optional
-        Penalty points besides the data.
-    metric : array, shape (d,), optional
-        Multiplies each column before the kernel sees it (:mod:`nablasso.regression.adaptive`).
-    choice : SpaceChoice, optional
-        The space, where an estimator chose; the exact one by default.
-    n_components : int
-        Features or landmarks.
-    random_state : int, RandomState or None
+    ``multiplier`` is that of the length scale, ``points`` are penalty points besides the data, and
+    ``metric`` (d,) multiplies each column before the kernel sees it. ``choice`` is the space, the
+    exact one by default, with ``n_components`` features or landmarks.
     """
 
     space: Space
@@ -161,11 +143,12 @@ class ProblemFamily:
     def _build(self) -> None:
         """Make the space and the regression in it."""
         table, intercept = self.table, self.formulation.fit_intercept
+        data = (table.y, table.weights, intercept)
         if self.features is not None:
             rows = FeatureRows(self.features, table.X, keep=not self.is_squared)
             if not self.is_squared:
                 self.space = FeatureSpace(rows, slope_map(self.features, self._slopes()))
-                self.regression = self._machines(OnFeatures(rows))
+                self.regression = Machines(self.loss, OnFeatures(rows), *data)
                 return
             fit = FeatureRidge(rows, table.y, table.weights, fit_intercept=intercept)
             S = fit.moments.S if self.points is None else self._slopes()
@@ -180,11 +163,7 @@ class ProblemFamily:
             inverse = Ridge(space.gram, table.weights, fit_intercept=intercept)
             self.regression = TargetRidge(inverse, table.y)
         else:
-            self.regression = self._machines(GramRows(space.gram))
-
-    def _machines(self, rows: GramRows | OnFeatures) -> Machines:
-        table, intercept = self.table, self.formulation.fit_intercept
-        return Machines(self.loss, rows, table.y, table.weights, intercept)
+            self.regression = Machines(self.loss, GramRows(space.gram), *data)
 
     def _slopes(self) -> Array:
         """Moments of the slopes at all penalty points."""
@@ -233,9 +212,8 @@ class ProblemFamily:
     def best_ridge(self) -> float:
         """Ridge of smallest leave-one-out loss of a machine on all columns.
 
-        With the squared loss that is ridge regression, in closed form. Not less than
-        ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at the data and
-        steep between them.
+        Not less than ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at
+        the data and steep between them.
         """
         return self.regression.best_ridge(RIDGE_FLOOR)
 
@@ -347,12 +325,13 @@ class ProblemFamily:
         if features is None or np.ptp(first.y) == 0:
             return 0.0
         others = X[n : 2 * n] if len(X) > n else X[:n]
-        known = {"columns": np.arange(X.shape[1]), "scales": scales}
+        all_columns = np.arange(X.shape[1])
         ours, exact = (
-            self._refit(first, X[:n], features=made, **known).function.values(others)
+            self._refit(first, X[:n], all_columns, scales=scales, features=made)
             for made in (features, None)
         )
-        return float(np.sqrt(np.mean((ours - exact) ** 2))) / self.y_scale
+        apart = ours.function.values(others) - exact.function.values(others)
+        return float(np.sqrt(np.mean(apart**2))) / self.y_scale
 
     def _draw(self, X: Array, scales: Array, weights: Array) -> FeatureMap | None:
         """Features of the kernel of these columns; None where the kernel itself serves."""
@@ -389,13 +368,6 @@ def _thinned(points: PenaltyPoints | None, table: Table, n: int) -> PenaltyPoint
     return PenaltyPoints(extra[kept], np.concatenate([own, theirs]))
 
 
-class FoldErrors(NamedTuple):
-    """A ridge and the mean squared error on each fold (n_folds,) of the fit without it."""
-
-    ridge: float
-    errors: Array
-
-
 class FoldRidge:
     """Ridge regression on moments, its ridge chosen by cross-validation over the folds."""
 
@@ -403,7 +375,7 @@ class FoldRidge:
 
     def __init__(self, statistics: SufficientStatistics, *, fit_intercept: bool) -> None:
         self.statistics, self.fit_intercept = statistics, fit_intercept
-        self._known: dict[bytes, FoldErrors] = {}
+        self._known: dict[bytes, tuple[float, Array]] = {}
 
     @cached_property
     def _all(self) -> MomentRidge:
@@ -427,38 +399,31 @@ class FoldRidge:
 
     def best_ridge(self, floor: float = 0.0) -> float:
         """Ridge of smallest cross-validated error on all features."""
-        return self._chosen(np.arange(len(self._all.e)), self.trace, floor).ridge
+        return self._chosen(np.arange(len(self._all.e)), floor)[0]
 
-    def fold_errors(self, chosen: Index) -> FoldErrors:
-        """Ridge regression on some features: the best ridge of a grid, and its errors."""
+    def fold_errors(self, chosen: Index) -> tuple[float, Array]:
+        """Ridge regression on some features: the best ridge of a grid.
+
+        With the mean squared error on each fold (n_folds,) of the fit without it.
+        """
         key = chosen.tobytes()
         if key not in self._known:
-            trace = float(np.trace(self._all.C[np.ix_(chosen, chosen)]))
-            self._known[key] = self._chosen(chosen, trace)
+            self._known[key] = self._chosen(chosen)
         return self._known[key]
 
-    def _chosen(self, chosen: Index, trace: float, floor: float = 0.0) -> FoldErrors:
-        ridges = ridge_grid(trace, floor)
-        errors = np.array([self._errors(*fold, chosen, ridges) for fold in self.folds])
+    def _chosen(self, chosen: Index, floor: float = 0.0) -> tuple[float, Array]:
+        ridges = ridge_grid(float(np.diag(self._all.C)[chosen].sum()), floor)
+        errors = []
+        for train, test in self.folds:
+            fit = MomentRidge(train.on(chosen), fit_intercept=self.fit_intercept)
+            errors.append(test.on(chosen).mean_squared_error(*fit.coefficients(ridges)))
         shares = np.array([fold.weight for _, fold in self.folds])
-        best = best_of(shares @ errors / shares.sum())
-        return FoldErrors(float(ridges[best]), errors[:, best])
-
-    def _errors(self, train: Moments, test: Moments, chosen: Index, ridges: Array) -> Array:
-        """Mean squared errors on ``test`` at each ridge."""
-        fit = MomentRidge(train.on(chosen), fit_intercept=self.fit_intercept)
-        return test.on(chosen).mean_squared_error(*fit.coefficients(ridges))
+        best = best_of(shares @ np.array(errors) / shares.sum())
+        return float(ridges[best]), np.array(errors)[:, best]
 
 
 class StatisticsFamily(ProblemFamily):
-    """All problems (P) of one formulation on rows that were added up.
-
-    Parameters
-    ----------
-    statistics : SufficientStatistics
-        Of Fourier features.
-    formulation : Formulation
-    """
+    """All problems (P) of one formulation on rows that were added up, by Fourier features."""
 
     regression: FoldRidge
 
@@ -517,7 +482,7 @@ class StatisticsFamily(ProblemFamily):
         chosen, w = self.usable(support), np.zeros(self.features.n_components)
         ridge = 0.0
         if len(chosen):
-            ridge, intercept = self.regression.fold_errors(chosen).ridge, self.rows.fit_intercept
+            ridge, intercept = self.regression.fold_errors(chosen)[0], self.rows.fit_intercept
             fit = MomentRidge(self.moments.on(chosen), fit_intercept=intercept)
             w[chosen] = fit.coefficients(np.array([ridge]))[0][:, 0]
         function = Function(self.rows.intercept(w), self.table.columns, self.features, w)
@@ -532,7 +497,7 @@ class StatisticsFamily(ProblemFamily):
         shares = np.array([fold.weight for fold in folds])
         centre = self.moments.y_mean if self.formulation.fit_intercept else 0.0
         null = np.array([fold.y_variance + (fold.y_mean - centre) ** 2 for fold in folds])
-        gain = null - self.regression.fold_errors(chosen).errors if len(chosen) else 0 * null
+        gain = null - self.regression.fold_errors(chosen)[1] if len(chosen) else 0 * null
         mean = float(np.average(gain, weights=shares))
         error = float(np.std(gain, ddof=1)) / np.sqrt(len(gain))
         size = float(np.average(null, weights=shares))
@@ -554,16 +519,15 @@ class StatisticsFamily(ProblemFamily):
 
 def _empty_table(space: FrozenSpace, moments: Moments) -> Table:
     """The columns of a table without its rows; targets are raw, so their mean is not taken off."""
-    d = len(space.columns)
-    deviations = space.usual_deviation
+    columns, deviations, none = space.columns, space.usual_deviation, np.empty(0)
     return Table(
-        X=np.empty((0, d)),
-        y=np.empty(0),
-        weights=np.empty(0),
-        columns=space.columns,
-        rows=np.empty(0, dtype=np.intp),
+        X=np.empty((0, len(columns))),
+        y=none,
+        weights=none,
+        columns=columns,
+        rows=none.astype(np.intp),
         scaler=space.scaler,
-        deviations=np.ones(d) if deviations is None else deviations,
+        deviations=np.ones(len(columns)) if deviations is None else deviations,
         y_mean=0.0,
         total=moments.weight,
     )

@@ -11,15 +11,13 @@ norms of its argument too, and Moreau's identity gives the proximal operator of 
 
 .. math:: \mathrm{prox}_{\sigma F^*}(x) = x - \sigma\,\mathrm{prox}_{F/\sigma}(x/\sigma).
 
-A group of weight zero is never penalised: its dual variable is zero.
+A group of weight zero is never penalised: its dual variable is zero. With ``0 < mu <= 1``
 
-* **Group lasso** ``sum_g w_g t_g``; with groups of one variable, the lasso. ``prox``: soft
-  thresholding of the norms. Conjugate of ``alpha Omega``: zero where every dual norm is at most
-  ``alpha w_g``, infinite elsewhere.
-* **Elastic net** ``sum_g w_g (mu t_g + (1 - mu) t_g^2)``. The conjugate is no longer the indicator
-  of a ball but a quadratic outside it: for ``F = alpha Omega`` and a dual norm ``s_g``
+.. math:: \Omega = \sum_g w_g (\mu t_g + (1 - \mu) t_g^2), \qquad
+          F^*(s) = \sum_g \frac{(s_g - \alpha w_g \mu)_+^2}{4 \alpha w_g (1 - \mu)}
 
-  .. math:: F^*(s) = \sum_g \frac{(s_g - \alpha w_g \mu)_+^2}{4 \alpha w_g (1 - \mu)} .
+is the **elastic net**; at ``mu = 1`` the **group lasso**, whose conjugate is zero where every dual
+norm is at most ``alpha w_g`` and infinite elsewhere: with groups of one variable, the lasso.
 """
 
 from __future__ import annotations
@@ -39,13 +37,7 @@ ROUNDING = 1e-9  # a projected norm may exceed its radius by rounding
 
 
 class Partition:
-    """Every variable belongs to exactly one group.
-
-    Parameters
-    ----------
-    labels : array of int, shape (d,)
-        Group of each variable; any integers.
-    """
+    """Every variable belongs to exactly one group; ``labels`` (d,) are any integers."""
 
     def __init__(self, labels: Index) -> None:
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
@@ -130,37 +122,9 @@ class Penalty(ABC):
 
 
 class GroupLasso(Penalty):
-    """``Omega = sum_g w_g t_g``."""
+    """``Omega = sum_g w_g t_g``: an elastic net with ``mu = 1``."""
 
-    def value(self, norms: Array) -> float:
-        """``sum_g w_g t_g``."""
-        return float(self.weights @ norms)
-
-    def shrink(self, norms: Array, step: float) -> Array:
-        """``max(0, t_g - step w_g)``."""
-        return np.maximum(norms - step * self.weights, 0.0)
-
-    def conjugate(self, norms: Array, alpha: float) -> float:
-        """Zero inside the balls, infinite outside."""
-        inside = np.all(norms <= self.radius(alpha) * (1 + ROUNDING))
-        return 0.0 if inside else float("inf")
-
-    def radius(self, alpha: float) -> Array:
-        """``alpha w_g``."""
-        return alpha * self.weights
-
-
-class ElasticNet(Penalty):
-    """``Omega = sum_g w_g (mu t_g + (1 - mu) t_g^2)`` with ``mu = l1_ratio`` in (0, 1)."""
-
-    def __init__(self, partition: Partition, weights: Array, l1_ratio: float) -> None:
-        super().__init__(partition, weights)
-        if not 0 < l1_ratio < 1:
-            raise InvalidParameterError(
-                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r}. "
-                "For 1 use the lasso; with 0 nothing is ever selected out."
-            )
-        self.l1_ratio = float(l1_ratio)
+    l1_ratio = 1.0
 
     def value(self, norms: Array) -> float:
         """``sum_g w_g (mu t_g + (1 - mu) t_g^2)``."""
@@ -173,17 +137,34 @@ class ElasticNet(Penalty):
         return np.asarray(kept / (1 + 2 * scaled * (1 - self.l1_ratio)))
 
     def conjugate(self, norms: Array, alpha: float) -> float:
-        """A quadratic outside the balls; infinite only where a group has no penalty."""
-        free = alpha * self.weights == 0
-        if np.any(norms[free] > 0):
+        """A quadratic outside the balls; infinite there where a group has none."""
+        radius = self.radius(alpha)
+        outside = norms > radius * (1 + ROUNDING)
+        if not outside.any():
+            return 0.0
+        bend = alpha * self.weights[outside] * (1 - self.l1_ratio)
+        if not bend.all():
             return float("inf")
-        excess = np.maximum(norms - self.radius(alpha), 0.0)[~free]
-        return float(np.sum(excess**2 / (4 * alpha * self.weights[~free] * (1 - self.l1_ratio))))
+        return float(np.sum((norms - radius)[outside] ** 2 / (4 * bend)))
 
     def radius(self, alpha: float) -> Array:
         """``alpha w_g mu``."""
         return alpha * self.l1_ratio * self.weights
 
     def project_dual(self, norms: Array, alpha: float) -> Array:
-        """Every norm is allowed but those of groups without penalty."""
-        return np.where(alpha * self.weights > 0, norms, 0.0)
+        """Every norm is allowed but those of groups without a quadratic."""
+        inside = super().project_dual(norms, alpha)
+        return inside if self.l1_ratio == 1 else np.where(alpha * self.weights > 0, norms, inside)
+
+
+class ElasticNet(GroupLasso):
+    """``Omega = sum_g w_g (mu t_g + (1 - mu) t_g^2)`` with ``mu = l1_ratio`` in (0, 1)."""
+
+    def __init__(self, partition: Partition, weights: Array, l1_ratio: float) -> None:
+        super().__init__(partition, weights)
+        if not 0 < l1_ratio < 1:
+            raise InvalidParameterError(
+                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r}. "
+                "For 1 use the lasso; with 0 nothing is ever selected out."
+            )
+        self.l1_ratio = float(l1_ratio)

@@ -45,7 +45,7 @@ from nablasso.errors import (
     optional,
 )
 
-FORMAT = 3  # raised when the classes of a file are to be found elsewhere
+FORMAT = 4  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 
@@ -57,28 +57,12 @@ OUR_PACKAGES = (
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
-NOT_OURS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
+NOT_OURS = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path in the same folder, which takes the place of ``path`` at the end.
-
-    Parameters
-    ----------
-    path : path-like
-        Where the file is to be.
-
-    Yields
-    ------
-    Path
-        Where to write it; its suffix is that of ``path``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If no file can be written there.
-    """
+    """A temporary path in the same folder, which takes the place of ``path`` at the end."""
     place = Path(path)
     check_place(place)
     try:
@@ -268,18 +252,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
 
 
 def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says of itself: format, versions, model, notes. Builds nothing.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`save` has written.
-
-    Returns
-    -------
-    dict
-        ``format``, ``model``, ``versions`` and ``notes``.
-    """
+    """What a file says of itself: format, versions, model, notes. Builds nothing."""
     place = Path(path)
     try:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
@@ -417,34 +390,27 @@ def _rebuilt(item: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any,
     if id(item) in seen:
         return seen[id(item)][1]
     seen[id(item)] = item, item  # a cycle meets the original
-    result = change(_with_new_parts(item, change, seen))
+    parts, build = _parts(item)
+    new = [_rebuilt(part, change, seen) for part in parts]
+    same = all(a is b for a, b in zip(parts, new, strict=True))
+    result = change(item if same else build(new))
     seen[id(item)] = item, result
     return result
 
 
-def _with_new_parts(item: Any, change: Callable[[Any], Any], seen: dict[int, Any]) -> Any:
-    if isinstance(item, (str, bytes, int, float, np.ndarray, np.generic, type)) or item is None:
-        return item
-    if type(item) is dict:
-        values = [_rebuilt(value, change, seen) for value in item.values()]
-        if all(a is b for a, b in zip(item.values(), values, strict=True)):
-            return item
-        return dict(zip(item, values, strict=True))
+def _parts(item: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """What an item holds, and how to make one like it of other parts."""
     if isinstance(item, (list, tuple)):
-        parts = [_rebuilt(part, change, seen) for part in item]
-        if all(a is b for a, b in zip(item, parts, strict=True)):
-            return item
-        return item._make(parts) if hasattr(item, "_make") else type(item)(parts)
-    return _with_new_attributes(item, change, seen)
+        return list(item), getattr(item, "_make", type(item))
+    if type(item) is dict:
+        return list(item.values()), lambda new: dict(zip(item, new, strict=True))
+    held = getattr(item, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(item, NOT_OURS):
+        return [], lambda _: item
 
+    def build(new: list[Any]) -> Any:
+        result = copy.copy(item)
+        vars(result).update(zip(held, new, strict=True))
+        return result
 
-def _with_new_attributes(item: Any, change: Callable[[Any], Any], seen: dict[int, Any]) -> Any:
-    before = getattr(item, "__dict__", None)
-    if not isinstance(before, dict) or isinstance(item, NOT_OURS):
-        return item
-    after = {name: _rebuilt(value, change, seen) for name, value in before.items()}
-    if all(before[name] is after[name] for name in before):
-        return item
-    result = copy.copy(item)
-    vars(result).update(after)
-    return result
+    return list(held.values()), build

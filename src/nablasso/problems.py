@@ -35,20 +35,10 @@ in ``s``, and a dual point costs one product with ``D'``, ``P``, ``D`` and ``L``
 replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
 (:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
 the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
-has the same ``u`` and ``c`` times its ``s``. So run, each with a line search on the true objective
-(:func:`descend`), the dual point at ``s`` (a machine with offset ``D'v``, O(n^3) a step), the flat
-function and with it ``alpha_max``, and (P) itself (:class:`nablasso.solvers.Newton`).
-
-A model's ``u`` may lie outside the domain of the loss's conjugate. With ``u' = -p l'(y, z) / (2
-lambda)`` at the model's predictions, its best intercept included, it lies inside and adds up to
-zero; ``(u', s)`` is a dual point of (P) with a function of its own, whose gap is a true bound and
-follows that of the model as the steps get short.
-
-In a space of features a model needs the rows only by their moments: it is (P) on pseudo-rows
-(:mod:`nablasso.spaces.features`), one pass over the rows, O(n m^2), then O(d m^2) a product. With
-predictions ``z = b + Phi w`` its multipliers on the rows are ``u = q (t - z) / lambda``, and
-``w = Phi' u - sum_a omega_a * R' v_a`` because the model's ``u`` is the best one for its ``s``: the
-gap is that of (P) on all rows.
+has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
+lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a true
+bound. On features a model is (P) on pseudo-rows (:mod:`nablasso.spaces.features`), one pass over
+the rows, O(n m^2); its multipliers on the rows are ``u = q (t - z) / lambda``.
 """
 
 from __future__ import annotations
@@ -56,6 +46,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +63,7 @@ from nablasso.regression.machine import (
     quadratic_model,
 )
 from nablasso.regression.ridge import WeightedRidge
-from nablasso.spaces import FeatureRows, FeatureSpace, PseudoRows, Space
+from nablasso.spaces import FeatureSpace, PseudoRows, Space
 from nablasso.types import Array, Index
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
@@ -143,7 +134,7 @@ class Problem(ABC):
     def _flat_gauges(self) -> tuple[float, float]:
         """Gauges of :meth:`flat_dual` and of its damped form."""
 
-    @property
+    @cached_property
     def root(self) -> Array:
         """``sqrt(pi)`` as a column."""
         weights = self.weights if self.penalty_weights is None else self.penalty_weights
@@ -207,19 +198,16 @@ class Problem(ABC):
     def alpha_max(self) -> float:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        :meth:`flat_dual` makes all penalised derivatives zero on the data; it is feasible from
-        ``alpha = max_g ||s_g|| / slope_g`` on, with ``slope_g`` the penalty's slope at zero.
+        From ``max_g ||s_g|| / slope_g`` on :meth:`flat_dual` is feasible.
         """
         return ABOVE * self.gauge(self.flat_dual())
 
     def alpha_max_and_scale(self) -> tuple[float, float]:
         """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
 
-        On clustered or densely sampled inputs a function can be made exactly flat at the data at
-        the price of huge dual variables, and ``alpha_max`` is then hundreds of times the alphas
-        that matter, and at the mercy of rounding. Where it exceeds three times its damped form,
-        with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, the
-        damped form comes second.
+        On clustered inputs a function can be made exactly flat at the data at the price of huge
+        dual variables. Where ``alpha_max`` exceeds three times its damped form, with ``M + delta``
+        for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, that comes second.
         """
         flat, damped = self._flat_gauges()
         exact = ABOVE * flat
@@ -248,10 +236,8 @@ class Problem(ABC):
             fenchel = np.where(room > 0, gap / room, np.inf)
         return np.maximum(norms - slack, 0.0), np.minimum(norms + slack, partition.spread(fenchel))
 
-    def _primal(
-        self, values: Array, g: Array, norm2: float, intercept: float | None = None
-    ) -> float:
-        b = self._best_intercept(values) if intercept is None else intercept
+    def _primal(self, values: Array, g: Array, norm2: float, b: float | None = None) -> float:
+        b = self._best_intercept(values) if b is None else b
         fit = float(self.weights @ self.loss.value(self.y, values + b))
         norms = self.penalty.partition.norms(g)
         return fit + self.alpha * self.penalty.value(norms) + self.ridge * norm2
@@ -264,13 +250,9 @@ class Problem(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredProblem(Problem):
-    """(P) with ``l(y, z) = (y - z)^2``.
+    """(P) with ``l(y, z) = (y - z)^2``."""
 
-    ``P`` is ``Ridge.matrix(ridge)``: it depends on the space, the weights and the ridge
-    but not on ``alpha``, so a path shares it.
-    """
-
-    P: Array
+    P: Array  # Ridge.matrix(ridge), which a path shares: it does not depend on alpha
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
@@ -326,10 +308,10 @@ class SquaredProblem(Problem):
 
         ``M = S (L - D P D') S / (2 ridge)``, up to rounding.
         """
-        s = np.zeros(self.space.points.shape)
+        s, (m, d) = np.zeros(self.space.points.shape), self.space.points.shape
         rhs = -self.dual_point(s).g[:, columns].ravel()
         D, L = self.space.dense()
-        kept = (np.arange(len(s))[:, None] * s.shape[1] + columns).ravel()
+        kept = (np.arange(m)[:, None] * d + columns).ravel()
         D, L = D[kept], L[np.ix_(kept, kept)]
         root = np.repeat(self.root.ravel(), len(columns))
         M = (L - D @ self.P @ D.T) * root[:, None] * root / (2 * self.ridge)
@@ -352,9 +334,8 @@ def conjugate_gradients(
 ) -> tuple[Array, bool]:
     """Solve ``(M + delta) x = rhs`` and say whether the residual came under ``tol`` of ``rhs``.
 
-    In the norm of ``precondition``, about the inverse of ``M``, if there is one. ``residual`` is
-    the right-hand side and is overwritten: three arrays of its size and what ``product`` and
-    ``precondition`` make are all that is held. It ends where ``M`` has no curvature left.
+    In the norm of ``precondition``, about the inverse of ``M``. ``residual`` is the right-hand side
+    and is overwritten: three arrays of its size are held. It ends where ``M`` has no curvature.
     """
     target = tol**2 * float(np.vdot(residual, precondition(residual)))
     x = np.zeros_like(residual) if start is None else start.copy()
@@ -399,15 +380,12 @@ def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> f
 
 
 class LocalModel(NamedTuple):
-    """The squared-loss problem that stands for (P) near some predictions.
-
-    ``rows`` is the space of (P) where the problem is on pseudo-rows.
-    """
+    """The squared-loss problem that stands for (P) near some predictions."""
 
     problem: SquaredProblem
     scale: float  # c: the sum of the curvatures
     expansion: QuadraticModel
-    rows: FeatureSpace | None = None
+    rows: FeatureSpace | None = None  # the space of (P), where the problem is on pseudo-rows
 
     def lift(self, point: DualPoint) -> DualPoint:
         """The model's dual point in the units of (P), on the rows.
@@ -434,10 +412,9 @@ class SmoothProblem(Problem):
     @property
     def machines(self) -> Machines:
         """(P) without its penalty."""
-        data, space = (self.y, self.weights, self.fit_intercept), self.space
-        if isinstance(space, FeatureSpace) and isinstance(space.rows, FeatureRows):
-            return Machines(self.loss, OnFeatures(space.rows), *data)
-        return Machines(self.loss, GramRows(space.gram), *data)
+        space = self.space
+        rows = OnFeatures(space.rows) if isinstance(space, FeatureSpace) else GramRows(space.gram)
+        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
 
     def predictions(self, point: DualPoint) -> Array:
         """Values of a point's function with its best intercept."""
@@ -448,29 +425,21 @@ class SmoothProblem(Problem):
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
-        shared: dict[str, Any] = {
-            "loss": Squared(),
-            "penalty": self.penalty,
-            "alpha": self.alpha / scale,
-            "ridge": ridge,
-        }
-        if isinstance(self.space, FeatureSpace):
-            pseudo = self.space.compressed(
-                expansion.target, weights, fit_intercept=self.fit_intercept
-            )
-            problem = SquaredProblem(**shared, **on_pseudo_rows(pseudo, ridge))
-            return LocalModel(problem, scale, expansion, self.space)
-        inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=self.fit_intercept)
+        centre = self.fit_intercept
+        rows = self.space if isinstance(self.space, FeatureSpace) else None
+        if rows is not None:
+            pseudo = rows.compressed(expansion.target, weights, fit_intercept=centre)
+            own = on_pseudo_rows(pseudo, ridge)
+        else:
+            inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=centre)
+            points = self.weights if self.penalty_weights is None else self.penalty_weights
+            own = {"space": self.space, "penalty_weights": points, "P": inverse.matrix()}
+            own |= {"y": expansion.target, "weights": weights, "fit_intercept": centre}
+        alpha = self.alpha / scale
         problem = SquaredProblem(
-            **shared,
-            space=self.space,
-            y=expansion.target,
-            weights=weights,
-            fit_intercept=self.fit_intercept,
-            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
-            P=inverse.matrix(),
+            loss=Squared(), penalty=self.penalty, alpha=alpha, ridge=ridge, **own
         )
-        return LocalModel(problem, scale, expansion)
+        return LocalModel(problem, scale, expansion, rows)
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
@@ -505,14 +474,13 @@ class SmoothProblem(Problem):
         free = replace(self, alpha=0.0)
         nothing = np.zeros(self.space.points.shape)
         here = DualPoint(nothing, np.zeros_like(self.y), np.zeros_like(self.y), nothing)
-        before, tight = free.objective(here), False
+        tight = False
         for _ in range(FLAT_STEPS):
             model = free.model(here)
             start, accuracy = here.s / model.scale, 1e-8 if tight else LOOSE
             s = model.problem.flat_dual(accuracy, direct=tight, start=start)
             there = model.lift(model.problem.dual_point(s))
-            here, now = descend(free.objective, here, there)
-            drop, before = before - now, now
+            here, drop = descend(free.objective, here, there)
             if tight and drop <= ARRIVED * self.reference:
                 break
             tight = tight or drop <= LOOSE**2 * self.reference
@@ -536,12 +504,15 @@ def on_pseudo_rows(space: FeatureSpace, ridge: float) -> dict[str, Any]:
 def descend(
     objective: Callable[[DualPoint], float], here: DualPoint, there: DualPoint
 ) -> tuple[DualPoint, float]:
-    """Go from ``here`` towards ``there``, halving the way until the objective does not rise."""
+    """Go from ``here`` towards ``there``, halving the way until the objective does not rise.
+
+    Where that is, and by how much the objective fell.
+    """
     start, t = objective(here), 1.0
     for _ in range(HALVINGS):
         point = between(here, there, t)
-        value = objective(point)
-        if value <= start:
-            return point, value
+        drop = start - objective(point)
+        if drop >= 0:
+            return point, drop
         t /= 2
-    return here, start
+    return here, 0.0

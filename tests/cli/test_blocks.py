@@ -111,6 +111,8 @@ def test_the_workers_of_a_scheduler_read_the_files(run, folder):
     with distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
         host="127.0.0.1",
         dashboard_address=None,
         silence_logs=50,

@@ -155,7 +155,7 @@ def test_a_terminal_without_umlauts_shows_a_question_mark(monkeypatch):
 
 
 def test_the_help_names_every_kernel_and_loads_none():
-    assert tuple(KERNELS) == app.KERNELS
+    assert ", ".join(KERNELS) == app.KERNELS
     done = subprocess.run(
         [sys.executable, "-c", HELPED], capture_output=True, text=True, check=True
     )

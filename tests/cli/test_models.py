@@ -11,10 +11,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 import nablasso
-from nablasso import DerivativeLassoCV, PSDDensity, load, persistence, save
+from nablasso import DerivativeLassoCV, NablassoRegressor, PSDDensity, load, persistence, save
 from nablasso.cli.models import Saved
 from nablasso.errors import UnseenValuesWarning
 from nablasso.kernels import Polynomial
+from tests.estimators.test_tables import every_kind
 
 QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "3", "--cv", "2")
 FITTED = []
@@ -348,3 +349,29 @@ def test_what_cannot_be_explained(run, saved, csv, arguments, message):
     outcome = run("explain", saved, csv, *arguments)
     assert (outcome.code, outcome.out) == (1, "")
     assert message in outcome.message
+
+
+def test_library_command_and_saved_model_say_the_same_of_every_kind_of_column(run, tmp_path):
+    """A tenth of the cells missing; then a level that no row of the fit had."""
+    pytest.importorskip("pyarrow")
+    X, y = every_kind(n=160)
+    X.assign(price=y).to_parquet(tmp_path / "table.parquet")
+    path, data = tmp_path / "model.skops", tmp_path / "table.parquet"
+    told = run("select", data, "--target", "price", "--kernel", "linear", "--save", path, "--json")
+    content = json.loads(told.out)
+    library, loaded = NablassoRegressor("linear").fit(X.assign(price=y), "price"), load(path)
+    assert [c["name"] for c in content["selected"]] == [c.name for c in library.answer_.selected]
+    for key in ("share", "low", "high", "slope", "evidence"):
+        own = [getattr(column, key) for column in library.answer_.selected]
+        assert [c[key] for c in content["selected"]] == own
+        assert [getattr(column, key) for column in loaded.answer_.selected] == own
+    new = X.head(5).assign(species=["Martian", "Gentoo", None, "Adelie", "Gentoo"])
+    new.to_parquet(tmp_path / "new.parquet")
+    with pytest.warns(UserWarning, match="species is Martian in 1 rows"):
+        values = library.predict(new)
+    with pytest.warns(UserWarning, match="species is Martian in 1 rows"):
+        np.testing.assert_array_equal(loaded.predict(new), values)
+    outcome = run("predict", path, tmp_path / "new.parquet")
+    assert "species is Martian in 1 rows" in outcome.message
+    found = columns_of(outcome.out)
+    np.testing.assert_allclose(found["predicted_price"], values, rtol=1e-12)

@@ -91,9 +91,9 @@ def test_parquet_gives_the_same_numbers_and_words(write, tmp_path):
     frame.to_parquet(path)
     table = read_table(path)
     np.testing.assert_array_equal(table[["number", "count"]], frame[["number", "count"]])
-    assert table["word"].tolist() == ["x", None, "y", "x", "y"]
-    assert table["truth"].tolist() == ["True", "False", "True", "True", "False"]
-    assert table["day"][0] == "2024-01-31 00:00:00"
+    assert table["word"].fillna("").tolist() == ["x", "", "y", "x", "y"]
+    assert table["truth"].tolist() == frame["truth"].tolist()
+    assert table["day"].tolist() == frame["day"].tolist()
     frame.head(3).to_parquet(path)
     assert "at least 5 rows below the column names; got 3" in refusal(path)
     frame[["word"]].to_parquet(path)
@@ -105,13 +105,13 @@ def test_parquet_with_lists_or_damage_is_refused(write, tmp_path):
     pd.DataFrame({"a": [[1, 2]] * 5, "b": 1.0}).to_parquet(path)
     assert "lists, structures or bytes are in: a. Write a file without them." in refusal(path)
     path.write_bytes(path.read_bytes()[:-20])
-    assert "begins like a Parquet file but cannot be read" in refusal(path)
+    assert "cannot be read as a Parquet file" in refusal(path)
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     path = tmp_path / "table.parquet"
     pd.DataFrame({"a": [1.0] * 5, "b": 1.0}).to_parquet(path)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError, match=r'pip install "nablasso\[io\]"'):
         read_table(path)
 

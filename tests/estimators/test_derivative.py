@@ -757,9 +757,9 @@ def test_values_that_are_not_finite_name_their_columns(estimator, value):
 
 def test_a_long_list_of_columns_is_cut():
     X = np.full((8, 15), np.nan)
-    with pytest.raises(InvalidDataError, match=r"x9 \.\.\.") as caught:
+    with pytest.raises(InvalidDataError, match=r"x11 and 3 more") as caught:
         cheap().fit(X, np.arange(8.0))
-    assert "x10" not in str(caught.value)
+    assert "x12" not in str(caught.value)
 
 
 def test_y_that_is_not_finite():

@@ -28,6 +28,7 @@ from nablasso import (
     StabilitySelection,
 )
 from nablasso.errors import InvalidDataError, TableProblems, UnseenValuesWarning
+from nablasso.estimators.display import shapes_of
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data
 from nablasso.inspection import sobol_indices
@@ -447,3 +448,61 @@ def test_where_nothing_was_found_there_is_nothing_to_explain():
     assert not model.support_.any()
     assert list(model.contributions(X[:2, :4]).columns) == ["bias"]
     assert sobol_indices(model, X[:, :4]).total.tolist() == [0.0] * 4
+
+
+def test_a_number_with_gaps_has_the_slope_where_it_is_observed():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    y = 3 * X["a"] + X["b"] + 0.1 * rng.normal(size=120)
+    X.loc[rng.random(120) < 0.15, "a"] = np.nan
+    table = NablassoRegressor("linear").fit(X, y).importances_.set_index("column")
+    assert table.loc["a", "slope"] == pytest.approx(3, abs=0.3)
+    assert table.loc["a", "direction"] == "rises"
+
+
+def test_a_number_with_gaps_is_drawn_as_a_curve():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    y = 3 * X["a"] + X["b"] + 0.1 * rng.normal(size=120)
+    X.loc[rng.random(120) < 0.15, "a"] = np.nan
+    model = NablassoRegressor("linear").fit(X, y)
+    shapes = model.shapes()
+    own = shapes[shapes["column"] == "a"]
+    assert len(own) == 32
+    assert own["x"].iloc[-1] == "missing"
+    shape = shapes_of(model)["a"]
+    assert shape.labels == ()
+    assert np.polyfit(shape.x, shape.value, 1)[0] == pytest.approx(3, abs=0.3)
+
+
+def test_scores_take_names_of_columns(fitted):
+    model, X, y = fitted
+    both = X.assign(price=y, w=1.0)
+    assert model.score(both, "price") == model.score(X, y)
+    assert model.score(both, "price", sample_weight="w") == pytest.approx(model.score(X, y))
+    with pytest.raises(TableProblems, match="'prise' is not a column"):
+        model.score(both, "prise")
+
+
+@pytest.mark.parametrize(
+    ("kind", "n"), [(NablassoRegressor, 40), (NablassoRegressor, 700), (DerivativeLasso, 40)]
+)
+def test_a_constant_target_is_told(kind, n):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    model = kind().fit(X, np.full(n, 2.0))
+    assert model.selection_status_ == "constant target"
+    assert model.answer_.headline() == f"y is constant in all {n} rows: nothing to explain."
+    assert not any("Add rows" in remedy for remedy in model.answer_.remedies())
+
+
+def test_gaps_in_the_same_rows_do_not_make_copies():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=["length", "depth", "copy"])
+    X["copy"] = X["length"] + 0.01 * X["copy"]
+    y = 3 * X["length"] + 2 * X["depth"] + 0.1 * rng.normal(size=120)
+    X.loc[:4, ["length", "depth"]] = np.nan
+    model = NablassoRegressor("linear").fit(X, y)
+    named = {frozenset(X.columns[[a, b]]) for a, b in model.twins_}
+    assert named == {frozenset({"length", "copy"})}
+    said = " ".join(model.answer_.replacement_sentences())
+    assert "depth could be replaced" not in said

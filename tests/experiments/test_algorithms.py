@@ -25,7 +25,7 @@ from nablasso.solvers import (
     irrelevant,
     support_of,
 )
-from nablasso.solvers.admm import LinearStep
+from nablasso.solvers.papers import LinearStep
 from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
 
 KERNELS = {

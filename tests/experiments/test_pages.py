@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import EXPERIMENTS, derivative_verdicts, judging, verdicts
-from experiments.pages import PAPERS, pages, write_pages
+from experiments import EXPERIMENTS, denovas, derivative_verdicts, judging, verdicts
+from experiments.pages import PAPERS, draws_of, kind_of, pages, write_pages
 from nablasso.errors import InvalidDataError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -37,6 +37,21 @@ def test_a_changed_row_changes_the_pages(tmp_path):
     assert "are in 0 % of 20 draws" in after["README.md"]
     write_pages(tmp_path)
     assert (tmp_path / "README.md").read_text("utf-8") == after["README.md"]
+
+
+def test_a_verdict_on_fewer_draws_than_the_papers_says_so():
+    def rows(draws):
+        return [
+            {"n": str(n), "draw": str(draw), "method": f"nu = {nu:g}", "selection_error": "0.1"}
+            for nu in denovas.NUS
+            for n in denovas.ROWS_4
+            for draw in range(draws)
+        ]
+
+    assert kind_of("denovas_figure_4", rows(20)) == judging.NOT
+    assert kind_of("denovas_figure_4", rows(19)) == f"{judging.NOT}, so far"
+    assert kind_of("denovas_figure_4", rows(2)) == judging.OPEN
+    assert draws_of("denovas_figure_4", [*rows(20), rows(1)[0] | {"n": "10"}]) == "20 / 1 to 20"
 
 
 def test_pages_refuse_stale_rows(tmp_path):

@@ -114,7 +114,7 @@ def test_an_experiment_that_resumes_is_told_the_stored_keys(tmp_path):
         yield {"draw": len(done), "method": "new", "error": 0.0}
 
     experiment, _ = counted()
-    experiment = replace(experiment, run=run, units=[{}], resumes=True)
+    experiment = replace(experiment, run=run, units=[{}])
     for _ in range(2):
         reproduce(experiment, tmp_path)
     assert seen == [set(), {("0", "new")}]
@@ -204,6 +204,7 @@ def test_every_row_says_how_it_came_about(tmp_path):
     assert [row["status"] for row in done.rows] == ["converged", "capped"]
     assert all(float(row["seconds"]) >= 0 and row["version"] for row in done.rows)
     assert "2 rows, 2 draws; 50 % converged." in done.markdown
+    assert done.markdown.endswith("Not converged (gap): 1 new (no gap).")
     own = reproduce(warned("converged"), tmp_path / "own").rows
     assert [(row["status"], row["gap"], row["iterations"]) for row in own] == [
         ("converged", "0.5", "7")
@@ -295,7 +296,7 @@ def test_the_default_call_can_be_left_for_later(tmp_path):
             if ("0", method) not in done:
                 yield {"draw": 0, "method": method, "error": 0.0}
 
-    experiment = replace(experiment, run=run, units=[{}], resumes=True)
+    experiment = replace(experiment, run=run, units=[{}])
     reproduce(experiment, tmp_path, default=False)
     assert stored(tmp_path / "counted.csv") == [(0, "old")]
     reproduce(experiment, tmp_path)

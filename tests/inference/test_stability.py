@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from nablasso.errors import InvalidParameterError
 from nablasso.inference import (
     complementary_pairs,
     false_selection_bound,
@@ -108,11 +107,6 @@ def test_a_threshold_between_two_shares_is_the_upper_one():
 def test_bounds_that_say_nothing_are_markovs():
     assert false_selection_bound(0.8, 9, 10, 50, "unimodal") == pytest.approx(10.0)
     assert false_selection_bound(0.9, 0, 10, 50, "r-concave") == 0.0
-
-
-def test_unknown_assumption():
-    with pytest.raises(InvalidParameterError, match="worst-case, unimodal, r-concave"):
-        false_selection_bound(0.6, 5, 100, 50, "none")
 
 
 @pytest.mark.parametrize("n", [10, 11])

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidParameterError
-from nablasso.inspection import interaction_shares, sobol_indices
+from nablasso.inspection import interaction_shares, sobol, sobol_indices
 from nablasso.inspection.response import inspected_columns
 
 RNG = np.random.default_rng(3)
@@ -78,6 +78,38 @@ def test_pairs_of_a_known_function(known):
 def test_the_automatic_estimators_list_the_same_to_the_last_digit():
     fitted = NablassoRegressor("polynomial", cv=3).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     assert [tuple(p) for p in interaction_shares(fitted, X)] == fitted.interactions_
+
+
+def test_importances_and_indices_have_the_same_intervals_around_their_estimates():
+    Z = np.random.default_rng(5).uniform(size=(70, 3))
+    y = Z[:, 0] + Z[:, 1] ** 2 + 0.2 * np.random.default_rng(6).normal(size=70)
+    model = NablassoRegressor("polynomial", cv=3).fit(Z, y)
+    table = model.importances_
+    place = [int(name[1:]) for name in table["column"]]
+    for found in (sobol_indices(model), sobol_indices(model, Z[::-1])):
+        for kind, low in (("share", "low"), ("first_order", None), ("total", None)):
+            low = low or f"{kind}_low"
+            ends = getattr(found, f"{kind}_interval")[place]
+            np.testing.assert_array_equal(getattr(found, kind)[place], table[kind])
+            np.testing.assert_array_equal(ends[:, 0], table[low])
+            np.testing.assert_array_equal(ends[:, 1], table[low.replace("low", "high")])
+    for low, value, high in zip(table["low"], table["share"], table["high"], strict=True):
+        assert low < value < high
+        if low > 0 and high < 1:
+            assert value - low == pytest.approx(high - value)
+    others = sobol_indices(model, Z[:35])
+    assert not np.array_equal(others.total_interval, sobol_indices(model).total_interval)
+
+
+def test_pairs_of_a_foreign_model_take_memory_by_the_columns_asked_for(known):
+    d = 1500
+    wide = np.random.default_rng(7).normal(size=(30, d))
+    fitted = known(lambda Z: Z[:, 3] * Z[:, 8] + Z[:, 900]).fit(wide)
+    explanation = sobol._explanation(fitted, wide, None, None, None, None, np.array([3, 8, 10]))
+    assert explanation.law.correlation.shape == (4, 4)
+    pairs = {(a, b): share for a, b, share in interaction_shares(fitted, wide, [3, 8, 10])}
+    assert max(pairs, key=pairs.get) == (3, 8)
+    assert pairs[3, 10] == pytest.approx(0, abs=1e-9)
 
 
 def test_classes_are_judged_by_their_log_odds(known_odds):

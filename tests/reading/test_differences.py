@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from nablasso.reading.function import discrete_columns, moves, quotients
+from nablasso.data.table import discrete_columns
+from nablasso.reading.function import moves, quotients
 
 
 def test_ten_values_are_discrete_and_eleven_are_not():

@@ -12,18 +12,21 @@ import pytest
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
 from nablasso.report.page import (
-    DARK,
-    LIGHT,
     STRONGEST_CELL,
+    TEMPLATES,
     Frame,
     padded,
     shorten,
     text,
     tick_text,
     ticks,
-    variables,
 )
 
+STYLE = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+LIGHT, DARK = (
+    dict(re.findall(r"--([\w-]+):(#\w{6});", block))
+    for block in re.findall(r"{% set \w+ %}(.*?){% endset %}", STYLE, flags=re.DOTALL)
+)
 EVIL = "<script>alert(1)</script>\"'&{{ 7*7 }}</style>"
 
 
@@ -202,7 +205,8 @@ def test_controls_can_be_seen_and_numbers_read_on_the_darkest_cell(colours):
 
 def test_both_have_the_same_names():
     assert LIGHT.keys() == DARK.keys()
-    assert "--ink:#1a2027;" in variables(LIGHT)
+    assert LIGHT["ink"] == "#1a2027"
+    assert set(re.findall(r"var\(--([\w-]+)\)", STYLE)) <= LIGHT.keys()
 
 
 @pytest.mark.parametrize(

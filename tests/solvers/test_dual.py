@@ -339,6 +339,19 @@ def test_every_step_rule_reaches_the_optimum(case, factored, rule):
     assert solution.gap <= 1e-5 * problem.reference
 
 
+@pytest.mark.parametrize("case", [GAUSSIAN, NET, HARD], ids=str)
+def test_the_rescue_is_taken_only_where_it_helps(monkeypatch, case):
+    """ADMM gets far from nothing; where it gets nowhere the products go on from where they were."""
+    problem, solution = solved(*case)
+    nothing = dual._Run(problem, problem.feasible_point(np.zeros_like(solution.point.s)))
+    found = DualSolver(tol=TOL)._factored(problem, nothing).point
+    assert problem.primal_dual(found)[1] == pytest.approx(solution.dual, rel=1e-3)
+    lost = replace(solution, point=nothing.point, dual=problem.primal_dual(nothing.point)[1])
+    monkeypatch.setattr(dual.Admm, "solve", lambda *_: lost)
+    near = dual._Run(problem, solution.point)
+    assert DualSolver(tol=TOL)._factored(problem, near) is near
+
+
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "anova 2", "linear"])
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e6 + 0.1])
 @pytest.mark.parametrize("weighted", [True, False])

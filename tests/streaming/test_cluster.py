@@ -293,8 +293,8 @@ def test_statistics_do_not_know_of_a_dead_worker(processes, weighted):
 
     with reporting(kill):
         found = collect_statistics(open_table(lazy, lazy_y, client=processes), space)
-    expected = undisturbed.sums.arrays()
-    for name, sums in found.sums.arrays().items():
+    expected = undisturbed.sums
+    for name, sums in found.sums.items():
         np.testing.assert_array_equal(sums, expected[name])  # to the last bit
 
 

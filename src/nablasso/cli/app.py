@@ -23,16 +23,7 @@ from nablasso.data import Missing
 from nablasso.errors import NablassoError
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
-KERNELS = (
-    "gaussian",
-    "matern",
-    "rational_quadratic",
-    "rough",
-    "linear",
-    "polynomial",
-    "anova",
-    "additive_power",
-)
+KERNELS = "gaussian, matern, rational_quadratic, rough, linear, polynomial, anova, additive_power"
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, 3 a fault of "
@@ -47,7 +38,13 @@ HELP = (
 )
 ROWS, MODEL, OUTPUT = "Rows", "Model", "Output and computing"  # groups of options
 TABLE = "A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet."
-PLACE, WORDS, WHOLE, SHARE = Path | None, list[str] | None, int | None, float | None
+KINDS = {  # what a value is, by what the help calls it
+    "N": int | None,
+    "SHARE": float | None,
+    "FILE": Path | None,
+    "DIR": Path | None,
+    "COLUMN": list[str] | None,
+}
 
 
 def _argument(kind: Any, metavar: str, help: str, default: Any = Parameter.empty) -> Any:
@@ -55,20 +52,21 @@ def _argument(kind: Any, metavar: str, help: str, default: Any = Parameter.empty
 
 
 def _option(
-    kind: Any,
     metavar: str,
-    panel: str,
     help: str,
     flag: str = "",
+    *,
+    panel: str = "",
+    kind: Any = None,
     default: Any = None,
     **rules: Any,
 ) -> Any:
-    more = {"metavar": metavar or None, "rich_help_panel": panel or None}
-    return kind, default, flag, {"help": help, **more, **rules}
+    more = {"metavar": metavar or None, "rich_help_panel": panel or None, "help": help}
+    return kind or KINDS.get(metavar, str | None), default, flag, more | rules
 
 
 def _switch(help: str, flag: str, panel: str = "", **rules: Any) -> Any:
-    return _option(bool, "", panel, help, flag, default=False, **rules)
+    return _option("", help, flag, panel=panel, kind=bool, default=False, **rules)
 
 
 def _show_version(value: bool) -> None:
@@ -98,154 +96,130 @@ OPTIONS: dict[str, Any] = {
     "columns:density": _argument(list[str], "COLUMN...", "One column of numbers, or a few."),
     "name": _argument(str | None, "[NAME]", "Of an experiment; --list shows all.", None),
     "target": _option(
-        str,
         "COLUMN",
-        "",
         "The column to explain: numbers (regression) or a few words (classification).",
         "--target -t",
         default=Parameter.empty,
+        kind=str,
     ),
     "classify": _switch("Take the numbers of the target for classes.", "--classify"),
-    "ignore": _option(WORDS, "COLUMN", "", "Leave this column out; may be repeated."),
-    "keep": _option(WORDS, "COLUMN", "", "Always select this column; may be repeated."),
+    "ignore": _option("COLUMN", "Leave this column out; may be repeated."),
+    "keep": _option("COLUMN", "Always select this column; may be repeated."),
     "category": _option(
-        WORDS,
         "COLUMN",
-        "",
         "Take the values of this column for levels of a category even if they are numbers; "
         "columns of words are categories anyway. May be repeated.",
     ),
     "groups": _option(
-        PLACE,
         "FILE",
-        "",
         "Columns to select as a whole: JSON with lists of columns by group, or CSV with the first"
         " line group,column.",
     ),
     "missing": _option(
-        Missing,
         "state|drop",
-        ROWS,
         "What to do about missing cells: a missing value is a state of its own, or its row is left "
         "out.",
         default=Missing.STATE,
+        kind=Missing,
+        panel=ROWS,
     ),
     "sample": _option(
-        WHOLE,
         "N",
-        ROWS,
         "Use N rows drawn at random by --seed (0 if not given); a fit on n rows takes time like n"
         " cubed.",
         min=5,
+        panel=ROWS,
     ),
     "dask": _option(
-        str | None,
         "ADDRESS",
-        ROWS,
         "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
+        panel=ROWS,
     ),
     "checkpoint": _option(
-        PLACE,
         "DIR",
-        ROWS,
         "Read the files in blocks and keep what was found in this folder: the same command goes on "
         "from there if it was stopped.",
+        panel=ROWS,
     ),
     "method": _option(
-        Method,
         "NAME",
-        MODEL,
         "nablasso chooses everything from the data; lasso or elastic-net penalise the partial "
         "derivatives in one kernel.",
         default=Method.NABLASSO,
+        kind=Method,
+        panel=MODEL,
     ),
     "fdr": _option(
-        SHARE,
         "SHARE",
-        MODEL,
         "Of --method nablasso: select by p-values, with this expected share of false discoveries,"
         " for example 0.1.",
+        panel=MODEL,
     ),
     "max_features": _option(
-        WHOLE,
         "N",
-        MODEL,
         "Of --method nablasso: select at most so many columns or groups, near copies apart.",
         min=1,
+        panel=MODEL,
     ),
     "kernel": _option(
-        str | None,
         "NAME",
-        MODEL,
-        f"What shapes are possible: {', '.join(KERNELS)}. Without it nablasso compares families, "
+        f"What shapes are possible: {KERNELS}. Without it nablasso compares families, "
         "the other methods take gaussian.",
+        panel=MODEL,
     ),
-    "degree": _option(WHOLE, "N", MODEL, "Of --kernel polynomial; 2 if not given."),
+    "degree": _option("N", "Of --kernel polynomial; 2 if not given.", panel=MODEL),
     "order": _option(
-        WHOLE, "N", MODEL, "Of --kernel anova: how many columns may interact; 2 if not given."
+        "N", "Of --kernel anova: how many columns may interact; 2 if not given.", panel=MODEL
     ),
     "cv": _option(
-        WHOLE,
         "N",
-        MODEL,
         "Folds of cross-validation; by default 5, with nablasso single rows.",
         min=2,
+        panel=MODEL,
     ),
     "alphas": _option(
-        WHOLE,
         "N",
-        MODEL,
         "Of lasso and elastic-net: sparsity weights to try; 30 if not given.",
         min=1,
+        panel=MODEL,
     ),
     "seed": _option(
-        WHOLE,
         "N",
-        MODEL,
         "Draw folds and --sample by this number; without it the data fix the folds.",
+        panel=MODEL,
     ),
-    "levels": _option(
-        str | None, "LEVELS", "", "Levels of the quantiles; 0.1,0.5,0.9 if not given."
-    ),
+    "levels": _option("LEVELS", "Levels of the quantiles; 0.1,0.5,0.9 if not given."),
     "along": _option(
-        str | None, "COLUMN", "", "The variable on the axis of the plot; the first if not given."
+        "COLUMN", "The variable on the axis of the plot; the first if not given.", kind=str | None
     ),
     "label": _option(
-        str | None,
         "LABEL",
-        "",
         "The class whose probability is explained; by default the second of two.",
         "--class",
     ),
     "interval": _option(
-        SHARE,
         "SHARE",
-        "",
         "Add the ends of intervals that cover a new value this often, for example 0.9.",
     ),
-    "report": _option(
-        PLACE, "FILE", OUTPUT, "Write a report as one HTML file that opens anywhere."
-    ),
+    "report": _option("FILE", "Write a report as one HTML file that opens anywhere.", panel=OUTPUT),
     "save": _option(
-        PLACE,
         "FILE",
-        OUTPUT,
         "Write the fitted model, for nablasso predict, nablasso explain and nablasso.load. It "
         "holds rows of the table.",
+        panel=OUTPUT,
     ),
-    "out": _option(PLACE, "FILE", OUTPUT, "Write a plot: .png, .svg or .pdf."),
+    "out": _option("FILE", "Write a plot: .png, .svg or .pdf.", panel=OUTPUT),
     "out:curve": _option(
-        PLACE, "FILE", OUTPUT, "Write a plot (.png, .svg, .pdf), or the curve (.csv)."
+        "FILE", "Write a plot (.png, .svg, .pdf), or the curve (.csv).", panel=OUTPUT
     ),
-    "out:rows": _option(PLACE, "FILE", "", "Write the predictions there instead of printing them."),
+    "out:rows": _option("FILE", "Write the predictions there instead of printing them."),
     "out:folder": _option(
-        Path,
         "DIR",
-        "",
         "Where rows, figure and table go; rows that are there are not computed again.",
         default=Path("nablasso-results"),
+        kind=Path,
     ),
-    "jobs": _option(WHOLE, "N", OUTPUT, "Folds fitted at the same time; -1 uses all cores."),
+    "jobs": _option("N", "Folds fitted at the same time; -1 uses all cores.", panel=OUTPUT),
     "show": _switch("List the experiments and leave.", "--list"),
     "everything": _switch("Every experiment in turn; those without data are skipped.", "--all"),
     "quick": _switch("A few repeats, to see it work; not for conclusions.", "--quick"),

@@ -30,7 +30,7 @@ from nablasso.data.encoding import Groups
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
 from nablasso.errors import DataUnavailableError, InvalidParameterError
-from nablasso.estimators.outcome import answer_of
+from nablasso.estimators.answering import answer_of
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
@@ -195,7 +195,8 @@ def demo(given: Any) -> bool:
     check_places(given.report)
     made = make_demo()
     X = pd.DataFrame(made.X, columns=list(made.feature_names))
-    truth = [name for name, relevant in zip(X, made.support, strict=True) if relevant]
+    named = zip(made.feature_names, made.support, strict=True)
+    truth = [name for name, relevant in named if relevant]
     data = ReadTable(X, pd.Series(made.y, name=TARGET))
     if not given.json:
         render.print_text(INTRODUCTION + "\n")
@@ -244,7 +245,7 @@ class Result:
             ("Task", task_sentence(self.answer, few)),
             ("Ignored", listed(data.ignored)),
             ("Always kept", listed(data.kept)),
-            *(("Rows", remark) for remark in data.remarks),
+            *(("Rows", remark) for remark in data.remarks if remark not in self.answer.notes),
             ("Method", method),
             ("Table", f"{data.n_rows} rows, {len(self.answer.columns)} columns and the target"),
             ("Time", f"{self.seconds:.1f} s"),
@@ -273,9 +274,9 @@ class Result:
 
     def keep(self, written: dict[str, str], report: Path | None, save: Path | None) -> None:
         """Write what was asked for; note in ``written`` what is where."""
-        told, source = {"target": self.data.target}, Path(self.source).name
+        target, source = self.data.target, Path(self.source).name
         if save is not None:
-            notes = {**told, "answer": self.answer.headline(), "source": source}
+            notes = {"target": target, "answer": self.answer.headline(), "source": source}
             save_model(self.model, save, notes=notes)
             written["model"] = str(save)
         if report is not None:
@@ -285,10 +286,10 @@ class Result:
                 self.model,
                 self.data.X,
                 self.data.y,
+                target=target,
                 source=source,
                 seconds=self.seconds,
                 warnings=(*self.data.remarks, *self.warnings),
-                **told,
             )
             write_report(found, report)
             written["report"] = str(report)

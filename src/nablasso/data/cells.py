@@ -66,7 +66,7 @@ def _quoted(option: str) -> Callable[[Sequence[str]], str]:
 LIBRARY = Face(
     leave_out=lambda names: f"X.drop(columns={list(names[:SHOWN])!r})",
     as_category=lambda names: f'X[{names[0]!r}].astype("category")',
-    drop_rows=lambda names: f"the rows where {list(names)!r} is missing (dropna)",
+    drop_rows=lambda names: f"dropna (where {list(names)!r} is missing)",
     classify="use a classifier",
 )
 COMMAND = Face(
@@ -92,7 +92,7 @@ def as_pandas(frame: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     if isinstance(frame, np.ndarray):
-        return pd.DataFrame(frame, columns=names)
+        return pd.DataFrame(frame, columns=None if names is None else list(names))
     if not hasattr(frame, "get_columns"):
         return pd.DataFrame(frame.to_pandas())
     found = {str(name): _from_polars(frame[name]) for name in frame.columns}
@@ -118,22 +118,9 @@ def _from_polars(column: Any) -> pd.Series[Any]:
 def read_cells(
     table: pd.DataFrame, categories: Iterable[str] = (), face: Face = LIBRARY
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """The columns of a table by what they hold, and what cannot be read.
+    """The columns of a table as floats, categories, dates or times, and what is wrong.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Cells of any type; text that holds numbers or dates is read.
-    categories : iterable of str
-        Columns whose values are levels even if they are numbers.
-    face : Face
-        Who is told what to do.
-
-    Returns
-    -------
-    typed : DataFrame
-        Columns of floats, categories, dates, or times of the day.
-    problems : list of Problem
+    Text that holds numbers or dates is read; ``categories`` are levels even if they are numbers.
     """
     import pandas as pd
 
@@ -175,7 +162,7 @@ def read_column(
     if types.is_complex_dtype(kind):
         return cells, ("nested", "complex numbers")
     if types.is_bool_dtype(kind) or types.is_numeric_dtype(kind):
-        values = cells.astype(float) if not hasattr(kind, "na_value") else _nullable(cells)
+        values = numbers(cells)
         return values, _not_finite(values)
     if types.is_datetime64_any_dtype(kind):
         return _wall_time(cells), None
@@ -296,14 +283,6 @@ def _category(cells: pd.Series[Any]) -> pd.Series[Any]:
     return labels(cells).astype("category")
 
 
-def _nullable(cells: pd.Series[Any]) -> pd.Series[float]:
-    import pandas as pd
-
-    return pd.Series(
-        cells.to_numpy(dtype=float, na_value=np.nan), index=cells.index, name=cells.name
-    )
-
-
 def _not_finite(values: pd.Series[float]) -> Fault | None:
     sizes = np.abs(values.to_numpy(dtype=float))
     n_infinite = int(np.isinf(sizes).sum())
@@ -315,10 +294,14 @@ def _not_finite(values: pd.Series[float]) -> Fault | None:
 
 def numbers(cells: pd.Series[Any]) -> pd.Series[float]:
     """Cells as numbers, exact to the last bit; NaN where they are none."""
+    import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(cells.dtype) or is_bool_dtype(cells.dtype):
-        return _nullable(cells) if hasattr(cells.dtype, "na_value") else cells.astype(float)
+        if not hasattr(cells.dtype, "na_value"):
+            return cells.astype(float)
+        values = cells.to_numpy(dtype=float, na_value=np.nan)
+        return pd.Series(values, index=cells.index, name=cells.name)
     return cells.astype(object).map(_number, na_action="ignore").astype(float)
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -164,7 +164,8 @@ class TableColumn:
             return pd.Series(clock).dt.time.astype(object).where(~gone)
         if self.kind == "ordered":
             places = np.where(gone, -1, np.rint(values[:, 0])).astype(int)
-            return pd.Series(pd.Categorical.from_codes(places, list(self.levels), ordered=True))
+            levels = pd.Index(self.levels)
+            return pd.Series(pd.Categorical.from_codes(places, levels, ordered=True))
         states = [None if level == MISSING else level for level in self.levels] or [None]
         place = values[:, 0] if len(self.parts) == 1 else values.argmax(axis=1) if self.parts else 0
         return pd.Series(np.array(states, dtype=object)[np.full(len(values), place, dtype=int)])
@@ -226,17 +227,11 @@ class Encoding:
 
     @classmethod
     def learn(cls, typed: pd.DataFrame, weights: Array | None = None) -> Encoding:
-        """From columns as :func:`~nablasso.data.cells.read_cells` gives them.
-
-        Parameters
-        ----------
-        typed : DataFrame
-        weights : array, shape (n_rows,), optional
-            Weight ``k`` counts as ``k`` rows.
-        """
+        """From columns as ``read_cells`` gives them; weight ``k`` counts as ``k`` rows."""
         p = np.ones(len(typed)) if weights is None else np.asarray(weights, dtype=float)
         first = typed.attrs.get(DAY_FIRST, {})
-        return cls(tuple(learned(str(n), typed[n], p, bool(first.get(str(n)))) for n in typed))
+        tallies = {str(n): Tally(typed[n], p).shortened(MOST_DISTINCT) for n in typed}
+        return cls(tuple(t.learned(n, t.cells, bool(first.get(n))) for n, t in tallies.items()))
 
     def decode(self, numbers: Array) -> pd.DataFrame:
         """A table of which :meth:`encode` makes these numbers, up to rounding."""
@@ -251,17 +246,8 @@ class Encoding:
     def encode(self, table: Any, needed: Collection[str] | None = None) -> Array:
         """Columns of numbers of a table that has these columns, in any order, among others.
 
-        Parameters
-        ----------
-        table : DataFrame
-            Cells as they were for the fit, or as text.
-        needed : collection of str, optional
-            Columns that must be there; others may be absent.
-
-        Raises
-        ------
-        TableProblems
-            If columns are absent, or hold something else than in the fit.
+        ``needed`` columns must be there, all by default. Raises :class:`TableProblems` where
+        columns are absent, or hold something else than in the fit.
         """
         frame = as_pandas(table)
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -298,11 +284,75 @@ class Encoding:
         return np.column_stack([np.empty((len(frame), 0)), *parts])
 
 
-def learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) -> TableColumn:
+class Tally(NamedTuple):
+    """Different cells of a column and their weights, perhaps some of them more than once.
+
+    Of more than :data:`MOST_DISTINCT` those of smallest hash are kept, a fair sample whatever the
+    order of the rows, besides the smallest and the largest number or date: ranges stay exact,
+    medians are those of the sample, and so many words are identifiers.
+    ``left_out`` is the weight of cells that were not kept; ``levels`` are None unless it is a
+    category, and empty unless that is ordered.
+    """
+
+    cells: pd.Series[Any]
+    weight: Array
+    left_out: float = 0.0
+    levels: tuple[str, ...] | None = None
+
+    def plus(self, other: Tally) -> Tally:
+        """Of the rows of both."""
+        import pandas as pd
+
+        mixed = () if (self.levels, other.levels) != (None, None) else None
+        return Tally(
+            pd.concat([self.cells, other.cells], ignore_index=True),
+            np.concatenate([self.weight, other.weight]),
+            self.left_out + other.left_out,
+            self.levels if self.levels == other.levels else mixed,
+        ).shortened(2 * MOST_DISTINCT)
+
+    def shortened(self, beyond: int = 0) -> Tally:
+        """Each cell once, and so many of them at most, if there are more than ``beyond``."""
+        import pandas as pd
+
+        if len(self.cells) <= beyond:
+            return self
+        code, cells = pd.factorize(self.cells, use_na_sentinel=False)
+        weight = np.bincount(code, weights=self.weight, minlength=len(cells)).astype(float)
+        distinct, left_out = pd.Series(cells), self.left_out
+        if len(distinct) > MOST_DISTINCT:
+            hashes = pd.util.hash_pandas_object(distinct, index=False).to_numpy()
+            kept = hashes <= np.partition(hashes, MOST_DISTINCT - 1)[MOST_DISTINCT - 1]
+            if distinct.dtype.kind in "fM":
+                kept[[distinct.argmin(), distinct.argmax()]] = True
+            kept |= distinct.isna().to_numpy()
+            left_out += weight[~kept].sum()
+            distinct, weight = distinct[kept].reset_index(drop=True), weight[kept]
+        return Tally(distinct, weight, left_out, self.levels)
+
+    def learned(self, name: str, typed: pd.Series[Any], day_first: bool) -> TableColumn:
+        """What the column becomes; ``typed`` are its cells, which stand for those left out too."""
+        given = self.cells.notna().to_numpy()
+        kept = float(self.weight[given].sum())
+        share = 1.0 + self.left_out / kept if kept else 1.0
+        weights = np.where(given, self.weight * share, self.weight)
+        return _learned(name, typed[weights > 0], weights[weights > 0], day_first)
+
+    def column(self) -> pd.Series[Any]:
+        """The cells as a column of a table in memory."""
+        import pandas as pd
+
+        if self.levels is None:
+            return self.cells
+        ordered = bool(self.levels)
+        kinds = pd.CategoricalDtype(list(self.levels) if ordered else None, ordered=ordered)
+        return self.cells.astype(kinds)
+
+
+def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) -> TableColumn:
     """What one column of the table becomes."""
     import pandas as pd
 
-    cells, weights = cells[weights > 0], weights[weights > 0]
     gone = cells.isna().to_numpy()
     if gone.all():
         return TableColumn(name, "empty", (), (), ())

@@ -1,8 +1,7 @@
 """Reading tables, and groups of their columns, from files, with errors that say what to do.
 
 A table is text in UTF-8, compressed by gzip or not, whose first line holds the names of the
-columns, separated by commas, semicolons or tabs; or a Parquet file, whose typed columns are brought
-to the cells that a text file gives.
+columns, separated by commas, semicolons or tabs; or a Parquet file, with cells as it types them.
 
 Groups of columns that are selected as a whole are a JSON file that maps names of groups to lists of
 columns::
@@ -25,19 +24,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nablasso.data.cells import check_known, listed, shortened
 from nablasso.data.encoding import Groups
 from nablasso.data.table import MIN_ROWS
-from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidDataError, InvalidParameterError, optional
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
+KINDS = {  # by the names of pyarrow; what columns of text hold is said so
+    "numbers": ("int", "uint", "float", "double", "half", "bool", "decimal", "numbers"),
+    "words": ("string", "large_string", "dictionary", "words"),
+    "dates": ("timestamp", "date32", "date64"),
+    "times": ("time32", "time64"),
+    "durations": ("duration",),
+    "nothing": ("null", "nothing"),
+}
 EXPECTED_GROUPS = (
     'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV with the first line '
     "group,column"
@@ -47,54 +51,59 @@ EXPECTED_GROUPS = (
 def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) -> pd.DataFrame:
     """Rows and named columns of a file; cells of text files are text still, or NaN where empty.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.csv`` or ``.tsv`` file, perhaps with ``.gz``, or Parquet; content decides, not the
-        name.
-    min_rows, min_columns : int
-        Fewer are refused.
-
-    Returns
-    -------
-    DataFrame
-        Columns with distinct names.
-
-    Raises
-    ------
-    InvalidDataError
-        If the file cannot be read as a table.
+    Text, perhaps with ``.gz``, or Parquet: content decides, not the name.
     """
-    import pandas as pd
-
     data = _read_bytes(path)
     if data.startswith(PARQUET_MAGIC):
         table = _read_parquet(data, path)
-        _check_names(list(table.columns), path)
+        check_names(list(table.columns), path)
         _check_size(table.shape[1], min_columns, "columns", path)
         _check_size(len(table), min_rows, "rows", path)
         return table
-    text = _decode(data, path)
+    text = decoded(data, path)
+    separator, names = first_line(text, path, min_columns)
+    table = parsed_rows(text, separator, names, path, header=0)
+    _check_size(len(table), min_rows, "rows", path)
+    return table
+
+
+def first_line(text: str, path: Path, min_columns: int) -> tuple[str, list[str]]:
+    """The separator, and the names; pandas would rename duplicates silently."""
     separator = _separator(text, path, min_columns)
-    names = _column_names(text, separator, path)
-    _check_rows(text, separator, len(names), path, min_rows)
+    _, fields = next(_rows_of(text, separator))
+    names = [name or f"column_{place}" for place, name in enumerate(fields, start=1)]
+    check_names(names, path)
+    return separator, names
+
+
+def parsed_rows(
+    text: str,
+    separator: str,
+    names: Sequence[str],
+    path: Path,
+    *,
+    first: int = 1,
+    header: int | None = None,
+    columns: list[str] | None = None,
+) -> pd.DataFrame:
+    """Cells of text, whose first line has this number; rows of another length are refused."""
+    optional("pandas", "Tables in text are read by pandas", "cli")
+    import pandas as pd
+
+    _check_rows(text, separator, len(names), path, first)
     try:
         return pd.read_csv(
             io.StringIO(text),
             sep=separator,
-            header=0,
-            names=names,
+            names=list(names),
             index_col=False,
             skipinitialspace=True,
             dtype=str,
+            header=header,
+            usecols=columns,
         )
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise _corrupt(path, str(error)) from error
-
-
-def _read_text(path: Path) -> str:
-    """The text of a file, decompressed, with lines that end in a newline."""
-    return _decode(_read_bytes(path), path)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -120,7 +129,8 @@ def _read_bytes(path: Path) -> bytes:
     return data
 
 
-def _decode(data: bytes, path: Path) -> str:
+def decoded(data: bytes, path: Path) -> str:
+    """Bytes as text, with lines that end in a newline."""
     if b"\0" in data:
         raise InvalidDataError(
             f"{path} must be plain text in UTF-8; it holds binary data (a zero byte at position "
@@ -174,15 +184,8 @@ def _n_names(text: str, separator: str) -> int:
         return 0
 
 
-def _column_names(text: str, separator: str, path: Path) -> list[str]:
-    """Names in the first row, read here because pandas would rename duplicates silently."""
-    _, fields = next(_rows_of(text, separator))
-    names = [name or f"column_{place}" for place, name in enumerate(fields, start=1)]
-    _check_names(names, path)
-    return names
-
-
-def _check_names(names: list[str], path: Path) -> None:
+def check_names(names: list[str], path: Path) -> None:
+    """Refuse names that are used twice."""
     duplicates = [name for name, count in Counter(names).items() if count > 1]
     if duplicates:
         shown = "; ".join(
@@ -199,24 +202,19 @@ def _places(names: list[str], name: str) -> list[str]:
     return [str(place) for place, other in enumerate(names, start=1) if other == name]
 
 
-def _check_rows(text: str, separator: str, n_names: int, path: Path, min_rows: int) -> None:
-    """Refuse rows of another length than the first, and too few of them."""
-    rows = _rows_of(text, separator)
-    next(rows)
-    n_rows = 0
+def _check_rows(text: str, separator: str, n_names: int, path: Path, first: int) -> None:
+    """Refuse rows of another length than the first line."""
     try:
-        for line, fields in rows:
-            n_rows += 1
+        for line, fields in _rows_of(text, separator):
             if len(fields) != n_names:
                 raise InvalidDataError(
                     f"Every row of {path} must have {n_names} fields separated by a "
-                    f"{SEPARATORS[separator]}, as many as the first line; line {line} has "
-                    f"{len(fields)}. Repair that line; text that holds a {SEPARATORS[separator]} "
-                    "needs quotes, and numbers need a decimal point."
+                    f"{SEPARATORS[separator]}, as many as the first line; line "
+                    f"{line + first - 1} has {len(fields)}. Repair that line; text that holds a "
+                    f"{SEPARATORS[separator]} needs quotes, and numbers need a decimal point."
                 )
     except csv.Error as error:
         raise _corrupt(path, str(error)) from error
-    _check_size(n_rows, min_rows, "rows", path)
 
 
 def _check_size(count: int, least: int, what: str, path: Path) -> None:
@@ -236,67 +234,49 @@ def _corrupt(path: Path, reason: str) -> InvalidDataError:
 
 
 def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
-    """Rows and columns; numbers as they are, everything else as text."""
     import pandas as pd
 
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow, which is not installed; "
-            'install it with: pip install "nablasso[io]"'
-        ) from error
-    try:
-        table = parquet.read_table(io.BytesIO(data))
-    except (ArrowException, OSError, ValueError) as error:
-        raise InvalidDataError(
-            f"{path} begins like a Parquet file but cannot be read "
-            f"({str(error).splitlines()[0][:120]}). Write it again."
-        ) from error
-    nested = [field.name for field in table.schema if _is_nested(field.type)]
+    with parquet_file(path, io.BytesIO(data)) as file:
+        table = file.read()
+    nested = [field.name for field in table.schema if kind_of(str(field.type)) == "nested"]
     if nested:
         raise InvalidDataError(
             f"The columns of {path} must hold numbers or words; lists, structures or bytes are in: "
             f"{listed(nested)}. Write a file without them."
         )
-    cells = map(_cells, table.columns)
-    columns = [pd.Series(found, dtype=found.dtype) for found in cells]
-    return pd.concat(columns, axis=1, keys=[name.strip() for name in table.column_names])
+    columns = [column.to_pandas() for column in table.columns]
+    names = [name.strip() for name in table.column_names]
+    return pd.DataFrame(pd.concat(columns, axis=1, keys=names))
 
 
-def _is_nested(kind: Any) -> bool:
-    from pyarrow import types
+def arrow(module: str) -> Any:
+    """A module of pyarrow, or an error that names the extra."""
+    return optional(module, "Parquet files are read by pyarrow", "io")
 
-    return bool(types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind))
+
+def parquet_file(path: Path, content: Any = None) -> Any:
+    """An open Parquet file."""
+    parquet, errors = arrow("pyarrow.parquet"), arrow("pyarrow.lib")
+    try:
+        return parquet.ParquetFile(path if content is None else content)
+    except (errors.ArrowInvalid, OSError) as error:
+        raise InvalidDataError(
+            f"{path} cannot be read as a Parquet file: {str(error).splitlines()[0][:120]}. Write "
+            "it again."
+        ) from error
 
 
-def _cells(column: Any) -> NDArray[Any]:
-    """Numbers as floats, everything else as text or None."""
-    from pyarrow import types
-
-    if types.is_integer(column.type) or types.is_floating(column.type):
-        return np.asarray(column.to_numpy(), dtype=float)
-    words = [None if cell is None else str(cell) for cell in column.to_pylist()]
-    return np.array(words, dtype=object)
+def kind_of(kind: str) -> str:
+    """What a column of a type of pyarrow holds, or one of text that holds ``kind``."""
+    return next((what for what, kinds in KINDS.items() if kind.startswith(kinds)), "nested")
 
 
 def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) -> Groups:
     """A partition of the variables: the groups of a file, then the rest one by one.
 
-    Parameters
-    ----------
-    path : Path
-        A JSON or CSV file.
-    variables : sequence of str
-        The columns to be partitioned.
-    ignored : sequence of str
-        Columns that the file may name although they are left out.
-
-    Returns
-    -------
-    dict of lists
+    The file may name ``ignored`` columns.
     """
-    text = _read_text(path)
+    text = decoded(_read_bytes(path), path)
     groups = _from_json(text, path) if text.lstrip().startswith("{") else _from_csv(text, path)
     owner: dict[str, str] = {}
     for group, members in groups.items():

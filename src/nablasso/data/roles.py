@@ -14,6 +14,7 @@ from nablasso.data.cells import (
     DECIMAL_COMMA,
     LIBRARY,
     TRUTH,
+    Face,
     check_known,
     listed,
     numbers,
@@ -73,7 +74,7 @@ def _row_problems(given: dict[str, Any], roles: dict[str, str]) -> list[Problem]
         elif n_missing := _n_missing(values):
             name = roles.get(role, role)
             what = f"{name} is missing in {n_missing} of {n} rows"
-            problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
+            problems.append(Problem((name,), what, f"Use {LIBRARY.drop_rows([name])}"))
     try:
         check_weights(given.get("sample_weight"), n)
     except (InvalidDataError, TypeError, ValueError) as error:
@@ -90,24 +91,37 @@ def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
         return []
     name = str(getattr(y, "name", None) or "y")
     cells = pd.Series(y.to_list() if hasattr(y, "to_list") else list(y), dtype=object)
-    problems, n_missing = [], int(cells.isna().sum())
+    problems = []
     if len(cells) != n_rows:
         what = f"y has {len(cells)} values for {n_rows} rows"
         problems.append(Problem((name,), what, "Give one for each row"))
     if n_rows < MIN_ROWS:
         problems.append(Problem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
-    if n_missing:
+    return problems + _cell_problems(name, cells, None if classes else numbers(cells), LIBRARY)
+
+
+def _cell_problems(
+    name: str, cells: pd.Series[Any], values: pd.Series[float] | None, face: Face
+) -> list[Problem]:
+    """Cells of a target that are missing, no number or infinite; ``values`` are None for labels."""
+    problems = []
+    if n_missing := int(cells.isna().sum()):
         what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
-        problems.append(Problem((name,), what, f"Drop {LIBRARY.drop_rows([name])}"))
-    if classes:
+        remedy = f"Leave these rows out with {face.drop_rows([name])}"
+        problems.append(Problem((name,), what, remedy))
+    if values is None:
         return problems
-    values = numbers(cells)
-    words = cells[cells.notna() & values.isna()].map(str)
-    if len(words):
-        what = f'the target {name} holds words in {len(words)} rows, such as "{words.iloc[0]}"'
-        problems.append(Problem((name,), what, f"Repair these cells, or {LIBRARY.classify}"))
-    n_infinite = int(np.isinf(values).sum())
-    if n_infinite:
+    wrong = cells[cells.notna() & values.isna()].map(str)
+    if len(wrong):
+        mixed = "numbers and words" if len(wrong) < cells.notna().sum() else "words"
+        comma = wrong.str.fullmatch(DECIMAL_COMMA).all()
+        what = (
+            f"the target {name} holds {'decimal commas' if comma else mixed}: "
+            f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
+        )
+        remedy = "Repair these cells" if comma else f"Repair these cells, or {face.classify}"
+        problems.append(Problem((name,), what, remedy))
+    if n_infinite := int(np.isinf(values).sum()):
         what = f"the target {name} is infinite in {n_infinite} rows"
         problems.append(Problem((name,), what, "Repair these cells"))
     return problems
@@ -213,23 +227,8 @@ class ReadTable:
 def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None) -> ReadTable:
     """Cut a table into variables and a target of numbers or classes.
 
-    A target of words, such as true and false, holds classes; one of numbers only if asked for.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`~nablasso.data.files.read_table` gives it.
-    roles : Roles
-        Which columns are what.
-    rows : RowChoice, optional
-        Which rows are used, and what is done about missing cells.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a column does not exist or has two roles.
-    TableProblems
-        All that cannot be read.
+    A target of words, such as true and false, holds classes; one of numbers only if asked for. All
+    that cannot be read is raised at once.
     """
     target = roles.target
     roles.check(list(table.columns))
@@ -274,26 +273,10 @@ def _read_target(
     """Numbers, or labels of classes as text; whether they are labels; what is wrong."""
     name, values = str(cells.name), numbers(cells)
     found = _labels(cells, values, classify)
-    n_missing, problems = int(cells.isna().sum()), []
-    if n_missing and missing is not Missing.DROP:
-        what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
-        remedy = f"Leave these rows out with {COMMAND.drop_rows([name])}"
-        problems.append(Problem((name,), what, remedy))
-    if found is not None:
-        return found, True, problems
-    wrong = cells[cells.notna() & values.isna()].map(str)
-    if len(wrong):
-        comma = wrong.str.fullmatch(DECIMAL_COMMA).all()
-        what = (
-            f"the target {name} holds {'decimal commas' if comma else 'numbers and words'}: "
-            f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
-        )
-        remedy = "Repair these cells" if comma else f"Repair these cells, or {COMMAND.classify}"
-        problems.append(Problem((name,), what, remedy))
-    elif n_infinite := int(np.isinf(values).sum()):
-        what = f"the target {name} is infinite in {n_infinite} rows"
-        problems.append(Problem((name,), what, "Repair these cells"))
-    return values, False, problems
+    given = cells.dropna() if missing is Missing.DROP else cells
+    wanted = None if found is not None else values[given.index]
+    problems = _cell_problems(name, given, wanted, COMMAND)
+    return (values, False, problems) if found is None else (found, True, problems)
 
 
 def _labels(

@@ -28,6 +28,7 @@ from nablasso.types import Array, Index, Mask
 Hash = NDArray[np.uint64]
 
 MIN_ROWS = 5
+DISCRETE_LEVELS = 10
 CORRELATED = 1024  # columns whose correlations with as many others are looked at at once
 ROUNDING = 16 * float(np.finfo(float).eps)  # relative variation that is rounding, not data
 
@@ -182,6 +183,12 @@ def prepare(
         y_mean=y_mean,
         total=float(sample_weight.sum()),
     )
+
+
+def discrete_columns(X: Array) -> Mask:
+    """Mask of the columns with at most 10 distinct values."""
+    ordered = np.sort(X, axis=0)
+    return np.asarray(1 + np.sum(np.diff(ordered, axis=0) > 0, axis=0) <= DISCRETE_LEVELS)
 
 
 def correlated_columns(

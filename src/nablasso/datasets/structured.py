@@ -10,6 +10,7 @@ import numpy as np
 from nablasso.datasets.generators import (
     DESIGN,
     YE_XIE,
+    Formula,
     Groups,
     KnownSupport,
     RandomSource,
@@ -89,17 +90,13 @@ def make_pairwise(
 
 
 @formula(*RELEVANT)
-def cubic_groups_function(X: Array) -> tuple[Array, Array]:
+def cubic_groups_function(X: Array) -> Array:
     """By Newton's identity: the ten monomials of a group add up to (p1^3 + 3 p1 p2 + 2 p3) / 6.
 
-    ``p_m`` is the power sum of the x_a^m; the slopes are (p1^2 + p2) / 2 + p1 x_a + x_a^2.
+    ``p_m`` is the power sum of the x_a^m.
     """
-    values, slopes = np.zeros(len(X)), []
-    for group in (X[:, 0:3], X[:, 6:9]):
-        p1, p2, p3 = (np.sum(group**power, axis=1) for power in (1, 2, 3))
-        values = values + (p1**3 + 3 * p1 * p2 + 2 * p3) / 6
-        slopes.append(((p1**2 + p2) / 2)[:, None] + p1[:, None] * group + group**2)
-    return values, np.hstack(slopes)
+    powers = ([np.sum(X[:, a : a + 3] ** m, axis=1) for m in (1, 2, 3)] for a in (0, 6))
+    return np.asarray(sum((p1**3 + 3 * p1 * p2 + 2 * p3) / 6 for p1, p2, p3 in powers))
 
 
 @generator(GREGOROVA + "Experiment E1.", n_features=TRIPLES)
@@ -127,10 +124,9 @@ def _triples(n_features: int) -> Groups:
 
 
 @formula(*RELEVANT)
-def correlated_pairs_function(X: Array) -> tuple[Array, Array]:
+def correlated_pairs_function(X: Array) -> Array:
     """(x1 + x2 + x3)^3 + (x7 + x8 + x9)^3."""
-    sums = np.column_stack([np.sum(X[:, a : a + 3], axis=1) for a in (0, 6)])
-    return sums[:, 0] ** 3 + sums[:, 1] ** 3, np.repeat(3 * sums**2, 3, axis=1)
+    return np.asarray(np.sum(X[:, 0:3], axis=1) ** 3 + np.sum(X[:, 6:9], axis=1) ** 3)
 
 
 def pairs_of_columns(n_features: int = 18) -> tuple[tuple[int, int], ...]:
@@ -206,12 +202,6 @@ def make_noisy_copies(
 INNER_RADIUS, OUTER_RADIUS = 3.0, 7.5
 
 
-def rings_function(X: Array) -> Array:  # (n_samples, n_features) -> (n_samples,)
-    """f(x) = 1 where sqrt(x1^2 + x2^2) is nearer to 3 than to 7.5, else 0."""
-    radius = np.hypot(X[:, 0], X[:, 1])
-    return (radius < (INNER_RADIUS + OUTER_RADIUS) / 2).astype(np.float64)
-
-
 @generator(
     YE_XIE + "Section 6.2, Figures 2 and 3.",
     spread="Standard deviation of x3, ..., xd; the paper varies it from 0.1 to 3.",
@@ -239,12 +229,10 @@ def make_rings(
 
 
 @formula(0)
-def wavy_function(X: Array) -> tuple[Array, Array]:
+def wavy_function(X: Array) -> Array:
     """2 (exp(-30 (x - 1/4)^2) + sin(pi x^2))."""
     x = X[:, 0]
-    bump = np.exp(-30 * (x - 0.25) ** 2)
-    slopes = 2 * (-60 * (x - 0.25) * bump + 2 * np.pi * x * np.cos(np.pi * x**2))
-    return 2 * (bump + np.sin(np.pi * x**2)), slopes[:, None]
+    return np.asarray(2 * (np.exp(-30 * (x - 0.25) ** 2) + np.sin(np.pi * x**2)))
 
 
 def wavy_deviation(x: Array) -> Array:
@@ -342,11 +330,7 @@ def make_two_modes(
     return KnownDensity(X, two_modes_log_density(X, mode=mode, deviation=deviation))
 
 
-@formula(0)
-def bell_function(X: Array) -> tuple[Array, Array]:
-    """exp(-x^2 / 2)."""
-    y = np.exp(-(X[:, 0] ** 2) / 2)
-    return y, -X * y[:, None]
+bell_function = Formula([0], lambda X: np.exp(-(X[:, 0] ** 2) / 2))
 
 
 @generator(MARTEAU_FEREY + "Figure 2.", random_state="Source of the rows.")
@@ -373,12 +357,11 @@ DEMO_RELEVANT = (1, 3, 5, 7)  # temperature, light, water, nutrient
 
 
 @formula(*DEMO_RELEVANT)
-def demo_function(X: Array) -> tuple[Array, Array]:
+def demo_function(X: Array) -> Array:
     """20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient."""
     temperature, light, water, nutrient = X[:, DEMO_RELEVANT].T
     values = 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
-    slopes = (-0.24 * (temperature - 22), 0.1 * (water - 2.5), 0.1 * light, np.full(len(X), 2.0))
-    return values, np.column_stack(slopes)
+    return np.asarray(values)
 
 
 @generator(

@@ -11,7 +11,7 @@ given or chosen, and keeps what predicts and how far the selection can be truste
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.answer import CONSTANT
 from nablasso.data.roles import many_classes
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn_of_gap
@@ -35,12 +36,14 @@ from nablasso.estimators.validation import (
     check_positive,
     check_rows,
     check_training_data,
+    column_indices,
     correlated_pairs,
     feature_kinds,
+    group_labels,
 )
-from nablasso.losses import Logistic, Loss, Squared
+from nablasso.losses import Logistic, Loss, Squared, as_loss
 from nablasso.solvers import Status
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 CLEAR_GAIN = 2.0  # standard errors
 MANY = 2000  # selected variables whose twins are looked for
@@ -173,8 +176,12 @@ def check_classes(classes: NDArray[Any]) -> None:
 class PredictsNumbers(RegressorMixin):
     """Predictions from the one of ``_functions`` of standardised inputs, and ``_target``.
 
-    ``_loss()`` is that of the target; without ``fit_intercept`` numbers are not centred.
+    Without ``fit_intercept`` numbers are not centred.
     """
+
+    def _loss(self) -> Loss:
+        """The loss, thresholds in units of a robust deviation of the target."""
+        return as_loss(getattr(self, "loss", "squared"))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Checked arrays; sets ``_target``."""
@@ -183,12 +190,7 @@ class PredictsNumbers(RegressorMixin):
         return data
 
     def predict(self, X: Any) -> Array:
-        """Predict the target.
-
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
+        """Predict the target."""
         check_is_fitted(self)
         return np.asarray(self._target.loss.mean(self._link(check_new_data(self, X))))
 
@@ -239,6 +241,10 @@ class PredictsClasses(ClassifierMixin):
         "weight.",
     )
 
+    def _loss(self) -> Loss:
+        """The loss of one class against the rest."""
+        return Logistic()
+
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Checked arrays; sets ``_target`` and ``classes_``."""
         loss, weight = self._loss(), self.class_weight
@@ -259,21 +265,11 @@ class PredictsClasses(ClassifierMixin):
         return odds[:, 0] if len(self.classes_) == 2 else odds
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Returns
-        -------
-        array, shape (n_samples, n_classes)
-        """
+        """Probability of each class."""
         return class_shares(self.decision_function(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the label.
-
-        Returns
-        -------
-        array, shape (n_samples,)
-        """
+        """Predict the label."""
         odds = self.decision_function(X)
         codes = (odds > 0).astype(int) if odds.ndim == 1 else odds.argmax(axis=1)
         return np.asarray(self.classes_[codes])
@@ -374,10 +370,6 @@ class Selector(Solved):
         "they are constant.",
     )
 
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """The loss, thresholds in units of a robust deviation of the target."""
-
     def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
         data: Data = self._read(X, y, sample_weight)
         if unlabelled is None:
@@ -387,6 +379,12 @@ class Selector(Solved):
     def _table(self, data: Data, **options: Any) -> Table:
         table: Table = self._target.table(data, standardize=self.standardize, **options)
         return table
+
+    def _groups(self) -> tuple[Index, Mask]:
+        """The group of each column, and whether it is in one that is always kept."""
+        labels = group_labels(self, self.feature_groups)
+        kept = column_indices(self, self.always_keep, "always_keep")
+        return labels, np.isin(labels, labels[kept])
 
     def _only(self, functions: Sequence[Any]) -> Any:
         """The function of a path."""
@@ -424,8 +422,13 @@ class Selector(Solved):
 
 def worst_status(solved: Iterable[Any]) -> str:
     """The status that says most about what went wrong."""
-    order = list(Status)  # from converged to interrupted
-    return max((one.status for one in solved), key=order.index).value
+    worst: Status = max((one.status for one in solved), key=list(Status).index)
+    return worst.value
+
+
+def nothing_status(y: Array) -> str:
+    """Why nothing was selected."""
+    return "none found" if np.ptp(y) > 0 else CONSTANT
 
 
 def selection_status(
@@ -433,7 +436,7 @@ def selection_status(
 ) -> tuple[str, list[tuple[int, int]]]:
     """How far the selection can be trusted, and the pairs that could stand for each other.
 
-    * ``"none found"``: nothing was selected.
+    * ``"constant target"``, ``"none found"``: nothing was selected.
     * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
       mean (by less than two standard errors).
     * ``"replaceable"``: a selected variable, of the ``many`` most important ones, has another one
@@ -442,7 +445,7 @@ def selection_status(
     """
     chosen = np.flatnonzero(selector.support_[table.columns])
     if not chosen.size:
-        return "none found", []
+        return nothing_status(table.y), []
     if len(chosen) > many:
         sizes = selector.feature_importances_[table.columns[chosen]]
         chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:many]])

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -39,6 +39,7 @@ from nablasso.progress import track
 from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]
+Item = TypeVar("Item")
 COUNTED = ("score", "size", "fit_time", "score_time")  # what is known of every candidate
 
 
@@ -129,21 +130,12 @@ class CrossValidated(BaseEstimator):
 
     def _judged(self, data: Data, table: Table, groups: Any, grid: Any) -> dict[str, Array]:
         """What the folds say of every candidate, each (n_folds, n_candidates)."""
-        name, done, folds = type(self).__name__, [], self._folds(data, table, groups)
+        name, folds = type(self).__name__, self._folds(data, table, groups)
         jobs = (delayed(judge_fold)(self, data, grid, fold) for fold in folds)
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        try:
-            for result in track(results, len(folds), f"{name} folds", verbose=self.verbose):
-                done.append(result)
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            warn(
-                f"{name} was interrupted after {len(done)} of {len(folds)} folds; its parameters "
-                "are chosen by these alone.",
-                ConvergenceWarning,
-            )
-        return by_key(done)
+        tracked = track(results, len(folds), f"{name} folds", verbose=self.verbose)
+        said = f"of {len(folds)} folds; its parameters are chosen by these alone."
+        return by_key(until_interrupt(tracked, f"{name} was", said))
 
     def _choose(
         self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
@@ -155,6 +147,19 @@ class CrossValidated(BaseEstimator):
         self.best_index_, self.best_params_ = best, params[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         return self.best_params_
+
+
+def until_interrupt(items: Iterable[Item], who: str, said: str) -> list[Item]:
+    """All items; an interrupt keeps those that are done, and a warning says so."""
+    done: list[Item] = []
+    try:
+        for item in items:
+            done.append(item)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        warn(f"{who} interrupted after {len(done)} {said}", ConvergenceWarning)
+    return done
 
 
 def as_fitted(model: Any, *fitted: Any) -> Any:

@@ -29,10 +29,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
 from nablasso.errors import (
@@ -72,14 +73,12 @@ from nablasso.estimators.validation import (
     check_non_negative,
     check_parameters,
     check_share,
-    column_indices,
     feature_kinds,
     feature_names,
-    group_labels,
     groups_of,
 )
 from nablasso.kernels import as_kernel
-from nablasso.losses import Logistic, Loss, Squared, as_loss
+from nablasso.losses import Squared
 from nablasso.paths import (
     DEFAULT_FRACTION,
     Formulation,
@@ -104,7 +103,6 @@ RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
-FOLD_TOL = 1e-5  # a fold's fit need not be more exact than its score
 
 
 Refits = dict[bytes, Function]  # by support
@@ -144,6 +142,9 @@ class DerivativeEstimator(Answers, Selects, Selector):
         How far that space is from the exact one: root mean squared difference of predictions
         in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
         the exact space, nan where no rows were seen.
+    class_importances_ : array, shape (n_classes, n_features)
+        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
+        the second class, where there are two.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
         the best fit so far, ``"interrupted"``.
@@ -233,10 +234,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
-        labels = group_labels(self, self.feature_groups)
-        weights = _group_weights(self.group_weights, labels)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))
 
         def penalty(columns: Index) -> Penalty:
             partition = Partition(labels[columns])
@@ -491,28 +490,13 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
                 "need all rows at every step: use fit."
             )
 
-    def _loss(self) -> Loss:
-        return as_loss(self.loss)
-
-
-@estimator
-class DerivativeClasses(PredictsClasses, DerivativeEstimator):
-    """Shared by the classifiers.
-
-    Attributes
-    ----------
-    class_importances_ : array, shape (n_classes, n_features)
-        ``feature_importances_`` of each class against the rest; one row, that of the second class,
-        where there are two.
-    """
-
-    def _loss(self) -> Loss:
-        return Logistic()
-
 
 @estimator
 class GivenWeights(DerivativeEstimator):
     """Fit at one ``alpha`` and ``ridge``."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     alpha: float | None = parameter(
         None,
@@ -532,7 +516,8 @@ class GivenWeights(DerivativeEstimator):
     def _weights(self, *_: Any) -> Weights:
         return Weights(self.alpha, self.ridge)
 
-    _statistics_weights = _weights
+    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
+        return self._weights()
 
     def _path(
         self,
@@ -597,6 +582,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         None, "array-like", "Multipliers of the length scale to try; by default 1."
     )
 
+    fold_tol: ClassVar[float] = 1e-5  # a fold's fit need not be more exact than its score
+
     def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
         cells: list[Cell] = []
         for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
@@ -621,8 +608,8 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             test = statistics.fold(k)
             for cell in cells:
                 for (step,) in self._steps(cell, families):
-                    assert step.function.u is not None
                     fitted = step.function
+                    assert fitted.u is not None
                     error = float(test.mean_squared_error(fitted.u, fitted.intercept))
                     yield _candidate([step], score=-error)
 
@@ -678,7 +665,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         self, cell: Cell, families: Sequence[tuple[ProblemFamily, Refits]], *held_out: Array
     ) -> Iterator[tuple[Step, ...]]:
         """What each family's problem gives at each alpha of a cell."""
-        solver = as_solver(self.solver, max(self.tol, FOLD_TOL), self.max_iter, self._loss())
+        solver = as_solver(self.solver, max(self.tol, self.fold_tol), self.max_iter, self._loss())
         walks = [_path_steps(self.debias, *family, solver, cell, held_out) for family in families]
         return zip(*walks, strict=True)
 
@@ -768,7 +755,7 @@ class DerivativeLasso(DerivativeNumbers, GivenWeights):
 
 
 @estimator
-class DerivativeLassoClassifier(DerivativeClasses, GivenWeights):
+class DerivativeLassoClassifier(PredictsClasses, GivenWeights):
     """Lasso on the partial derivatives of the log-odds; group lasso and elastic net too.
 
     Examples
@@ -789,5 +776,5 @@ class DerivativeLassoCV(DerivativeNumbers, ChosenWeights):
 
 
 @estimator
-class DerivativeLassoClassifierCV(DerivativeClasses, ChosenWeights):
+class DerivativeLassoClassifierCV(PredictsClasses, ChosenWeights):
     """:class:`DerivativeLassoClassifier` with its parameters by cross-validation."""

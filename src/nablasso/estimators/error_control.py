@@ -85,11 +85,6 @@ class Rows(NamedTuple):
     origin: Index
     column_order: Index
 
-    @property
-    def column_ranks(self) -> Index:
-        """Place of each column in the canonical order."""
-        return np.argsort(self.column_order)
-
 
 @estimator
 class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
@@ -145,7 +140,17 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
                 f"{type(self.estimator).__name__} takes no sample_weight in fit. Choose an "
                 "estimator that does, or leave sample_weight out."
             )
-        return _arrange(X, y, targets, weights, merge=weighted and canonical, order=canonical)
+        origin = used_rows(weights)
+        weights = weights[origin]
+        if weighted and canonical:
+            table = np.column_stack([X[origin], y[origin]])
+            _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+            weights = np.asarray(np.bincount(inverse.ravel(), weights), dtype=float)
+            origin = origin[first]
+        order, columns = canonical_order(X[origin], y[origin], weights)
+        if canonical:
+            origin, weights = origin[order], weights[order]
+        return Rows(X[origin], y[origin], targets[origin], weights, origin, columns)
 
     def _on_parts(
         self, job: Callable[..., Result], rows: Rows, parts: Sequence[Index], seeds: Any, label: str
@@ -156,22 +161,6 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
             for part, seed in zip(parts, seeds, strict=True)
         ]
         return run_jobs(job, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose)
-
-
-def _arrange(
-    X: Array, y: Array, targets: NDArray[Any], weights: Array, *, merge: bool, order: bool
-) -> Rows:
-    origin = used_rows(weights)
-    weights = weights[origin]
-    if merge:
-        table = np.column_stack([X[origin], y[origin]])
-        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        weights = np.asarray(np.bincount(inverse.ravel(), weights), dtype=float)
-        origin = origin[first]
-    rows, columns = canonical_order(X[origin], y[origin], weights)
-    if order:
-        origin, weights = origin[rows], weights[rows]
-    return Rows(X[origin], y[origin], targets[origin], weights, origin, columns)
 
 
 def root_seed(random_state: Any) -> int:
@@ -245,7 +234,16 @@ def used_columns(fitted: Any, d: int) -> Mask:
 
 def _find_scores(fitted: Any, d: int, masks: bool) -> Array | None:
     if isinstance(fitted, Pipeline):
-        return _pipeline_scores(fitted, d, masks)
+        columns, scores = np.arange(d), np.zeros(d)
+        for _, step in fitted.steps[:-1]:
+            if hasattr(step, "get_support"):
+                columns = columns[step.get_support()]
+            elif step not in (None, "passthrough") and not isinstance(step, OneToOneFeatureMixin):
+                return None
+        last = _find_scores(fitted.steps[-1][1], len(columns), masks)
+        if last is not None:
+            scores[columns] = last
+        return None if last is None else scores
     if masks:
         mask = getattr(fitted, "support_", None)
         if mask is None and hasattr(fitted, "get_support"):
@@ -257,21 +255,6 @@ def _find_scores(fitted: Any, d: int, masks: bool) -> Array | None:
         if values.ndim == 2 and values.shape[1] == d and np.isfinite(values).all():
             return np.asarray(values.sum(axis=0))
     return None
-
-
-def _pipeline_scores(pipeline: Pipeline, d: int, masks: bool) -> Array | None:
-    columns = np.arange(d)
-    for _, step in pipeline.steps[:-1]:
-        if hasattr(step, "get_support"):
-            columns = columns[step.get_support()]
-        elif step not in (None, "passthrough") and not isinstance(step, OneToOneFeatureMixin):
-            return None
-    last = _find_scores(pipeline.steps[-1][1], len(columns), masks)
-    if last is None:
-        return None
-    scores = np.zeros(d)
-    scores[columns] = last
-    return scores
 
 
 @estimator
@@ -360,23 +343,19 @@ class StabilitySelection(WrappedSelector):
         self.selection_probabilities_ = selections.mean(axis=0)
         self.support_ = self.selection_probabilities_ >= self.threshold_ - 1e-9
         self.average_selected_ = q
-        self.false_selection_bounds_ = {
-            assumption: self._bound(assumption, q, d) for assumption in ASSUMPTIONS
-        }
+        none = np.isinf(self.threshold_)
+        at = (min(self.threshold_, 1.0), q, d, self.n_pairs)
+        bounds = {assumption: false_selection_bound(*at, assumption) for assumption in ASSUMPTIONS}
+        self.false_selection_bounds_ = dict.fromkeys(bounds, 0.0) if none else bounds
         self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
-        if np.isinf(self.threshold_):
-            least = false_selection_bound(1.0, q, d, self.n_pairs, self.assumption)
+        if none:
+            least = bounds[self.assumption]
             warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
             )
-
-    def _bound(self, assumption: str, q: float, d: int) -> float:
-        if np.isinf(self.threshold_):
-            return 0.0
-        return false_selection_bound(self.threshold_, q, d, self.n_pairs, assumption)
 
 
 def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
@@ -439,22 +418,17 @@ class KnockoffSelector(WrappedSelector):
         self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
         self.support_ = self.knockoff_statistics_ >= self.threshold_
         if not self.support_.any():
-            self._warn_of_none()
+            rule = "the false ones are estimated to be too many"
+            if self.offset:
+                least = int(np.ceil(1 / self.fdr - 1e-9))
+                rule = f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
+            warn(
+                f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and "
+                f"{int(np.sum(self.knockoff_statistics_ > 0))} of {d} variables are ahead of their "
+                "knockoffs. Raise fdr, or use RandomizationTest, which can select a single "
+                "variable.",
+            )
         return self
-
-    def _warn_of_none(self) -> None:
-        ahead = int(np.sum(self.knockoff_statistics_ > 0))
-        least = int(np.ceil(1 / self.fdr - 1e-9))
-        rule = (
-            f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
-            if self.offset
-            else "the false ones are estimated to be too many"
-        )
-        warn(
-            f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and {ahead} of "
-            f"{len(self.support_)} variables are ahead of their knockoffs. Raise fdr, or use "
-            "RandomizationTest, which can select a single variable.",
-        )
 
 
 def knockoffs_of(rows: Rows, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -533,12 +507,13 @@ class RandomizationTest(WrappedSelector):
         self.n_draws_ = self.n_draws or enough_draws(n_groups, self.fdr)
         folds = self._folds(X, y, groups, rows, seed)
         columns = [np.flatnonzero(labels == g) for g in range(n_groups)]
+        places = np.argsort(rows.column_order)
         p_values = randomization_p_values(
             self._held_out(rows, folds, seed),
             rows.X,
             as_conditional(self.sampler, rows.X, rows.weights),
             groups=columns,
-            ranks=np.array([rows.column_ranks[c].min() for c in columns]),
+            ranks=np.array([places[c].min() for c in columns]),
             seed=seed,
             n_draws=self.n_draws_,
             n_jobs=self.n_jobs,
@@ -560,7 +535,18 @@ class RandomizationTest(WrappedSelector):
             kind = StratifiedKFold if classes else KFold
             splitter = kind(int(self.cv), shuffle=True, random_state=seed)
             return list(splitter.split(rows.X, rows.targets))
-        return _as_kept_rows(splitter.split(X, y, groups), rows.origin)
+        folds = [
+            (
+                np.flatnonzero(np.isin(rows.origin, train)),
+                np.flatnonzero(np.isin(rows.origin, test)),
+            )
+            for train, test in splitter.split(X, y, groups)
+        ]
+        if not all(len(train) and len(test) for train, test in folds):
+            raise InvalidDataError(
+                "Every fold of cv needs training and test rows of non-zero weight; one has none."
+            )
+        return folds
 
     def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
@@ -629,16 +615,3 @@ def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> A
     probabilities = np.zeros((len(X), len(classes)))
     probabilities[:, np.searchsorted(classes, model.classes_)] = own
     return probabilities
-
-
-def _as_kept_rows(folds: Any, origin: Index) -> list[Fold]:
-    """Folds of input rows as folds of the kept rows."""
-    kept = [
-        (np.flatnonzero(np.isin(origin, train)), np.flatnonzero(np.isin(origin, test)))
-        for train, test in folds
-    ]
-    if any(len(train) == 0 or len(test) == 0 for train, test in kept):
-        raise InvalidDataError(
-            "Every fold of cv needs training and test rows of non-zero weight; one has none."
-        )
-    return kept

@@ -7,22 +7,28 @@ of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table
+from nablasso.data.table import Scaler, Table, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.tables import players
-from nablasso.estimators.validation import column_indices, feature_names, group_labels
+from nablasso.estimators.validation import (
+    check_new_data,
+    column_indices,
+    feature_names,
+    group_labels,
+)
 from nablasso.reading.explanation import Explanation, LeftOut
-from nablasso.reading.function import discrete_columns, moves, quotients
+from nablasso.reading.function import moves, quotients
 from nablasso.reading.law import players_of
 from nablasso.regression.spread import Spread
 from nablasso.search.predictor import Predictor
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
@@ -88,46 +94,29 @@ def share_of_columns(selector: Any) -> Array:
     return shares
 
 
-def interactions_of(selector: Any) -> list[tuple[int, int, float]]:
-    """Pairs of columns with the share of the variance in which they act together."""
+def together_of(selector: Any, found: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Pairs or triples of players as columns of the table, with the share they have together."""
     first = [int(columns[0]) for columns in table_columns(selector)]
-    found = [(*sorted((first[a], first[b])), s) for a, b, s in selector._explanation.pairs]
-    return [(a, b, share) for a, b, share in found]
-
-
-def triples_of(selector: Any) -> list[tuple[int, int, int, float]]:
-    """Triples of columns likewise."""
-    first = [int(columns[0]) for columns in table_columns(selector)]
-    found = selector._explanation.triples
-    each = [(*sorted((first[a], first[b], first[c])), share) for a, b, c, share in found]
-    return [(a, b, c, share) for a, b, c, share in each]
+    return [(*sorted(first[a] for a in some), share) for *some, share in found]
 
 
 def importance_table(selector: Any, level: float = 0.9) -> Any:
     """One row for each selected column or group, the largest share first."""
     explanation: Explanation = selector._explanation
-    ends = explanation.intervals(level) if explanation.players else {}
-    first = total = np.empty(0)
+    share, columns, names = explanation.shares, table_columns(selector), player_names(selector)
+    (slope, direction), none = slopes_of(selector), np.empty((0, 2))
+    ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
     if explanation.players:
-        first, total = explanation.indices.first[:, 0], explanation.indices.total[:, 0]
-    share = explanation.shares
-    slope, direction = slopes_of(selector)
-    columns = table_columns(selector)
-    names = player_names(selector)
-    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
-    none = np.empty((0, 2))
+        ends, (_, first, total) = explanation.intervals(level), explanation.indices
     made: dict[str, Any] = {
         "column": np.array(names, dtype=object),
         "share": share,
-        "low": ends.get("share", none)[:, 0],
-        "high": ends.get("share", none)[:, 1],
+        **_ends("", ends.get("share", none)),
         "of_y": share * max(float(selector.loo_r2_), 0.0),
-        "first_order": first,
-        "first_order_low": ends.get("first", none)[:, 0],
-        "first_order_high": ends.get("first", none)[:, 1],
-        "total": total,
-        "total_low": ends.get("total", none)[:, 0],
-        "total_high": ends.get("total", none)[:, 1],
+        "first_order": first[:, 0],
+        **_ends("first_order_", ends.get("first", none)),
+        "total": total[:, 0],
+        **_ends("total_", ends.get("total", none)),
         "slope": slope,
         "direction": np.array(direction, dtype=object),
         "degrees": explanation.degrees,
@@ -137,7 +126,12 @@ def importance_table(selector: Any, level: float = 0.9) -> Any:
         made["shuffled"] = shuffled
     if selector.p_values_ is not None:
         made["p_value"] = np.array([selector.p_values_[own].min() for own in columns])
+    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
     return frame({name: values[order] for name, values in made.items()})
+
+
+def _ends(name: str, ends: Array) -> dict[str, Array]:
+    return {f"{name}low": ends[:, 0], f"{name}high": ends[:, 1]}
 
 
 def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
@@ -167,7 +161,8 @@ def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, A
 def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     """Root mean squared slope in the units of the table, and the way each column goes.
 
-    Of several columns and of several classes there is no one slope.
+    Of a number with gaps where it is observed; of several columns and of several classes there is
+    no one slope.
     """
     explanation: Explanation = selector._explanation
     if "slopes" in explanation.kept:
@@ -176,20 +171,39 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     scale = selector._scaler.scale[explanation.chosen]
     Z = explanation.Z[:SLOPE_ROWS]
     p = explanation.weights[: len(Z)] / explanation.weights[: len(Z)].sum()
-    discrete = discrete_columns(explanation.Z) if explanation.Z.size else np.empty(0, dtype=bool)
     slope, words = np.full(len(explanation.players), np.nan), []
     for a, player in enumerate(explanation.players):
-        if len(player) > 1 or len(explanation.functions) > 1:
+        column, seen = _number(selector, explanation, player)
+        if column is None or len(explanation.functions) > 1 or not seen[: len(Z)].any():
             words.append("differs")
             continue
-        along = moves(Z, int(player[0]), discrete=bool(discrete[player[0]]))
-        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], Z, along)
-        slope[a] = np.sqrt(p @ np.sum(along.share * steps**2, axis=0)) / scale[player[0]]
-        mean, size = (p @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
+        rows, q = Z[seen[: len(Z)]], p[seen[: len(Z)]] / p[seen[: len(Z)]].sum()
+        along = moves(rows, column, discrete=bool(discrete_columns(explanation.Z[seen])[column]))
+        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], rows, along)
+        slope[a] = np.sqrt(q @ np.sum(along.share * steps**2, axis=0)) / scale[column]
+        mean, size = (q @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
         way = mean / size if size > 0 else 0.0
         words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
     explanation.kept["slopes"] = slope, words
     return slope, words
+
+
+def _number(selector: Any, explanation: Explanation, player: Index) -> tuple[int | None, Mask]:
+    """The column of a player that is a number, and the rows where it is observed."""
+    seen = np.ones(len(explanation.Z), dtype=bool)
+    if len(player) == 1:
+        return int(player[0]), seen
+    names = encoded_names(selector)
+    own = [names[a] for a in explanation.chosen[player]]
+    if len(own) == 2 and own[1] == f"{own[0]}: missing":
+        return int(player[0]), explanation.Z[:, player[1]] < explanation.Z[:, player[1]].mean()
+    return None, seen
+
+
+def encoded_names(selector: Any) -> list[str]:
+    """Names of the numbers that the columns of a table became."""
+    encoding = getattr(selector, "_encoding", None)
+    return feature_names(selector) if encoding is None else [str(name) for name in encoding.names]
 
 
 def player_names(selector: Any) -> list[str]:
@@ -235,12 +249,11 @@ def shape_table(selector: Any, level: float = 0.9) -> Any:
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    scaler, encoding = selector._scaler, getattr(selector, "_encoding", None)
+    scaler, names = selector._scaler, encoded_names(selector)
     values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
     if len(columns) == 1:
         return values[:, 0]
-    names = feature_names(selector) if encoding is None else encoding.names
-    own = [str(names[a]) for a in columns]
+    own = [names[a] for a in columns]
     words = [_in_words(str(column), own, row) for row in np.round(values, 9)]
     return np.array(words, dtype=object)
 
@@ -293,3 +306,68 @@ def frame(columns: dict[str, Any]) -> Any:
     import pandas
 
     return pandas.DataFrame(columns)
+
+
+class Explains:
+    """How much columns carry, and how: read from what predicts when asked for."""
+
+    _scaler: Scaler
+    _explanation: Explanation
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Shares of the variance of the prediction, adding up to one."""
+        check_is_fitted(self)
+        return share_of_columns(self)
+
+    @property
+    def importances_(self) -> Any:
+        """How much each selected column matters, with intervals."""
+        check_is_fitted(self)
+        return importance_table(self)
+
+    @property
+    def interactions_(self) -> list[tuple[int, int, float]]:
+        """Pairs that act together."""
+        check_is_fitted(self)
+        return together_of(self, self._explanation.pairs)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return together_of(self, self._explanation.triples)
+
+    def shapes(self, level: float = 0.9) -> Any:
+        """How the prediction (for classes: the log-odds) depends on each selected column.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the bands: ``low`` and ``high`` hold the function at one point with this
+            probability, ``low_simultaneous`` and ``high_simultaneous`` at all points at once.
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``column``, ``x``, ``value`` (mean zero over the rows) and the bands; for classes
+            ``class`` too.
+        """
+        check_is_fitted(self)
+        return shape_table(self, level)
+
+    def contributions(self, X: Any) -> Any:
+        """What each selected column adds to each prediction (for classes: to the log-odds).
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
+            of them by class where there are more than two.
+        """
+        check_is_fitted(self)
+        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))

@@ -24,10 +24,11 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,6 +45,7 @@ from nablasso.estimators.cross_validation import (
     decreasing,
     grid_points,
     positive_list,
+    until_interrupt,
 )
 from nablasso.estimators.display import Answers
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
@@ -123,6 +125,9 @@ class KernelSelector(Answers, Selects, Selector):
     feature_importances_ : array, shape (n_features,)
         Deviation over the data of the part of the penalised function on the selected nodes
         that involves the column, in deviations of ``y`` (log-odds for classifiers).
+    class_importances_ : array, shape (n_classes, n_features)
+        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
+        the second class, where there are two.
     active_set_ : dict of node to float
         Selected nodes and the weights ``zeta`` of their kernels. A node is the sorted tuple of
         its (column, level) pairs, ``()`` the constant; of a group the first column stands.
@@ -192,10 +197,10 @@ class KernelSelector(Answers, Selects, Selector):
         1e12,
         "float",
         "Multiplications of the problems solved along one path of alphas (one to two minutes of "
-        "one processor): a budget that ends at the same place on every machine. A fiftieth of the "
-        "work may go to kernels that only the certificate asks for. Where it ends a search while "
-        "kernels are known to be missing there is a warning, and ``search_status_`` names the "
-        "parameter. A cross-validation leaves out the alphas that some path could not solve.",
+        "one processor), the same on every machine; a fiftieth may go to kernels that only the "
+        "certificate asks for. Where a budget ends a search while kernels are known to be missing "
+        "there is a warning, and ``search_status_`` names the parameter. A cross-validation leaves "
+        "out the alphas that some path could not solve.",
         check_positive,
     )
     rank: int | None = parameter(
@@ -212,9 +217,8 @@ class KernelSelector(Answers, Selects, Selector):
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
         "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
-        "in every fold. Needs a likelihood: the squared, logistic or Poisson loss. The sum of the "
-        "sample weights counts as the number of rows. By default cross-validation prunes where it "
-        "can, and a fit at one ``alpha`` does not.",
+        "in every fold. Needs a likelihood: the squared, logistic or Poisson loss. By default "
+        "cross-validation prunes where it can, and a fit at one ``alpha`` does not.",
     )
     debias: bool = parameter(
         True,
@@ -346,13 +350,10 @@ class KernelSelector(Answers, Selects, Selector):
 
     def _support(self, table: Table, learner: HullLearner, found: Found) -> Mask:
         """Selected columns of the input, and those always kept with their group."""
-        support = np.zeros(self.n_features_in_, dtype=bool)
+        support = self._groups()[1] & np.isin(np.arange(self.n_features_in_), table.columns)
         for node in found.hull:
             support[learner.columns[list(learner.hierarchy.columns(node))]] = True
-        kept = column_indices(self, self.always_keep, "always_keep")
-        labels = group_labels(self, self.feature_groups)
-        varies = np.isin(np.arange(len(support)), table.columns)
-        return np.asarray(support | (np.isin(labels, labels[kept]) & varies))
+        return support
 
     def _predictors(self, learner: HullLearner, finds: list[Found], supports: list[Mask]) -> Any:
         """What predicts: the refits, or the penalised functions themselves."""
@@ -559,14 +560,7 @@ def _has_probabilities(model: Any) -> bool:
 
 @estimator
 class KernelClasses(PredictsClasses, KernelSelector):
-    """Shared by the classifiers over a hierarchy of kernels.
-
-    Attributes
-    ----------
-    class_importances_ : array, shape (n_classes, n_features)
-        ``feature_importances_`` of each class against the rest; one row, that of the second class,
-        where there are two.
-    """
+    """Shared by the classifiers over a hierarchy of kernels."""
 
     _: KW_ONLY
     loss: Any = parameter(
@@ -585,6 +579,9 @@ class KernelClasses(PredictsClasses, KernelSelector):
 @estimator
 class KernelsAtAlpha(KernelSelector):
     """Fit at one ``alpha``."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     alpha: float | None = parameter(
         None,
@@ -623,17 +620,8 @@ class KernelsAtAlpha(KernelSelector):
         top = largest_alpha(self._only(learner.searches))
         grid = decreasing(n_alphas if alphas is None else alphas, top, eps)
         steps = learner.walk(grid, beyond=True)
-        finds: list[Found] = []
-        try:
-            for (found,) in track(steps, len(grid), "path", verbose=self.verbose):
-                finds.append(found)
-        except KeyboardInterrupt:
-            if not finds:
-                raise
-            warn(
-                f"The path was interrupted after {len(finds)} of {len(grid)} alphas.",
-                ConvergenceWarning,
-            )
+        tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
+        finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
         return Path(
             grid[: len(finds)],
             np.array([self._support(table, learner, found) for found in finds]),
@@ -675,13 +663,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     selection_rule: str = parameter(
         "1se",
         '{"1se", "min", "ebic"}',
-        "Take the candidate that selects the fewest variables among those whose score is within "
-        'one standard error of the best, or the best itself. ``"ebic"`` prunes the hulls of all '
-        "candidates on all rows and takes the one of smallest criterion (see ``prune``): no folds "
-        "are drawn, ``cv``, ``scoring`` and ``n_jobs`` are not used, ``cv_results_`` has "
-        '``"ebic"`` and ``"rank_ebic"`` in place of scores, and ``best_score_`` is minus the '
-        "criterion. It selects better and costs less; among equals it takes the largest ``beta``, "
-        "then the largest ``alpha``.",
+        "As for the other estimators, or without folds: prune the hulls of all candidates on all "
+        "rows and take the one of smallest criterion (see ``prune``), which selects better and "
+        'costs less. ``cv_results_`` then has ``"ebic"`` and ``"rank_ebic"`` in place of scores, '
+        "and ``best_score_`` is minus the criterion.",
     )
 
     def _weights(self, data: Data, table: Table, groups: Any) -> tuple[float, float | None, Array]:
@@ -764,20 +749,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
 
         With several functions it is the sum of theirs. An interrupt keeps what is done.
         """
-        values: list[float] = []
         name = type(self).__name__
-        try:
-            paths = track(cells, len(cells), f"{name} paths", verbose=self.verbose)
-            for learner, finds in self._paths(table, paths):
-                values.append(np.nan if finds is None else learner.criterion(finds))
-        except KeyboardInterrupt:
-            if not values:
-                raise
-            warn(
-                f"{name} was interrupted after {len(values)} candidates; it chooses among these.",
-                ConvergenceWarning,
-            )
-        return values
+        paths = self._paths(table, track(cells, len(cells), f"{name} paths", verbose=self.verbose))
+        values = (np.nan if finds is None else learner.criterion(finds) for learner, finds in paths)
+        return until_interrupt(values, f"{name} was", "candidates; it chooses among these.")
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:

@@ -46,6 +46,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.cells import listed
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import CLEAR_GAIN, Data
@@ -86,7 +87,6 @@ from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index
 
-SHOWN = 10  # rows that a message names
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
 SEARCH_ROWS = 500  # rows that say which columns matter
 EVIDENCE_ROWS = 500
@@ -485,7 +485,7 @@ class PSDRegressor(NonnegativeRegressor):
         data = super()._validate(X, y, sample_weight)
         y, bad = data.y, np.flatnonzero(data.y < 0)
         if bad.size:
-            shown = ", ".join(map(str, bad[:SHOWN])) + (" ..." if bad.size > SHOWN else "")
+            shown = listed([str(row) for row in bad])
             raise InvalidDataError(
                 f"Targets of a non-negative function must be at least 0; {bad.size} of {len(y)} "
                 f"rows are negative, rows {shown} (smallest value {y.min():g}). Shift y, drop "
@@ -760,13 +760,9 @@ def from_the_middle(F: Array, middle: int) -> Array:
 
     Sums go outwards, so the order is exact in floating point too.
     """
-    Z = np.empty_like(F)
-    Z[middle] = F[0]
-    for k in range(middle, len(F) - 1):
-        Z[k + 1] = Z[k] + F[k + 1]
-    for k in range(middle, 0, -1):
-        Z[k - 1] = Z[k] - F[k]
-    return Z
+    up = np.cumsum(np.concatenate([F[:1], F[middle + 1 :]]), axis=0)
+    down = np.cumsum(np.concatenate([F[:1], -F[middle:0:-1]]), axis=0)
+    return np.concatenate([down[:0:-1], up])
 
 
 def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:

@@ -10,12 +10,12 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
         verbose: int = parameter(0, "int", "Log progress.")
 
 The section Parameters of the docstring is made from the fields and cannot differ from the
-signature. A subclass inherits both: its parents' parameters, and the attributes that their
-docstrings list. It may give an inherited parameter another default, ``width: float = 2.0``, which
-keeps its place and its documentation, take it away (``width: Any = fixed(2.0)``), and describe an
-inherited attribute anew. Arguments of
-methods that mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where
-they mean more.
+signature; a field may say which values are refused. A subclass inherits both: its parents'
+parameters, and the attributes that their docstrings list. It may give an inherited parameter
+another default, ``width: float = 2.0``, which keeps its place and its documentation, take it away
+(``width: Any = fixed(2.0)``), and describe an inherited attribute anew. Arguments of methods that
+mean the same everywhere (``ARGUMENTS``) are documented here, and elsewhere only where they mean
+more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
-from nablasso.estimators.tables import takes_tables
+from nablasso.estimators.tables import takes_names, takes_tables
 from nablasso.estimators.validation import Check, one_of
 
 Class = TypeVar("Class", bound=type)
@@ -44,6 +44,10 @@ ARGUMENTS = {
         "array-like, shape (n_unlabeled, n_features), optional",
         "Rows without a target at which derivatives are penalised too.",
     ),
+}
+RETURNS = {
+    "predict": "array, shape (n_samples,)",
+    "predict_proba": "array, shape (n_samples, n_classes)",
 }
 
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
@@ -69,7 +73,8 @@ def fixed(value: Any) -> Any:
 def estimator(cls: Class) -> Class:
     """Make a class an estimator: ``__init__`` and its documentation from its parameters.
 
-    Its ``fit`` takes data frames with columns of any kind (:mod:`nablasso.estimators.tables`).
+    Its ``fit`` takes data frames with columns of any kind, its ``score`` names of their columns
+    (:mod:`nablasso.estimators.tables`).
     """
     _complete_overridden(cls)
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
@@ -81,6 +86,8 @@ def estimator(cls: Class) -> Class:
             method.__doc__ = _with_arguments(method)
     if "fit" in vars(cls):
         setattr(made, "fit", takes_tables(vars(cls)["fit"]))  # noqa: B010 - not of every class
+        if hasattr(made, "score"):
+            setattr(made, "score", takes_names(inspect.unwrap(made.score)))  # noqa: B010
     return made
 
 
@@ -118,8 +125,9 @@ def _with_arguments(method: Any) -> str:
         elif name in ARGUMENTS:
             kind, text = ARGUMENTS[name]
             listed.append(f"{name} : {kind}" + (f"\n    {text}" if text else ""))
-    if method.__name__.startswith("fit"):
-        sections.setdefault("Returns", "self")
+    returned = "self" if method.__name__.startswith("fit") else RETURNS.get(method.__name__)
+    if returned:
+        sections.setdefault("Returns", returned)
     return _joined(head, {"Parameters": "\n".join(listed), **sections})
 
 
@@ -145,19 +153,14 @@ def _described(one: Field[Any]) -> str:
     if one.default is None:
         kind += ", optional"
     elif one.default is not MISSING:
-        kind += f", default={_shown(one.default)}"
+        shown = f'"{one.default}"' if isinstance(one.default, str) else repr(one.default)
+        kind += f", default={shown}"
     paragraphs = [" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n") if part]
-    body = [
+    body = "\n\n".join(
         indent(fill(part, WIDTH - 4, break_long_words=False, break_on_hyphens=False), "    ")
         for part in paragraphs
-    ]
-    return "\n".join(
-        [f"{one.name} : {kind}", "\n\n".join(body)] if body else [f"{one.name} : {kind}"]
     )
-
-
-def _shown(default: Any) -> str:
-    return f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{one.name} : {kind}\n{body}".rstrip()
 
 
 def _attributes(cls: type, own: str) -> str:

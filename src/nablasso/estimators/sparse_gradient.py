@@ -20,13 +20,15 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path
@@ -54,9 +56,7 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_non_negative,
     check_positive,
-    column_indices,
     feature_names,
-    group_labels,
 )
 from nablasso.gradients import (
     DEFAULT_MAX_ITER,
@@ -69,7 +69,7 @@ from nablasso.gradients import (
     union_of,
 )
 from nablasso.kernels import Gaussian, as_kernel, length_scale
-from nablasso.losses import Logistic, Loss, Squared
+from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.machine import Refit, refit
@@ -78,7 +78,6 @@ from nablasso.spaces import penalty_points, require_memory
 from nablasso.types import Array, Mask
 
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
-SHOWN = 10  # rows named in a warning
 SMALLEST_FRACTION = 1e-2  # of alpha_max
 WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
 MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
@@ -269,10 +268,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
 
     def _parameters(self) -> GradientParameters:
         """What the parameters ask for; the data's columns are known by now."""
-        labels = group_labels(self, self.feature_groups)
-        weights = np.bincount(labels)[labels].astype(float)
-        kept = column_indices(self, self.always_keep, "always_keep")
-        weights = np.where(np.isin(labels, labels[kept]), 0.0, weights)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, np.bincount(labels)[labels])
         return GradientParameters(
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
@@ -385,8 +382,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         alone = np.isin(rows, data.pairs.isolated())
         if not alone.any() or not data.table.X.shape[1]:
             return
-        named = ", ".join(map(str, np.flatnonzero(alone)[:SHOWN]))
-        named += " ..." if alone.sum() > SHOWN else ""
+        named = listed([str(row) for row in np.flatnonzero(alone)])
         cure = (
             f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
             "standardize is set), or drop them."
@@ -435,9 +431,6 @@ def ridge_on(features: Array, table: Table) -> Refit:
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
     """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
 
-    def _loss(self) -> Loss:
-        return Squared()
-
     def _keep(self, final: list[GradientFit], table: Table) -> None:
         super()._keep(final, table)
         features = np.asarray(table.X @ self.components_[:, table.columns].T)
@@ -448,16 +441,11 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
 
 @estimator
-class GradientClasses(PredictsClasses, SparseGradientEstimator):
-    """Shared by the classifiers: the logistic loss with f0, which predicts."""
-
-    def _loss(self) -> Loss:
-        return Logistic()
-
-
-@estimator
 class GradientsAtAlpha(SparseGradientEstimator):
     """Fit at one ``alpha``."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     alpha: float | None = parameter(
         None,
@@ -571,7 +559,7 @@ class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifier(GradientsAtAlpha, GradientClasses):
+class SparseGradientClassifier(PredictsClasses, GradientsAtAlpha):
     """Sparse gradient learning for classes: gradients of the log-odds.
 
     Two classes need one function, more need one per class ("this class or not"). Predictions come
@@ -596,5 +584,5 @@ class SparseGradientRegressorCV(GradientsByFolds, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifierCV(GradientsByFolds, GradientClasses):
+class SparseGradientClassifierCV(PredictsClasses, GradientsByFolds):
     """:class:`SparseGradientClassifier` with ``alpha`` by cross-validation."""

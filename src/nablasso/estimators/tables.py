@@ -29,7 +29,7 @@ from nablasso.data.cells import LARGEST, as_pandas, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
 from nablasso.data.roles import named_roles, target_problems
 from nablasso.data.table import check_weights, is_frame, is_in_blocks
-from nablasso.errors import NotNumbersError, Problem, TableProblems
+from nablasso.errors import InvalidParameterError, NotNumbersError, Problem, TableProblems
 from nablasso.estimators.validation import column_indices, group_labels
 from nablasso.streaming import open_table
 from nablasso.streaming.encoded import encoded
@@ -59,6 +59,7 @@ def takes_tables(fit: Any) -> Any:
                 _fit_frame(self, fit, given | {"X": frame})
                 del self.feature_names_in_
             else:
+                _check_not_named(given)
                 return fit(self, **_in_time(given))
         except BaseException:
             for name in [name for name in vars(self) if name.endswith("_")]:
@@ -67,6 +68,22 @@ def takes_tables(fit: Any) -> Any:
         return self
 
     return fit_table
+
+
+def takes_names(score: Any) -> Any:
+    """``score`` for a data frame that holds the target too: ``score(df, "price")``."""
+    signature = inspect.signature(score)
+
+    @wraps(score)
+    def score_table(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        if is_frame(given["X"]):
+            given, problems = named_roles(given)
+            if problems:
+                raise TableProblems(problems)
+        return score(**given)
+
+    return score_table
 
 
 def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
@@ -192,6 +209,15 @@ class Selects(SelectorMixin):
         return X[[c.name for c, inside in zip(encoding.columns, chosen, strict=True) if inside]]
 
 
+def _check_not_named(given: dict[str, Any]) -> None:
+    for role in ("y", "sample_weight"):
+        if isinstance(given.get(role), str):
+            raise InvalidParameterError(
+                f"{role} is the name of a column, {given[role]!r}, so X must be a data frame, "
+                f"files or a dask.dataframe; got {type(given['X']).__name__}."
+            )
+
+
 def _has_gaps(X: Any) -> bool:
     """Whether X is an array of numbers some of which are missing."""
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
@@ -254,8 +280,14 @@ def _by_class(values: Any, encoding: Encoding) -> Any:
 
 
 def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
-    found = [(int(encoding.origin[a]), int(encoding.origin[b])) for a, b in values]
-    return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
+    """Copies: all numbers of one of the two columns; gaps in the same rows make no copy."""
+    inside: dict[tuple[int, int], set[int]] = {}
+    for a, b in values:
+        pair = int(encoding.origin[a]), int(encoding.origin[b])
+        if pair[0] != pair[1]:
+            inside.setdefault(pair, set()).update((int(a), int(b)))
+    whole = [{int(a) for a in own} for own in encoding.players]
+    return [(a, b) for (a, b), own in inside.items() if whole[a] <= own or whole[b] <= own]
 
 
 def _replaceable(values: Any, encoding: Encoding) -> list[tuple[int, list[int], float]]:

@@ -14,14 +14,12 @@ from sklearn.utils.validation import validate_data
 
 from nablasso.data.cells import LARGEST, as_pandas, listed
 from nablasso.data.encoding import Encoding
-from nablasso.data.table import MIN_ROWS, Table, correlated_columns, is_frame
+from nablasso.data.table import MIN_ROWS, Table, correlated_columns, discrete_columns, is_frame
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.kernels import WIDTH_RULES
-from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 TWIN_CORRELATION = 0.95
-SHOWN = 10  # names listed in a message before it says "..."
 
 
 def check_training_data(
@@ -177,7 +175,7 @@ def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> In
         if index is None or not 0 <= index < d:
             raise InvalidParameterError(
                 f"{parameter} names column {column!r}; the columns are "
-                f"{', '.join(list(names)[:SHOWN])}{' ...' if d > SHOWN else ''} or 0 to {d - 1}."
+                f"{listed(list(names))} or 0 to {d - 1}."
             )
         indices.append(index)
     return np.array(indices, dtype=np.intp)
@@ -215,7 +213,7 @@ def _real(value: Any, least: float, most: float = np.inf) -> bool:
 def at_least(least: int) -> Check:
     """Whole numbers from ``least`` on."""
     return Check(
-        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and v >= least,
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= least,
         f"a whole number of at least {least}",
     )
 
@@ -277,11 +275,9 @@ def check_finite_columns(estimator: BaseEstimator, X: Array) -> None:
     """Refuse NaN and infinite values, naming the columns that hold them."""
     bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if bad.size:
-        all_names = feature_names(estimator)
-        names = [all_names[a] for a in bad]
-        shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+        where = listed(np.array(feature_names(estimator))[bad].tolist())
         raise InvalidDataError(
-            f"Input X contains NaN or infinity in columns {shown}. Drop these rows, give a data "
+            f"Input X contains NaN or infinity in columns {where}. Drop these rows, give a data "
             "frame, in which a missing value is a state of its own, or impute them first, for "
             "example with sklearn.impute.SimpleImputer."
         )

@@ -12,13 +12,7 @@ from nablasso.gradients.learner import (
     find_directions,
     union_of,
 )
-from nablasso.gradients.problem import (
-    FORMS,
-    GradientPoint,
-    GradientProblem,
-    RowPenalty,
-    make_pairs,
-)
+from nablasso.gradients.problem import FORMS, GradientPoint, GradientProblem, RowPenalty, make_pairs
 from nablasso.gradients.solvers import DEFAULT_MAX_ITER, ActiveSet, ForwardBackward, null_point
 
 __all__ = [

@@ -191,19 +191,13 @@ def find_directions(
         n_components = int(np.searchsorted(share, EXPLAINED * (1 - ROUNDING)) + 1)
     kept = min(n_components, rank)
     components = np.zeros((kept, n_features))
-    components[:, columns] = _signed(vectors[:, :kept].T)
-    inner = stacked @ stacked.T
-    s = len(columns)
-    rows, cols = np.repeat(columns, s), np.tile(columns, s)
-    covariance = csr_array((inner.ravel(), (rows, cols)), shape=(n_features, n_features))
+    components[:, columns] = vectors[:, :kept].T
+    largest = np.argmax(np.abs(components), axis=1)
+    components *= np.sign(components[np.arange(kept), largest])[:, None]  # largest entry positive
+    places = (np.repeat(columns, len(columns)), np.tile(columns, len(columns)))
+    inner = (stacked @ stacked.T).ravel()
+    covariance = csr_array((inner, places), shape=(n_features, n_features))
     return Directions(components, spectrum[:rank], covariance)
-
-
-def _signed(vectors: Array) -> Array:
-    """Each row with its largest entry positive."""
-    largest = np.argmax(np.abs(vectors), axis=1)
-    signs = np.sign(vectors[np.arange(len(vectors)), largest])
-    return np.asarray(vectors * signs[:, None])
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nablasso.gradients.problem import (
-    TINY,
-    GradientCertificate,
-    GradientPoint,
-    GradientProblem,
-)
+from nablasso.gradients.problem import TINY, GradientCertificate, GradientPoint, GradientProblem
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
 from nablasso.spaces import FeatureRows
@@ -56,8 +51,7 @@ NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
 class GradientSolution:
     """Gradients, their certificate over all variables, and how the solver ended.
 
-    ``history``: ``"objective"`` and ``"n_selected"`` at the start and after every iteration, of the
-    solver that keeps it.
+    ``history``, where kept: ``"objective"`` and ``"n_selected"`` at the start and every iteration.
     """
 
     point: GradientPoint

@@ -1,6 +1,5 @@
 """Hierarchical kernel learning: kernels on a DAG, selected by a norm whose patterns are hulls."""
 
-from nablasso.hierarchy.consistency import HullConsistency, hull_consistency
 from nablasso.hierarchy.dag import ExplicitDag, Hierarchy, KernelDag, Node, Outside
 from nablasso.hierarchy.decompositions import (
     AllSubsetsGaussian,
@@ -15,7 +14,14 @@ from nablasso.hierarchy.decompositions import (
 from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.problem import HullProblem, LossSample
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
-from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
+from nablasso.hierarchy.search import (
+    Budget,
+    Found,
+    HullConsistency,
+    Search,
+    hull_consistency,
+    largest_alpha,
+)
 
 __all__ = [
     "AllSubsetsGaussian",

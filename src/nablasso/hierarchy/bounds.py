@@ -119,13 +119,10 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     whole = grid.whole_factors
 
     def sources() -> Iterator[float]:
+        nodes: list[Pairs] = grid.frontier(hull)  # type: ignore[assignment]
+        fresh = {((g, 1),) for g in unused}  # all of these together below
         rest = start.times(*(whole[g] for g in unused))
-        for node in grid.frontier(hull):
-            levels: dict[int, int] = dict(node)  # type: ignore[call-overload]
-            if len(levels) == 1 and next(iter(levels)) in unused:
-                continue  # all of these together below
-            own = (factor(grid, g, levels[g]) if g in levels else whole[g] for g in used)
-            yield rest.times(*own).total()
+        yield from _totals(grid, rest, used, [node for node in nodes if node not in fresh])
         inside = start.times(*(whole[g] for g in used))
         for g, without in _all_but_one(inside, unused, whole):
             yield without.times(factor(grid, g, 1)).total()
@@ -136,6 +133,39 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
         if best > limit:
             return np.inf
     return best
+
+
+def _totals(
+    grid: Grid, product: ScaledMatrix, used: list[int], nodes: list[Pairs]
+) -> Iterator[float]:
+    """(21) at nodes over the variables ``used``, in no order.
+
+    Nodes share the product up to their first variable, and that behind their last one is known:
+    about one product per pair of variables and per node, where each alone would have one for every
+    variable.
+    """
+    whole, place = grid.whole_factors, {g: k for k, g in enumerate(used)}
+    behind = [ScaledMatrix(np.ones_like(product.matrix), 0.0)]
+    for g in reversed(used):
+        behind.append(behind[-1].times(whole[g]))
+    behind.reverse()
+
+    def walk(at: int, product: ScaledMatrix, waiting: list[Pairs]) -> Iterator[float]:
+        for k in range(at, len(used)):
+            if not waiting:
+                return
+            here = [node for node in waiting if place[node[0][0]] == k]
+            for level in {node[0][1] for node in here}:
+                mine = product.times(factor(grid, used[k], level))
+                onward = [node[1:] for node in here if node[0][1] == level]
+                if () in onward:
+                    ended = mine.times(behind[k + 1].matrix)
+                    yield ended._replace(log=ended.log + behind[k + 1].log).total()
+                yield from walk(k + 1, mine, [node for node in onward if node])
+            waiting = [node for node in waiting if place[node[0][0]] > k]
+            product = product.times(whole[used[k]])
+
+    yield from walk(0, product, nodes)
 
 
 def _all_but_one(
@@ -163,8 +193,8 @@ class Tables(NamedTuple):
 
     def of(self, rows: Any = slice(None), columns: Any = slice(None)) -> Tables:
         """Some of the rows and columns."""
-        parts = (part[rows][:, columns] for part in self[:4])
-        return Tables(*parts, self.variable[columns], self.level[columns])
+        sizes, ahead, others, signed = (part[rows][:, columns] for part in self[:4])
+        return Tables(sizes, ahead, others, signed, self.variable[columns], self.level[columns])
 
 
 def tables(grid: Grid) -> Tables:
@@ -255,7 +285,7 @@ class _Search:
         ``follows`` bounds each row with all that follows it, largest first.
         """
         n, m = self.reach.shape
-        t, found = self.tables, _Open(rows.shape[1] + 1)
+        t, parts = self.tables, [(np.empty((0, rows.shape[1] + 1), dtype=np.intp), np.empty(0))]
         step = max(1, min(CHUNK, CHUNK_ENTRIES // max(m, 1)))
         for start in range(0, len(rows), step):
             chunk = rows[start : start + step]
@@ -275,14 +305,21 @@ class _Search:
                 continue
             self._look(chunk, sizes, high)
             self.work += PER_NODE * len(row)
-            found.add(np.column_stack([chunk[row], column]), bounds[row, column])
-            self._raise(found.trim(self._affordable()))
-        self._raise(found.trim(self._affordable(), last=True))
-        return found.rows, found.bounds
+            parts.append((np.column_stack([chunk[row], column]), bounds[row, column]))
+            if sum(len(part) for _, part in parts[1:]) > max(self._affordable(), len(parts[0][1])):
+                parts = [self._most_promising(parts)]
+        return self._most_promising(parts)
 
     def _spent(self) -> bool:
         known = len(self.violators) >= KEPT
         return self.work > self.allowed * (ENOUGH_KNOWN if known else 1.0)
+
+    def _most_promising(self, parts: list[tuple[Index, Array]]) -> tuple[Index, Array]:
+        """Rows of largest bounds in order, as many as can be afforded; the others stay bounds."""
+        rows, bounds = (np.concatenate(part) for part in zip(*parts, strict=True))
+        most, order = self._affordable(), np.argsort(-bounds, kind="stable")
+        self._raise(bounds[order[most:]])
+        return rows[order[:most]], bounds[order[:most]]
 
     def _affordable(self) -> int:
         """Rows that the rest of the work can expand."""
@@ -332,31 +369,6 @@ class _Search:
             n, r = self.grid.block(node).train.shape
             self.work += PER_LOOK + n * r * (r + n if r > 1 else 1.0)
         return values
-
-
-class _Open:
-    """Rows still to be expanded, with the bounds of all that follows them."""
-
-    def __init__(self, order: int) -> None:
-        self.rows, self.bounds = np.empty((0, order), dtype=np.intp), np.empty(0)
-        self._parts: list[tuple[Index, Array]] = []
-        self._waiting = 0
-
-    def add(self, rows: Index, bounds: Array) -> None:
-        """More rows."""
-        self._parts.append((rows, bounds))
-        self._waiting += len(rows)
-
-    def trim(self, most: int, *, last: bool = False) -> Array:
-        """Keep the rows of largest bounds in order; return the bounds of those let go."""
-        if not last and self._waiting <= max(most, len(self.rows)):
-            return np.empty(0)
-        rows = np.concatenate([self.rows, *(part for part, _ in self._parts)])
-        bounds = np.concatenate([self.bounds, *(part for _, part in self._parts)])
-        order = np.argsort(-bounds, kind="stable")
-        self.rows, self.bounds = rows[order[:most]], bounds[order[:most]]
-        self._parts, self._waiting = [], 0
-        return np.asarray(bounds[order[most:]])
 
 
 def _safe(bounds: Array) -> Array:

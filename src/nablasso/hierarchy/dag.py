@@ -161,16 +161,11 @@ def _gram(left: list[Array], right: list[Array]) -> Array:
 
 
 class Outside(NamedTuple):
-    """What is known of the nodes outside a hull at a dual point.
+    """What is known of the nodes outside a hull at a dual point."""
 
-    ``bound`` is an upper bound of ``max_kappa``, the squared dual norm of what is left outside;
-    ``violators`` are nodes outside whose own ``a_w / d_w^2`` exceeds the threshold, worst first;
-    ``rule`` says which bound was used.
-    """
-
-    bound: float
-    violators: list[Node]
-    rule: str
+    bound: float  # of the squared dual norm of what is left outside
+    violators: list[Node]  # nodes whose own a_w / d_w^2 exceeds the threshold, worst first
+    rule: str  # which bound was used
 
 
 class Hierarchy(ABC):

@@ -127,6 +127,14 @@ class LossSample:
         value = self.mean_loss(self.null)
         return value if value > 0 else 1.0
 
+    def machines(self, rows: GramRows | OnFeatures) -> Machines:
+        """Of this loss on rows with a kernel or with features."""
+        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
+
+    def bends(self, predictions: Array) -> Array:
+        """Weights of the quadratic model at predictions: curvatures, halved."""
+        return quadratic_model(self.loss, self.y, self.weights, predictions).weights
+
     def conjugate(self, dual: Array, alpha: float) -> float:
         """``sum_i p_i l*(y_i, -lambda alpha_i / p_i)``."""
         slopes = -alpha * dual / self.weights
@@ -135,16 +143,12 @@ class LossSample:
 
 @dataclass(frozen=True)
 class HullPoint:
-    """The kernel machine at one ``x``; ``h = Phi' alpha``, coefficients are ``zeta h``.
-
-    Where the problem is solved in feature space the coefficients come from there: ``Phi' alpha``
-    loses the digits by which large features exceed the residuals.
-    """
+    """The kernel machine at one ``x``."""
 
     weights: Weights
     dual: Array
-    h: Array
-    coef: Array
+    h: Array  # Phi' alpha
+    coef: Array  # zeta h; from feature space where large features would cost digits
     intercept: float
     predictions: Array
     sizes: Array  # a_w
@@ -189,17 +193,16 @@ class HullProblem:
         zeta = weights.zeta[self.owner]
         if self.in_features and self._is_squared:
             return self._point(weights, *self._least_squares(zeta))
-        data = (sample.y, sample.weights, sample.fit_intercept)
         if self.in_features:
             root = np.sqrt(zeta)
             rows = OnFeatures(FeatureRows(None, self.Phi * root))
-            machine = Machines(sample.loss, rows, *data).at(ridge, start=start)
+            machine = sample.machines(rows).at(ridge, start=start)
             return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
             solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=sample.fit_intercept)
             return self._point(weights, solved.solve(sample.y), None, solved)
-        machine = Machines(sample.loss, GramRows(K), *data).at(ridge, start=start)
+        machine = sample.machines(GramRows(K)).at(ridge, start=start)
         return self._point(weights, machine.dual, None, K)
 
     @property
@@ -243,7 +246,7 @@ class HullProblem:
         za, own, sample = zeta * point.sizes, zeta[self.owner], self.sample
         t, solved, centre = kappa @ za, point.solved, sample.fit_intercept
         if not self._is_squared:  # the regression at the curvature of the loss
-            q = quadratic_model(sample.loss, sample.y, sample.weights, point.predictions).weights
+            q = sample.bends(point.predictions)
             if self.in_features:
                 solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=centre)[0])
             else:

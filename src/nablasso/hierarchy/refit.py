@@ -40,7 +40,7 @@ from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Logistic, Loss, Poisson, Squared
-from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model, refit
+from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import FeatureRows, Function
 from nablasso.types import Array, Index, Mask
@@ -65,16 +65,13 @@ class Pruned(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """``-2 log-likelihood`` at its maximum, and the quadratic model there.
-
-    ``inverse`` is ``C^{-1}``, ``places`` each node's features, ``unit`` the variance left.
-    """
+    """``-2 log-likelihood`` at its maximum, and the quadratic model there."""
 
     deviance: float
     coef: Array
-    inverse: Array
-    places: dict[Node, slice]
-    unit: float
+    inverse: Array  # of C
+    places: dict[Node, slice]  # of each node's features
+    unit: float  # the variance left
 
 
 def has_likelihood(loss: Loss) -> bool:
@@ -85,9 +82,8 @@ def has_likelihood(loss: Loss) -> bool:
 class Pruner:
     """Prunes hulls on one sample; what was computed for a hull is kept.
 
-    ``rows`` is the number of rows, copies counted; nodes ``kept`` and their ancestors are never
-    taken away, and are in every fit; ``at_once`` is the share of too many features taken between
-    two factorisations.
+    ``rows`` are counted with copies; nodes ``kept`` and their ancestors are never taken away, and
+    are in every fit; ``at_once`` is the share of too many features taken between factorisations.
     """
 
     def __init__(
@@ -116,9 +112,7 @@ class Pruner:
         """Take sinks away while the criterion falls."""
         here = frozenset(hull) | self.kept
         fit, way = self._fit(here), [here]
-        while True:
-            if here in self._ends:
-                break
+        while here not in self._ends:
             crowded = self._is_crowded(len(fit.coef))
             smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
@@ -146,7 +140,8 @@ class Pruner:
             for parent in self.hierarchy.parents(node):
                 hull[parent] += 1
         while True:
-            free = [v for v in hull if not hull[v] and self._may_go(v)]
+            free = [v for v in hull if not hull[v] and v not in self.kept]
+            free = [v for v in free if self.hierarchy.columns(v)]
             if not free:
                 break
             lost = {v: _block_loss(coef, inverse, fit.places[v]) for v in free}
@@ -163,9 +158,6 @@ class Pruner:
             if len(fit.coef) - left >= most or not self._is_crowded(left):
                 break
         return frozenset(hull)
-
-    def _may_go(self, node: Node) -> bool:
-        return node not in self.kept and bool(self.hierarchy.columns(node))
 
     def _price(self, node: Node) -> float:
         """What the criterion charges for a node: nothing without features."""
@@ -219,13 +211,11 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample, centre = self.sample, self.sample.fit_intercept
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        rows = OnFeatures(FeatureRows(None, Phi))
-        machines = Machines(sample.loss, rows, sample.y, sample.weights, centre)
+        machines = sample.machines(OnFeatures(FeatureRows(None, Phi)))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        bends = quadratic_model(sample.loss, sample.y, sample.weights, z).weights
-        C = centred_moments(Phi, sample.y, bends, centre=centre)[0]
+        C = centred_moments(Phi, sample.y, sample.bends(z), centre=centre)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
@@ -328,9 +318,8 @@ class Penalised:
         """Predictions of left-out rows, at fixed weights of the kernels."""
         problem, point, sample = self.found.problem, self.found.point, self.found.problem.sample
         gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-        data = (sample.y, sample.weights, sample.fit_intercept)
-        machines = Machines(sample.loss, GramRows(gram), *data)
-        return machines.left_out(self.found.alpha / 2, point.predictions)
+        left_out = sample.machines(GramRows(gram)).left_out
+        return left_out(self.found.alpha / 2, point.predictions)
 
 
 class Refitter:
@@ -347,10 +336,7 @@ class Refitter:
         self._known: dict[object, HullRefit] = {}
 
     def fit(self, hull: list[Node], support: Mask) -> HullRefit:
-        """The better candidate; no selected column gives the null model.
-
-        ``support`` is a mask of the hierarchy's columns.
-        """
+        """The better candidate for a mask of the hierarchy's columns; of none the null model."""
         used = np.flatnonzero(support)
         if not len(used):
             return self._cached("null", lambda: self._gaussian(used))
@@ -376,22 +362,18 @@ class Refitter:
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
-        coef, b, left_out = self._solve(
-            np.column_stack([self.hierarchy.block(node).train for node in hull])
-        )
-        function = hull_function(self.hierarchy, hull, coef, b, self.columns)
-        return HullRefit(function, "hull", left_out)
-
-    def _solve(self, Phi: Array) -> tuple[Array, float, Array]:
-        """Coefficients, intercept and predictions of left-out rows."""
         sample, y = self.sample, self.sample.y
+        Phi = np.column_stack([self.hierarchy.block(node).train for node in hull])
         if isinstance(sample.loss, Squared):
             fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
             ridge = fit.best_ridge(y)
-            return *fit.feature_coefficients(y, ridge), y - fit.loo_residuals(y, ridge)
-        data = (y, sample.weights, sample.fit_intercept)
-        best = Machines(sample.loss, GramRows(Phi @ Phi.T), *data).best()
-        return Phi.T @ best.machine.coef, best.machine.intercept, best.left_out
+            coef, b = fit.feature_coefficients(y, ridge)
+            left_out = y - fit.loo_residuals(y, ridge)
+        else:
+            machine, _, left_out = sample.machines(GramRows(Phi @ Phi.T)).best()
+            coef, b = Phi.T @ machine.coef, machine.intercept
+        function = hull_function(self.hierarchy, hull, coef, b, self.columns)
+        return HullRefit(function, "hull", left_out)
 
 
 @dataclass(frozen=True)
@@ -409,10 +391,7 @@ class HullLearner:
     refitters: list[Refitter]
 
     def walk(self, alphas: Iterable[float], *, beyond: bool = False) -> Iterator[list[Found]]:
-        """Solutions at decreasing alphas, each started from the one before.
-
-        They end with the budget, but for the first, or go on ``beyond`` it.
-        """
+        """Solutions at decreasing alphas, each from the one before; ``beyond`` the budget too."""
         last: list[Found] | list[None] = [None] * len(self.searches)
         for k, alpha in enumerate(alphas):
             pairs = zip(self.searches, last, strict=True)

@@ -13,31 +13,46 @@ every machine), or where the bound cannot be made sharper: the gap returned is a
 *full* problem. Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero
 at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
 returned is exactly a hull. They stay in the certificate.
+
+**Consistency**, conditions (22) and (24) of Bach (2009): when does the norm find the hull?
+With the true function ``f`` of hull ``W`` and covariances ``Sigma`` of the features let
+
+.. math::
+    s_w = \Big(\sum_{v \in A(w)} \frac{d_v}{\|f_{D(v)}\|}\Big) f_w, \qquad
+    g = \Sigma_{W^c W} \Sigma_{WW}^{-1} s .
+
+For small ``alpha`` the function on ``W`` alone stays the solution of the whole problem where
+
+.. math::
+    \Omega^*_{W^c}(g) \le 1 - \eta \quad (22, \text{ sufficient for some } \eta > 0), \qquad
+    \Omega^*_{W^c}(g) \le 1 \quad (24, \text{ necessary}) .
+
+The dual norm is ``max_x sum_w zeta_w(x) |g_w|^2`` squared, with ancestors outside ``W`` alone. The
+steps of :func:`nablasso.hierarchy.problem.alternating` increase it, and ``kappa`` bounds it from
+above: both sides are returned. O(R^2) a step for R nodes outside.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.bounds import WORK
-from nablasso.hierarchy.dag import (
-    Hierarchy,
-    Node,
-    Outside,
-    ancestor_matrix,
-    hull_of,
-    shallow_first,
-)
+from nablasso.hierarchy.dag import Hierarchy, Node, Outside, ancestor_matrix, hull_of, shallow_first
 from nablasso.hierarchy.problem import (
     HullPoint,
     HullProblem,
     HullSolution,
     LossSample,
     bytes_held,
+    descendant_norms,
     dual_bound,
     solve,
+    weights_of,
 )
 from nablasso.types import Array, Mask
 
@@ -51,8 +66,11 @@ GROWTH = 0.02  # of the work of a path may go to nodes that only the certificate
 SHARPER = 4  # attempts to tell zero from small
 LOWEST, HIGHEST = 1e-3, 10.0  # of the scale
 HALVINGS = 8
-
-
+PRECISION = 1e-9  # of the dual norm's square
+STEPS = 100_000
+SINGULAR = 1e-10  # of the largest eigenvalue of the correlations
+CONSTANT = 1e-12  # of the mean square: a variance that is none
+SMALLEST = 1e-30
 SPACE = ("max_kernels", "max_memory")
 LIMITS = (*SPACE, "max_work")
 
@@ -76,23 +94,19 @@ class Budget:
 
 @dataclass
 class Found:
-    """A solution of the full problem, with its certificate.
+    """A solution of the full problem, with its certificate."""
 
-    ``nodes`` is the hull that was looked at and ``x`` its weights, to start from; the ``problem``
-    is that on the nodes that are not zero, ``gap`` bounds the suboptimality over *all* kernels.
-    """
-
-    nodes: list[Node]
+    nodes: list[Node]  # the hull that was looked at, and its weights: to start from
     x: Array
-    problem: HullProblem
+    problem: HullProblem  # on the nodes that are not zero
     point: HullPoint
-    gap: float
+    gap: float  # over all kernels
     primal: float
     certified: bool
     rule: str
     reason: str
     n_iter: int
-    violators: list[Node]
+    violators: list[Node]  # nodes known to be missing
 
     @property
     def alpha(self) -> float:
@@ -299,21 +313,14 @@ class Search:
         # where the certificate is lost, further effort at smaller alphas rarely brings it back
         if certify:
             self.work = WORK if certified else max(self.work / 4, LEAST_WORK)
-        if not lacking or (certify and certified):
-            lacking = _reason(certified, missing, solved, outside)
-        return Found(
-            problem.nodes,
-            solved.point.weights.x,
-            inner,
-            point,
-            gap,
-            inner.primal(point),
-            certified,
-            outside.rule,
-            lacking,
-            n_iter,
-            outside.violators,
-        )
+        if certified and (certify or not lacking):
+            lacking = "certified"
+        elif not lacking and not solved.converged:
+            lacking = "stalled" if solved.stalled else "max_iter"
+        elif not lacking:
+            lacking = "violators" if missing or outside.violators else "bound"
+        known = (problem.nodes, solved.point.weights.x, inner, point, gap, inner.primal(point))
+        return Found(*known, certified, outside.rule, lacking, n_iter, outside.violators)
 
     def _without_zeros(
         self, problem: HullProblem, solved: HullSolution, share: float
@@ -344,18 +351,6 @@ def _active(problem: HullProblem, point: HullPoint) -> Mask:
     return np.asarray(in_hull)
 
 
-def _reason(certified: bool, missing: bool, solved: HullSolution, outside: Outside) -> str:
-    """How a search within its budget ended; ``missing`` is that (27) asks for more.
-
-    Nodes known to be missing are called violators, too.
-    """
-    if certified:
-        return "certified"
-    if not solved.converged:
-        return "stalled" if solved.stalled else "max_iter"
-    return "violators" if missing or outside.violators else "bound"
-
-
 def largest_alpha(search: Search) -> float:
     r"""``alpha_max``, where a path begins.
 
@@ -371,7 +366,9 @@ def largest_alpha(search: Search) -> float:
     if frontier and size <= 1e-20 * float(null @ null):  # the sources' kernels are null or constant
         nodes.append(search.ranked(frontier, null)[0])
     d = sum(map(hierarchy.weight, nodes))
-    scale = 2 * max(_variance(search, node) for node in nodes) / d**2  # shrunk by half
+    p, blocks = search.sample.weights, [hierarchy.block(node).train for node in nodes]
+    centred = (F - p @ F if search.sample.fit_intercept else F for F in blocks)
+    scale = 2 * max(float(np.sum(p @ F**2)) for F in centred) / d**2  # shrunk by half
     if not scale > 0:
         return 1.0
     low, high = np.log(LOWEST * scale), np.log(HIGHEST * scale)
@@ -388,8 +385,96 @@ def largest_alpha(search: Search) -> float:
     return float(np.exp(high))
 
 
-def _variance(search: Search, node: Node) -> float:
-    """Sum of the variances of a node's features."""
-    p, F = search.sample.weights, search.hierarchy.block(node).train
-    F = F - p @ F if search.sample.fit_intercept else F
-    return float(np.einsum("i,ij,ij->", p, F, F))
+class HullConsistency(NamedTuple):
+    """Bounds of the dual norm in (22) and (24)."""
+
+    lower: float
+    upper: float
+
+    def is_sufficient(self, margin: float = 1e-6) -> bool:
+        """Condition (22) with ``eta`` = ``margin``: the hull is found, given rows enough."""
+        if not 0 < margin < 1:
+            raise InvalidParameterError(f"margin must lie between 0 and 1; got {margin!r}.")
+        return self.upper <= 1 - margin
+
+    def is_possible(self) -> bool:
+        """Condition (24): where it fails no sequence of alphas finds function and hull."""
+        return self.lower <= 1
+
+
+def hull_consistency(
+    hierarchy: Hierarchy, function: Mapping[Node, Array], nodes: Iterable[Node]
+) -> HullConsistency:
+    """Whether the hull of a function can be found from data like these.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        Kernels on rows that stand for the distribution; covariances are weighted and centred.
+    function : mapping of node to array
+        Coefficients of the node's features (``hierarchy.block(node)``), not all zero.
+    nodes : iterable of nodes
+        All nodes of the graph for the conditions themselves. Some of them, with their ancestors,
+        give a lower bound of the dual norm, and (24) in a weaker form.
+
+    Returns
+    -------
+    HullConsistency
+    """
+    hull = shallow_first(hierarchy, hull_of(hierarchy, function))
+    outside = shallow_first(hierarchy, hull_of(hierarchy, nodes) - set(hull))
+    p, target = hierarchy.weights, _slopes(hierarchy, hull, function)
+    raw = np.column_stack([hierarchy.block(v).train for v in hull])
+    Phi = raw - p @ raw
+    kept = p @ Phi**2 > CONSTANT * np.maximum(p @ raw**2, SMALLEST)  # the root of a grid is not
+    Phi, target = Phi[:, kept], target[kept]
+    covariance = (Phi.T * p) @ Phi
+    _check_invertible(covariance)
+    fitted = p * (Phi @ np.linalg.solve(covariance, target))  # adds up to zero
+    sizes = np.array([hierarchy.size(v, fitted) for v in outside])
+    if not np.any(sizes > 0):
+        return HullConsistency(0.0, 0.0)
+    matrix = ancestor_matrix(hierarchy, [*hull, *outside])[len(hull) :, len(hull) :]
+    d = np.array([hierarchy.weight(v) for v in outside])
+    x = np.full(len(d), 1 / len(d))
+    for _ in range(STEPS):
+        upper, lower, ratios = dual_bound(weights_of(x, matrix, d), sizes)
+        if upper - lower <= PRECISION * upper:
+            break
+        x = np.maximum(x * np.sqrt(ratios), SMALLEST)
+        x /= x.sum()
+    return HullConsistency(float(np.sqrt(lower)), float(np.sqrt(upper)))
+
+
+def _slopes(hierarchy: Hierarchy, hull: list[Node], function: Mapping[Node, Array]) -> Array:
+    """``s_w``, one after the other: the gradient of the norm at the function."""
+    coefs = {}
+    for v in hull:
+        width = hierarchy.block(v).train.shape[1]
+        coefs[v] = np.asarray(function.get(v, np.zeros(width)), dtype=float)
+        if coefs[v].shape != (width,):
+            raise InvalidParameterError(
+                f"The function needs {width} coefficients at node {v!r}; got an array of shape "
+                f"{coefs[v].shape}."
+            )
+    ancestors = ancestor_matrix(hierarchy, hull)
+    norms = descendant_norms(np.array([float(c @ c) for c in coefs.values()]), ancestors)
+    if not len(norms) or not norms.min() > 0:
+        raise InvalidParameterError(
+            "Every node of the function's hull needs a descendant, or itself, with coefficients "
+            "that are not zero. Leave the others out of the function."
+        )
+    d = np.array([hierarchy.weight(v) for v in hull])
+    scales = zip((d / norms) @ ancestors, coefs.values(), strict=True)
+    return np.concatenate([scale * c for scale, c in scales])
+
+
+def _check_invertible(covariance: Array) -> None:
+    root = np.sqrt(np.diag(covariance))
+    values = np.linalg.eigvalsh(covariance / np.outer(root, root))
+    if values[0] <= SINGULAR * values[-1]:
+        raise InvalidParameterError(
+            "The correlations of the relevant features must be invertible, assumption (A3) of the "
+            f"paper; the smallest eigenvalue is {values[0]:.1e}. Use more rows than features, or "
+            "Whitened kernels where nodes contain their ancestors."
+        )

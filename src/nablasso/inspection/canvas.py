@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from nablasso.errors import MissingExtraError
 
 BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
@@ -137,12 +139,20 @@ def colour_bar(ax: Any, drawn: Any, label: str, **options: Any) -> None:
 def end_labels(ax: Any, labels: list[tuple[float, str, str]]) -> None:
     """Names at the right ends of lines, ``(height, name, colour)``, moved apart where they meet."""
     low, high = ax.get_ylim()
-    gap = 0.055 * (high - low)
     ordered = sorted(labels)
-    heights = [height for height, _, _ in ordered]
-    for k in range(1, len(heights)):
-        heights[k] = max(heights[k], heights[k - 1] + gap)
-    over = max(0.0, heights[-1] - high) if heights else 0.0
+    heights = moved_apart([y for y, _, _ in ordered], 0.055 * (high - low), -np.inf, high)
+    place: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
     for height, (_, name, colour) in zip(heights, ordered, strict=True):
-        place: Any = {"xycoords": ("axes fraction", "data"), "va": "center", "color": colour}
-        note(ax, shorten(name), (1.0, height - over), (5, 0), **place)
+        note(ax, shorten(name), (1.0, height), (5, 0), color=colour, **place)
+
+
+def moved_apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Increasing heights, at least a gap apart and between two ends where there is room."""
+    found: list[float] = []
+    for height in heights:
+        found.append(max(height, found[-1] + gap) if found else max(height, low))
+    top = high
+    for k in range(len(found) - 1, -1, -1):
+        found[k] = min(found[k], top)
+        top = found[k] - gap
+    return found

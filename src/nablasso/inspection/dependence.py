@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,17 @@ from sklearn.base import is_classifier
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import ONE_WAY, drawn_predictions
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import class_code, response_of, sample_rows
+from nablasso.inspection.response import (
+    InspectedFunction,
+    class_code,
+    response_of,
+    sample_rows,
+)
 from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
@@ -245,20 +251,19 @@ def partial_dependence(
     _check(grid_size, levels)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
-    options: dict[str, Any] = {"target": target, "levels": levels, "max_rows": max_rows}
+    numbers = behind(model)
+    look = _Look(numbers, X, weights, target, max_rows, levels)
     if not isinstance(column, str | int | np.integer):
         places = column_indices(model, column, "column")
         own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
-        return _of_category(model, X, weights, places, own, **options)
+        return look.category(places, own)
     (a,) = column_indices(model, [column], "column").tolist()
-    if behind(model) is not model:
-        return _of_table(model, X, weights, a, grid_size, **options)
-    return _of_number(model, X, weights, a, grid_size, **options)
+    if numbers is model:
+        return look.number(a, grid_size)
+    return replace(_of_table(model, a, look, grid_size), column=a)
 
 
-def _of_table(
-    model: Any, X: Array, weights: Array, a: int, grid_size: int, **options: Any
-) -> Dependence:
+def _of_table(model: Any, a: int, look: _Look, grid_size: int) -> Dependence:
     """Of one column of an encoded table, by the numbers that were made of it.
 
     Of a date by its days; rows in which a number is missing are not averaged over.
@@ -267,86 +272,14 @@ def _of_table(
     if not len(own):
         raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
     if column.kind == "category":
-        labels = [part[1:] for part in column.parts]
-        found = _of_category(behind(model), X, weights, own, labels, **options)
+        found = look.category(own, [part[1:] for part in column.parts])
+        words = found.labels
         if len(column.levels) == 2:  # one 0/1 column: zero is the first level
-            words = tuple(column.levels[int(k == labels[0])] for k in found.labels)
-            found = replace(found, labels=words)
-    else:
-        weights = weights * (X[:, own[-1]] == 0) if column.missing else weights
-        found = _of_number(behind(model), X, weights, int(own[0]), grid_size, **options)
-    return replace(found, name=column.name, column=a)
-
-
-def _of_number(
-    model: Any,
-    X: Array,
-    weights: Array,
-    a: int,
-    grid_size: int,
-    *,
-    target: Any,
-    levels: tuple[float, float],
-    max_rows: int,
-) -> Dependence:
-    grid, discrete = _grid(X[:, a], weights, grid_size)
-    moved = _Moved(model, X, weights, np.array([a]), target, max_rows)
-    curves = moved.curves(grid[:, None])
-    if discrete:
-        slope_grid = (grid[1:] + grid[:-1]) / 2
-        slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
-    else:
-        step, slope_grid = STEP * (float(X[:, a].std()) or 1.0), grid
-        ends = (moved.curves(grid[:, None] + by) for by in (step, -step))
-        slopes = np.subtract(*ends) / (2 * step)
-    return moved.summarised(
-        curves,
-        grid[:, None],
-        levels,
-        slopes=slopes,
-        name=feature_names(model)[a],
-        kind="discrete" if discrete else "continuous",
-        grid=grid,
-        slope_grid=slope_grid,
-        quantiles=weighted_quantiles(X[:, a], weights, np.linspace(0, 1, 21)),
-    )
-
-
-def _of_category(
-    model: Any,
-    X: Array,
-    weights: Array,
-    places: Index,
-    labels: list[str],
-    *,
-    target: Any,
-    levels: tuple[float, float],
-    max_rows: int,
-) -> Dependence:
-    """Mean prediction with all rows in each level, one point per level, without slopes."""
-    heads = {label.partition("=")[0] for label in labels}
-    name = heads.pop() if len(heads) == 1 else ", ".join(labels)
-    words = [label.removeprefix(f"{name}=") for label in labels]
-    patterns = np.unique(X[weights > 0][:, places], axis=0)[::-1]
-    if len(patterns) > MOST_LEVELS:
-        raise InvalidParameterError(
-            f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
-            f"{len(patterns)} different values. Look at one column at a time."
-        )
-    moved = _Moved(model, X, weights, places, target, max_rows)
-    curves, nothing = moved.curves(patterns), np.empty(0)
-    return moved.summarised(
-        curves,
-        patterns,
-        levels,
-        slopes=np.empty((0, curves.shape[1])),
-        name=name,
-        kind="category",
-        grid=np.arange(len(patterns), dtype=float),
-        slope_grid=nothing,
-        quantiles=nothing,
-        labels=tuple(_level(pattern, words) for pattern in patterns),
-    )
+            words = tuple(column.levels[int(k == column.parts[0][1:])] for k in words)
+        return replace(found, name=column.name, labels=words)
+    if column.missing:
+        look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
+    return replace(look.number(int(own[0]), grid_size), name=column.name)
 
 
 def _level(pattern: Array, words: list[str]) -> str:
@@ -395,12 +328,12 @@ def pair_dependence(
     X, numbers = check_new_data(model, X), behind(model)
     weights = check_weights(sample_weight, len(X))
     places = pair if numbers is model else [_one_number(model, a) for a in pair]
-    moved = _Moved(numbers, X, weights, np.array(places), target, max_rows)
+    look = _Look(numbers, X, weights, target, max_rows)
     (grid_a, _), (grid_b, _) = (_grid(X[:, a], weights, grid_size) for a in places)
     both = (np.column_stack([np.full(len(grid_b), at), grid_b]) for at in grid_a)
-    mean = np.array([moved.curves(settings) @ moved.p for settings in both])
+    mean = np.array([look.curves(places, settings) @ look.p for settings in both])
     names = feature_names(numbers)
-    unit, (a, b) = moved.response.unit, places
+    unit, (a, b) = look.response.unit, places
     return PairDependence((names[a], names[b]), (pair[0], pair[1]), unit, grid_a, grid_b, mean)
 
 
@@ -435,32 +368,89 @@ def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
     return np.linspace(low, high, size), False
 
 
-class _Moved:
-    """Some rows with weights ``p``, and what is predicted when ``places`` are set to values."""
+@dataclass(frozen=True)
+class _Look:
+    """A model of numbers, and rows on which some of the columns are set to values."""
 
-    def __init__(
-        self, model: Any, X: Array, weights: Array, places: Index, target: Any, max_rows: int
-    ) -> None:
-        self.model, self.places, self.target = model, places, target
-        self.response = response_of(model, target)
-        self.rows, self.p = sample_rows(X, weights, max_rows)
+    model: Any
+    X: Array
+    weights: Array
+    target: Any
+    max_rows: int
+    levels: tuple[float, float] = (0.1, 0.9)
 
-    def curves(self, settings: Array) -> Array:
+    @cached_property
+    def response(self) -> InspectedFunction:
+        """What is predicted."""
+        return response_of(self.model, self.target)
+
+    @cached_property
+    def sample(self) -> tuple[Array, Array]:
+        """Some rows and their weights, which add up to one."""
+        return sample_rows(self.X, self.weights, self.max_rows)
+
+    @property
+    def p(self) -> Array:
+        """Weights of the rows."""
+        return self.sample[1]
+
+    def curves(self, places: Any, settings: Array) -> Array:
         """f at every row under every setting of the places, (g, n)."""
-        points = self._points(settings, self.rows)
-        return self.response.values(points).reshape(len(settings), len(self.rows))
+        points = _set(self.sample[0], places, settings)
+        return self.response.values(points).reshape(len(settings), -1)
 
-    def _points(self, settings: Array, rows: Array) -> Array:
-        points = np.tile(rows, (len(settings), 1))
-        points[:, self.places] = np.repeat(settings, len(rows), axis=0)
-        return points
+    def number(self, a: int, grid_size: int) -> Dependence:
+        """Along a column of numbers."""
+        grid, discrete = _grid(self.X[:, a], self.weights, grid_size)
+        curves = self.curves([a], grid[:, None])
+        if discrete:
+            slope_grid = (grid[1:] + grid[:-1]) / 2
+            slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
+        else:
+            step, slope_grid = STEP * (float(self.X[:, a].std()) or 1.0), grid
+            ends = (self.curves([a], grid[:, None] + by) for by in (step, -step))
+            slopes = np.subtract(*ends) / (2 * step)
+        return self._summarised(
+            curves,
+            [a],
+            grid[:, None],
+            slopes,
+            name=feature_names(self.model)[a],
+            kind="discrete" if discrete else "continuous",
+            grid=grid,
+            slope_grid=slope_grid,
+            quantiles=weighted_quantiles(self.X[:, a], self.weights, np.linspace(0, 1, 21)),
+        )
 
-    def summarised(
+    def category(self, places: Index, labels: list[str]) -> Dependence:
+        """Mean prediction with all rows in each level, one point per level, without slopes."""
+        heads = {label.partition("=")[0] for label in labels}
+        name = heads.pop() if len(heads) == 1 else ", ".join(labels)
+        words = [label.removeprefix(f"{name}=") for label in labels]
+        patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
+        if len(patterns) > MOST_LEVELS:
+            raise InvalidParameterError(
+                f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
+                f"{len(patterns)} different values. Look at one column at a time."
+            )
+        return self._summarised(
+            self.curves(places, patterns),
+            places,
+            patterns,
+            np.empty((0, len(self.p))),
+            name=name,
+            kind="category",
+            grid=np.arange(len(patterns), dtype=float),
+            slope_grid=np.empty(0),
+            quantiles=np.empty(0),
+            labels=tuple(_level(pattern, words) for pattern in patterns),
+        )
+
+    def _summarised(
         self,
         curves: Array,  # (g, n)
+        places: Any,
         settings: Array,
-        levels: tuple[float, float],
-        *,
         slopes: Array,  # (s, n)
         **facts: Any,
     ) -> Dependence:
@@ -469,11 +459,11 @@ class _Moved:
         alike = curves
         if not self.response.is_probability:
             alike = curves - curves.mean(axis=0) + mean.mean()
-        band_low, band_high = _bands(alike, self.p, levels)
-        slope_low, slope_high = _bands(slopes, self.p, levels)
-        low, high = self._sure(settings, mean)
+        band_low, band_high = _bands(alike, self.p, self.levels)
+        slope_low, slope_high = _bands(slopes, self.p, self.levels)
+        low, high = self._sure(places, settings, mean)
         return Dependence(
-            column=int(self.places[0]),
+            column=int(places[0]),
             unit=self.response.unit,
             mean=mean,
             band_low=band_low,
@@ -481,26 +471,33 @@ class _Moved:
             slope_mean=slopes @ self.p,
             slope_low=slope_low,
             slope_high=slope_high,
-            levels=(float(levels[0]), float(levels[1])),
+            levels=(float(self.levels[0]), float(self.levels[1])),
             low=low,
             high=high,
             **facts,
         )
 
-    def _sure(self, settings: Array, mean: Array) -> tuple[Array, Array]:
+    def _sure(self, places: Any, settings: Array, mean: Array) -> tuple[Array, Array]:
         """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
         if not isinstance(self.model, AutomaticSelector):
             return np.empty(0), np.empty(0)
         classes = is_classifier(self.model)
-        rows, p = self.rows[:SURE_ROWS], self.p[:SURE_ROWS] / self.p[:SURE_ROWS].sum()
-        points, shape = self._points(settings, rows), (len(settings), len(rows))
+        rows, p = (values[:SURE_ROWS] for values in self.sample)
+        points, shape = _set(rows, places, settings), (len(settings), len(rows))
         code = class_code(self.model, self.target) if classes else 0
         drawn = drawn_predictions(self.model, points, DRAWS, code).reshape(*shape, DRAWS)
         apart = drawn - self.response.values(points).reshape(*shape, 1)
-        spread = np.sqrt(np.mean(np.einsum("i,gib->gb", p, apart) ** 2, axis=1))
+        spread = np.sqrt(np.mean(np.einsum("i,gib->gb", p / p.sum(), apart) ** 2, axis=1))
         half = float(ndtri((1 + SURE) / 2)) * spread
         ends = (0.0, 1.0) if classes else (-np.inf, np.inf)
         return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
+
+
+def _set(rows: Array, places: Any, settings: Array) -> Array:
+    """All rows under each setting of some columns, one below the other."""
+    points = np.tile(rows, (len(settings), 1))
+    points[:, places] = np.repeat(settings, len(rows), axis=0)
+    return points
 
 
 def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:

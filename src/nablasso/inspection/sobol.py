@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.response import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.law import law_of_ranges
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 Ranges = Mapping[Any, tuple[float, float]] | Sequence[tuple[float, float]]
 
@@ -81,7 +81,8 @@ def sobol_indices(
         Fitted regressor or classifier; of ours also the spread of the fitted function is in the
         intervals.
     X : array-like, shape (n_samples, n_features), optional
-        Rows that the columns are distributed as: those of the fit, or others.
+        Rows that the columns are distributed as. Of our models those of the fit by default, with
+        the estimates and intervals of ``importances_``.
     ranges : mapping of columns to (low, high), or a sequence of one per column, optional
         Instead of rows: independent columns, uniform between these. Columns that a mapping leaves
         out are distributed as in ``X``, which is then needed too.
@@ -109,7 +110,7 @@ def sobol_indices(
     [0.5, 0.5]
     """
     check_is_fitted(model)
-    if X is None and ranges is None:
+    if X is None and ranges is None and not _is_ours(model, target):
         raise InvalidParameterError(
             "Indices depend on how the columns are distributed: give rows X, or ranges of "
             "independent columns; got neither."
@@ -155,11 +156,22 @@ def _is_ours(model: Any, target: Any) -> bool:
 
 
 def _explanation(
-    model: Any, X: Any, ranges: Ranges | None, dependent: bool | None, target: Any, weights: Any
+    model: Any,
+    X: Any,
+    ranges: Ranges | None,
+    dependent: bool | None,
+    target: Any,
+    weights: Any,
+    columns: Index | None = None,
 ) -> Explanation:
-    """The model's own functions and columns where they are ours, else what it predicts."""
+    """The model's own functions and columns where they are ours, else what it predicts.
+
+    Of some ``columns`` all others are one player: work and memory go by the number of players.
+    """
     d = model.n_features_in_
     given = _given_ranges(model, ranges)
+    if X is None and ranges is None:
+        return model._explanation  # type: ignore[no-any-return]
     if X is None and len(given) < d:
         missing = [feature_names(model)[a] for a in range(d) if a not in given]
         raise InvalidParameterError(
@@ -174,6 +186,10 @@ def _explanation(
     if _is_ours(model, target):
         return _of_ours(model, rows, p, given, dependent=dependent)
     functions = _functions(model, target)
+    columns = np.arange(d) if columns is None else columns
+    players = [np.array([a], dtype=np.intp) for a in columns]
+    if len(rest := np.setdiff1d(np.arange(d), columns)):
+        players.append(rest)
     return Explanation(
         functions=tuple(functions),
         spreads=(None,) * len(functions),
@@ -181,7 +197,7 @@ def _explanation(
         weights=p,
         chosen=np.arange(d),
         n_columns=d,
-        players=tuple(np.array([a], dtype=np.intp) for a in range(d)),
+        players=tuple(players),
         dependent=dependent,
         ranges=given,
     )
@@ -207,7 +223,18 @@ def _of_ours(
     if rows.shape[1] != own.n_columns:  # there are ranges only
         rows = np.zeros((1, own.n_columns))
     Z = scaler.transform(rows)[:, own.chosen]
+    if dependent and not ranges and _same_rows(Z, p, own):
+        return own
     return replace(own, Z=Z, weights=p, left_out=None, dependent=dependent, ranges=ranges, kept={})
+
+
+def _same_rows(Z: Array, p: Array, own: Explanation) -> bool:
+    """Whether rows are those of an explanation, in any order."""
+    found = []
+    for rows, weights in ((Z, p), (own.Z, own.weights)):
+        values, at = np.unique(np.round(rows, 9), axis=0, return_inverse=True)
+        found.append(np.column_stack([values, np.bincount(at.ravel(), weights / weights.sum())]))
+    return found[0].shape == found[1].shape and np.allclose(found[0], found[1])
 
 
 def _given_ranges(model: Any, ranges: Ranges | None) -> dict[int, tuple[float, float]]:
@@ -277,6 +304,6 @@ def interaction_shares(
         return [p for p in found if columns is None or {p.a, p.b} <= inside]
     if len(chosen) < 2:
         return []
-    explanation = _explanation(model, X, None, None, target, sample_weight)
-    places = [int(a) for a in chosen]
-    return [Interaction(a, b, share) for a, b, share in explanation.pairs_among(places)]
+    explanation = _explanation(model, X, None, None, target, sample_weight, chosen)
+    pairs = explanation.pairs_among(range(len(chosen)))
+    return [Interaction(int(chosen[a]), int(chosen[b]), share) for a, b, share in pairs]

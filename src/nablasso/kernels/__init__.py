@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from nablasso.errors import InvalidParameterError, NotTwiceDifferentiableError
-from nablasso.kernels.base import (
-    WIDTH_RULES,
-    Kernel,
-    KernelOperator,
-    Scaled,
-    Sum,
-    length_scale,
-)
+from nablasso.kernels.base import WIDTH_RULES, Kernel, KernelOperator, Scaled, Sum, length_scale
 from nablasso.kernels.dot_product import AdditivePower, DotProductKernel, Linear, Polynomial
 from nablasso.kernels.radial import (
     Anova,

@@ -12,12 +12,10 @@ evaluation points ``Z`` (rows) and centres ``X`` (columns) and computes
 
 in O(m n d) time and O(m n) memory. The matrix ``L`` (m d x n d) is never formed.
 
-Why two half-steps. In the dual solver ``u`` is a function of ``D' v``. So ``push(v)`` gives
-``D' v`` and a carry that ``pull(u, v, carry)`` reuses: three matrix products in all, not four.
-The carry is the smaller of what both need: an (m, d) array, or with more columns than rows an
-(m, n) one, and then no temporary is as large as the table.
-
-**Sums and positive multiples** of kernels: every product is linear in the kernel.
+In the dual solver ``u`` is a function of ``D' v``. So ``push(v)`` gives ``D' v`` and a carry that
+``pull(u, v, carry)`` reuses: three matrix products in all, not four. The carry is the smaller of
+what both need: an (m, d) array, or with more columns than rows an (m, n) one. Every product is
+linear in the kernel: **sums and positive multiples** of kernels add them up.
 
 **Length scales** from the data, by name:
 

@@ -83,23 +83,16 @@ class Polynomial(DotProductKernel):
     def profile(self, t: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
         p, c = self._checked()
-        base = t + c
-        if p == 1:
-            return base, np.ones_like(t), np.zeros_like(t)
-        low = np.ones_like(t)
+        low = np.full_like(t, float(p > 1))
         for _ in range(p - 2):  # products: a power is much slower
-            low *= base
-        first = low * base
-        return first * base, p * first, p * (p - 1) * low
+            low *= t + c
+        return *self.first_two(t), p * (p - 1) * low
 
     def first_two(self, t: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""
         p, c = self._checked()
-        base = t + c
-        if p == 1:
-            return base, np.ones_like(t)
-        slope = base.copy()
-        for _ in range(p - 2):
+        base, slope = t + c, np.ones_like(t)
+        for _ in range(p - 1):
             slope *= base
         base *= slope
         slope *= p

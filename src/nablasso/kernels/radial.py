@@ -94,9 +94,8 @@ class Gaussian(RadialKernel):
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = positive(self.length_scale, "length_scale") ** 2
-        k = np.exp(-r / s2)
-        return k, k / -s2, k / s2**2
+        k, slope = self.first_two(r)
+        return k, slope, slope / -(float(self.length_scale) ** 2)
 
     def first_two(self, r: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""
@@ -270,15 +269,12 @@ class _AnovaOperator(KernelOperator):
         k, slope, mixed = self._factors(slice(None))
         E = self._first(k)
         D = (slope * E).transpose(1, 0, 2)
-        d = len(k)
-        L = np.zeros((len(self.Z), d, len(self.X), d))
-        for a in range(d):
-            for b in range(d):
-                if a == b:
-                    L[:, a, :, a] = mixed[a] * E[a]
-                elif self.order > 1:
-                    pair = 1.0 if self.order == 2 else 1 + k.sum(axis=0) - k[a] - k[b]
-                    L[:, a, :, b] = -slope[a] * slope[b] * pair
+        L = np.einsum("aij,bij->iajb", -slope, slope)
+        if self.order != 2:  # E_ab of two variables
+            both = 1 + k.sum(axis=0) - k[:, None] - k if self.order == 3 else np.zeros((1, 1, 1, 1))
+            L *= both.transpose(2, 0, 3, 1)
+        for a, own in enumerate(mixed * E):
+            L[:, a, :, a] = own
         return D, L
 
     def _blocks(self) -> Iterator[tuple[slice, tuple[Array, Array, Array]]]:

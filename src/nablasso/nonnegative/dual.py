@@ -4,13 +4,10 @@ r"""The dual of a task with PSD models, its derivatives, and the certificate.
     \sup_{a, c} -\sum_i p_i\, l_i^*(a_i) + \sum_i p_i\, a_i \cdot o - \sum_c c\, r_c
     - \sum_b \Omega_b^*\Big(-\Phi_b^\top \mathrm{Diag}(p\, a M_b) \Phi_b - \sum_c c\, W_c\Big)
 
-which for one PSD block is (10) of Marteau-Ferey, Bach and Rudi with equality constraints
-``Tr(A W_c) = r_c`` added as free variables ``c``. Its variables are coordinates ``t`` of ``a`` that
-make conjugates linear or quadratic (:mod:`nablasso.nonnegative.losses`). The gradient is the misfit
-of the functions ``A(a)`` of (11) at the rows.
+with coordinates ``t`` of ``a`` (:mod:`nablasso.nonnegative.losses`) and free multipliers ``c`` of
+the constraints ``Tr(A W_c) = r_c``. Its gradient is the misfit of the functions that attain it.
 
-**Blocks**: one function each. With features ``Phi`` (n, r) and weighted slopes ``s`` (n,) the dual
-asks for ``Omega*(-Phi' Diag(s) Phi - sum_c c W_c)`` and where it is attained:
+**Blocks**: one function each. With features ``Phi`` (n, r) and weighted slopes ``s`` (n,):
 
 * PSD: ``||[M]_+||_F^2 / (2 l2)`` with ``M = -Phi' Diag(s) Phi - sum_c c W_c - l1 I``, attained at
   ``A = [M]_+ / l2``: one eigendecomposition, O(n r^2 + r^3);
@@ -18,18 +15,15 @@ asks for ``Omega*(-Phi' Diag(s) Phi - sum_c c W_c)`` and where it is attained:
 
 Parameters are an array: ``F`` (r, q) with ``A = F F'``, or ``w`` (r,).
 
-**Tangents** are the derivatives of a block's values in the slopes, as products. For a PSD block
-with ``M = U Diag(m) U'``, in the eigenbasis,
+**Tangents**, the derivatives of values in slopes, as products, O(n r q): with ``M = U Diag(m) U'``
 
 .. math:: dA = \frac{1}{l_2} U\, (\Theta \circ U^\top dM\, U)\, U^\top, \qquad
           \Theta_{ij} = \frac{[m_i]_+ - [m_j]_+}{m_i - m_j}
 
-(Daleckii and Krein) is 1 between positive eigenvalues, 0 between the others, and
-``m_i / (m_i - m_j)`` across. So only rows of positive eigenvalues are needed, q of them: with
-``P = Phi U`` a product costs O(n r q).
+(Daleckii and Krein); only the q rows of positive eigenvalues are needed.
 
-**Certificate.** Each evaluation gives ``A(a)`` for free: moved onto the constraints it is a primal
-point, and ``primal - dual`` bounds its error.
+**Certificate.** ``A(a)`` moved onto the constraints is a primal point: ``primal - dual`` bounds its
+error.
 """
 
 from __future__ import annotations

@@ -1,22 +1,15 @@
-r"""From a task to functions: features once, then a path of ever smaller penalties.
+"""From a task to functions: features once, then a path of ever smaller penalties.
 
 **Features.** With anchors ``Z`` (r points) and ``k(Z, Z) = L L'`` the features of a point are
-``Phi(x) = L^{-1} k(Z, x)``: orthonormal coordinates of its projection on the span of the anchors'
-features. ``V = Phi(X)``, and ``V'V = K`` exactly when the anchors span everything, else Nystrom's
-approximation. A model ``Phi' A Phi`` is ``v' B v`` with ``B = L^{-T} A L^{-1}``. The kernel is
-``height^2 (exp(-|x - z|^2 / 2) + constant)``; the constant is one more feature. Anchors are chosen
-by randomly pivoted Cholesky: each next one with probability proportional to weight times what is
-not yet spanned, O(n r^2). It ends when no point has more than ``SPANNED`` left, so a singular ``K``
-(repeated or close points, wide kernels) gives as many anchors as its numerical rank and a
-well-conditioned ``L``. Features do not depend on the weights of the penalties, so all candidates of
-a grid share them.
+``Phi(x) = L^{-1} k(Z, x)``, with ``k = height^2 (exp(-|x - z|^2 / 2) + constant)``; a model ``Phi'
+A Phi`` is ``v' B v`` with ``B = L^{-T} A L^{-1}``. Anchors are chosen by randomly pivoted Cholesky,
+each with probability proportional to weight times what is not yet spanned, O(n r^2), until no point
+has more than ``SPANNED`` left. All weights of the penalties share the features.
 
-**Path.** A small penalty is hard from a cold start: most slopes give ``A = 0`` or an enormous one.
-So a fit begins with a heavy weight, where a few steps suffice, and goes down by factors of
-``STEP``, each solution starting the next. Densities start from a sum of squared kernels at the
-data, other tasks from constant outputs. Losses whose slopes are bounded need no such way: an
-interior point method starts from slopes zero, whatever the weight. ``solver="fista"`` is the
-paper's own algorithm, from the same start, without the way down.
+**Path.** A small penalty is hard from a cold start, so a fit begins with a heavy weight and goes
+down by factors of ``STEP``, each solution starting the next: densities from a sum of squared
+kernels at the data, other tasks from constant outputs. Losses with bounded slopes, and
+``solver="fista"``, need no such way.
 """
 
 from __future__ import annotations

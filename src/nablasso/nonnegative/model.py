@@ -2,42 +2,29 @@ r"""The PSD model: a non-negative function that is linear in its parameters.
 
 .. math:: f(x) = v(x)^\top B\, v(x) = \|C^\top v(x)\|^2, \qquad B = C C^\top \succeq 0
 
-where ``v(x)`` are Gaussian bumps: kernel values at anchor points, and maybe a constant. The factor
-``C`` (m, q) is what is stored, so values are sums of squares and can not be negative, not even by
-rounding. Linear functionals are ``Tr(B W) = sum(C * (W C))``. The model is closed under sums (bumps
-side by side), products (products of bumps), integrating out variables (``B * W``, positive by
-Schur's theorem), fixing variables (rows of ``C`` times bumps) and multiplication by a Gaussian
-(each bump times its root). Cost of k values: O(k m (d + q)), in chunks of bounded memory.
-
-**Bumps.** :math:`g_i(x) = \exp(-\frac12 \sum_a p_{ia} (x_a - z_{ia})^2)` with precisions
-:math:`p_{ia} \ge 0`; all zero is the constant 1. The product of two is a bump again, times a
-number:
+where ``v(x)`` are Gaussian bumps :math:`g_i(x) = \exp(-\frac12 \sum_a p_{ia} (x_a - z_{ia})^2)`
+(precisions zero: the constant 1). The factor ``C`` (m, q) is stored, so values are sums of squares.
+Linear functionals are ``Tr(B W)`` with ``W[i, j] = functional(g_i g_j)``, in closed form, O(m^2 d),
+because the product of two bumps is one, times a number:
 
 .. math::
     g_i g_j = e^{-\frac12 \sum_a (p_{ia} p_{ja} / t_a) (z_{ia} - z_{ja})^2}
               e^{-\frac12 \sum_a t_a (x_a - c_a)^2}, \qquad
     t = p_i + p_j, \quad c = (p_i z_i + p_j z_j) / t .
 
-So integrals over the space and over boxes are products of one-dimensional ones (error functions
-for boxes), moments have closed forms, and every matrix ``W[i, j] = functional(g_i g_j)`` costs
-O(m^2 d).
-
-**Draws** are exact: one coordinate at a time, by inversion. Given the coordinates before it,
-coordinate a has the density
+**Draws** are exact: one coordinate at a time, by inversion of the distribution function of
 
 .. math:: p(t) \propto \|F_a^\top (u \circ \kappa(t))\|^2, \qquad
           F_a F_a^\top = B \circ W_{>a}, \quad u_i = \prod_{b < a} g_{ib}(x_b)
 
-with ``kappa`` the one-dimensional bumps of variable a and ``W`` integrals over the variables to
-come. The density is analytic with the bumps' width, so Gauss-Legendre nodes on panels of half that
-width integrate it to rounding; its distribution function is inverted inside the panel where
-it passes a uniform number. No panel lies where every bump has vanished. Cost: O(m q) per sample,
-variable and node, with some hundred nodes.
+with ``kappa`` the bumps of variable a and ``W`` integrals over the variables to come.
+Gauss-Legendre nodes on panels of half a bump's width integrate it to rounding. Cost: O(m q) per
+sample, variable and node, with some hundred nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -210,6 +197,16 @@ class OnBumps:
         """The same function of its variables, as columns among ``n_features``."""
         return replace(self, bumps=self.bumps.spread(columns, n_features))
 
+    def _by_rows(self, rule: Callable[[Array], Array], X: Array) -> Array:
+        """``rule`` at the rows of ``X``, in blocks of bounded memory."""
+        blocks = row_blocks(len(X), len(self.bumps))
+        return np.concatenate([rule(X[:0]), *(rule(X[rows]) for rows in blocks)])
+
+    def _slopes(self, S: Array, X: Array) -> Array:
+        """``sum_i S_ki dlog g_i(x_k)``, (k, d)."""
+        Z, P = self.bumps.centres, self.bumps.precisions
+        return np.asarray(S @ (P * Z) - X * (S @ P))
+
 
 @dataclass(frozen=True)
 class PSDModel(OnBumps):
@@ -224,31 +221,32 @@ class PSDModel(OnBumps):
 
     def values(self, X: Array) -> Array:
         """``f`` at the rows of ``X``."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            H = self.bumps.values(X[rows]) @ self.factor
-            out[rows] = np.einsum("kq,kq->k", H, H)
-        return out
+
+        def values(X: Array) -> Array:
+            H = self.bumps.values(X) @ self.factor
+            return np.asarray(np.einsum("kq,kq->k", H, H))
+
+        return self._by_rows(values, X)
 
     def logs(self, X: Array) -> Array:
         """``log f`` at the rows of ``X``, also where ``f`` is too small for a number."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            values, shift = self.bumps.shifted(X[rows])
+
+        def logs(X: Array) -> Array:
+            values, shift = self.bumps.shifted(X)
             H = values @ self.factor
             with np.errstate(divide="ignore"):
-                out[rows] = np.log(np.einsum("kq,kq->k", H, H)) + 2 * shift
-        return out
+                return np.asarray(np.log(np.einsum("kq,kq->k", H, H)) + 2 * shift)
+
+        return self._by_rows(logs, X)
 
     def gradients(self, X: Array) -> Array:
         """Gradients of ``f`` at the rows of ``X``: ``2 h . dh`` with ``h = C' v``."""
-        out = np.empty(X.shape)
-        Z, P = self.bumps.centres, self.bumps.precisions
-        for rows in row_blocks(len(X), len(self.bumps)):
-            g = self.bumps.values(X[rows])
-            S = g * ((g @ self.factor) @ self.factor.T)  # S 1 = f
-            out[rows] = 2 * (S @ (P * Z) - X[rows] * (S @ P))
-        return out
+
+        def gradients(X: Array) -> Array:
+            g = self.bumps.values(X)
+            return 2 * self._slopes(g * ((g @ self.factor) @ self.factor.T), X)
+
+        return self._by_rows(gradients, X)
 
     def functional(self, W: Array) -> float:
         """``Tr(B W)`` for a symmetric ``W`` (m, m)."""
@@ -355,19 +353,12 @@ class LinearModel(OnBumps):
 
     def values(self, X: Array) -> Array:
         """``f`` at the rows of ``X``."""
-        out = np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.bumps)):
-            out[rows] = self.bumps.values(X[rows]) @ self.coefficients
-        return out
+        return self._by_rows(lambda X: self.bumps.values(X) @ self.coefficients, X)
 
     def gradients(self, X: Array) -> Array:
         """Gradients at the rows of ``X``."""
-        out = np.empty(X.shape)
-        Z, P = self.bumps.centres, self.bumps.precisions
-        for rows in row_blocks(len(X), len(self.bumps)):
-            S = self.bumps.values(X[rows]) * self.coefficients
-            out[rows] = S @ (P * Z) - X[rows] * (S @ P)
-        return out
+        weighted = self.coefficients
+        return self._by_rows(lambda X: self._slopes(self.bumps.values(X) * weighted, X), X)
 
 
 def schur_factor(C: Array, W: Array) -> Array:

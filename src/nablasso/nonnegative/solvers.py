@@ -1,56 +1,29 @@
 r"""Three ways up the dual, each a stream of evaluations that :func:`solve` follows to its gap.
 
+``docs/mathematics.md`` has the formulas.
+
 :func:`newton`, for losses whose conjugates are smooth in ``t``. The negative Hessian in ``(t, c)``
 is ``Diag(p k) + J' p M Q M' p J`` with the curvature ``k`` of the conjugates and ``Q`` the
-derivatives of the blocks' values, never formed. In units of its diagonal it is about the identity
-plus an operator of rapidly decaying spectrum, so few products give a good step by conjugate
-gradients. The dual is once differentiable and its gradient piecewise smooth, which is enough
-(semismooth Newton); a line search keeps it climbing. With many rows a product costs about as much
-as an evaluation, so L-BFGS steps come first and Newton's method finishes what they leave. Cost of a
-step: one or two eigendecompositions, O(n r^2 + r^3), and O(n r q) for each product with q positive
-eigenvalues.
+derivatives of the blocks' values, never formed: steps are solved by conjugate gradients in units of
+its diagonal, in which it is about the identity plus an operator of rapidly decaying spectrum. The
+gradient is piecewise smooth, which is enough (semismooth Newton); a line search keeps it climbing.
+With many rows a product costs as much as an evaluation, so L-BFGS steps come first. A step costs
+one or two eigendecompositions, O(n r^2 + r^3), and O(n r q) a product with q positive eigenvalues.
 
-:func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method. With
-``u`` in ``(0, 1)`` the slopes in units of their box, ``e+, e- > 0`` the two sides of the residual
-and ``mu`` going to zero, the conditions are
-
-.. math:: z(u) - y = e^+ - e^-, \qquad e^+ (1 - u) = \mu, \qquad e^- u = \mu
-
-where ``z(u)`` are the outputs of the functions (11) that belong to ``u``. Linearised, they are
+:func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method in
+``u``, the slopes in units of their box, with ``z(u) - y = e+ - e-, e+ (1 - u) = e- u = mu``. A step
 
 .. math:: \Big(-z'(u) + \mathrm{Diag}\big(\tfrac{e^+}{1-u} + \tfrac{e^-}{u}\big)\Big) du
           = z(u) - y - \frac{\mu}{1-u} + \frac{\mu}{u}
 
-with a positive matrix on the left and on the right the gradient of the dual plus
-``mu sum log u (1 - u)``. So every step climbs that function, and a line search on it is all that
-keeps the method safe although ``z'`` is only piecewise smooth. ``mu`` is chosen as Mehrotra does,
-from a first solution with ``mu = 0``. About 10 to 25 steps, few more for light penalties: the
-matrix that penalties make badly conditioned is factorised, not iterated on. Cost of a step: a
-Cholesky factorisation of order n p while that is at most ``DENSE``, O(n^2 r q) for the matrix.
-Above, conjugate gradients with the free function treated exactly (a matrix of order r) and the
-others by their diagonals, O(n r q) per product.
+climbs the dual plus ``mu sum log u (1 - u)``, and a line search on that keeps it safe. ``mu`` is
+Mehrotra's. About 10 to 25 steps, each a Cholesky factorisation of order n p up to ``DENSE``, above
+that conjugate gradients with the free function treated exactly.
 
-:func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference. In the slopes ``a``
-(n, p) and the multipliers ``c`` the dual is
-
-.. math:: \min_{a, c} \; f(a, c) + g(a), \qquad g(a) = \sum_i p_i\, l_i^*(a_i),
-
-with ``f`` smooth and ``g`` a sum over rows. With the inner product
-``sum_i p_i a_i.b_i + sum_c c_c d_c / u^2``, in which a weight k is k copies of a row, the gradient
-of ``f`` is ``-z``, the outputs of the functions (11) at the rows, and ``-u^2 (Tr(A W_c) - r_c)``.
-One iteration from the extrapolated point ``(a, c)``, with the step ``s = 1 / L``:
-
-.. math::
-    v = a + s z, \quad x = \mathrm{prox}_{l / s}(v / s), \quad a^+ = v - s x, \quad
-    c^+ = c + s u^2 (\mathrm{Tr}(A W) - r)
-
-(Moreau's identity: the proximal operator of ``l*`` is that of ``l``, which is a closed form or one
-equation per row), then Nesterov's momentum. ``a+`` is a subgradient of ``l`` at ``x``: that gives
-``l*(a+)`` and so the dual value. ``L`` is the largest eigenvalue of ``a -> sum_b (k_b^2) p a / l2``
-(``k_b`` for a linear block) in this inner product, by power iteration; ``u`` gives the multipliers
-the same curvature, which at most doubles it. The error of the dual falls like
-``2 L |a* - a|^2 / k^2`` (Beck and Teboulle, theorem 4.4). Cost of an iteration: one
-eigendecomposition per PSD block; one more every ``CHECK`` iterations, for the gap.
+:func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference: forward-backward steps
+in the slopes with Nesterov's momentum, ``v = a + s z, x = prox_{l / s}(v / s), a+ = v - s x`` and
+``c+ = c + s u^2 (Tr(A W) - r)`` with ``s = 1 / L``. ``a+`` is a subgradient of ``l`` at ``x``,
+which gives the dual value. One eigendecomposition per PSD block and iteration.
 """
 
 from __future__ import annotations

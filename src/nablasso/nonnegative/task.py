@@ -1,23 +1,17 @@
 r"""A task: what is to be fitted, before any model of a non-negative function is chosen.
 
-Outputs ``Z = offset + F M'`` of each row are mixtures of ``m`` block functions ``F``. A block is
-free (a linear kernel model) or must stay non-negative. The objective is
+Outputs ``Z = offset + F M'`` of each row are mixtures of ``m`` block functions ``F``, free or not
+negative. The objective is
 
 .. math:: \sum_i p_i\, l_i(z_i) + \sum_b \Omega_b(f_b)
 
 with :math:`\Omega = l_1 \mathrm{Tr} A + \frac{l_2}{2} \|A\|_F^2` for a PSD model and
 :math:`\frac{l_2}{2} \|w\|^2` for a linear one. A density has one block, with integral one.
 
-**Constraints.** Any linear functional of ``f`` is ``Tr(B W)`` with ``W[i, j]`` its value on the
-product of two kernel functions, in closed form for moments and probabilities of boxes.
-
-**Cones.** Every polyhedral cone ``C' y >= 0`` is ``{G g + N u : g >= 0, u free}``: the columns of
-``N`` span its lineality space ``{C' y = 0}``, those of ``G`` are its extreme rays, orthogonal to
-it. With ``g`` PSD models and ``u`` linear ones the outputs are in the cone everywhere. Where the
-columns of ``C`` are linearly independent, ``G = C (C'C)^{-1}`` and ``g = C' y``: these are the
-operators with ``sum_s c_s^t A_s >= 0`` of Theorem 13 of Marteau-Ferey, Bach and Rudi, penalised
-through ``C' y``. Otherwise the rays are enumerated, and the functions are those whose operators are
-sums of rays times positive operators: a subset of Theorem 13's, with the same values allowed.
+**Cones.** Every polyhedral cone ``C' y >= 0`` is ``{G g + N u : g >= 0, u free}``: ``N`` spans
+``{C' y = 0}``, the columns of ``G`` are extreme rays. Where the columns of ``C`` are independent,
+``G = C (C'C)^{-1}``: the operators of Theorem 13 of Marteau-Ferey, Bach and Rudi; otherwise the
+rays are enumerated, and the functions are a subset of Theorem 13's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Reading a fitted function: what matters, what acts together, what could be otherwise."""
 
+from nablasso.data.table import discrete_columns
 from nablasso.reading.doubts import (
     Alternative,
     Evidence,
@@ -10,7 +11,7 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.reading.function import discrete_columns, importances
+from nablasso.reading.function import importances
 from nablasso.reading.intervals import interval_half_width
 
 __all__ = [

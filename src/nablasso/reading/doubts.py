@@ -64,8 +64,8 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 from scipy.stats import rankdata
 
+from nablasso.data.table import discrete_columns
 from nablasso.kernels import Gaussian, Kernel, length_scale
-from nablasso.reading.function import discrete_columns
 from nablasso.regression.paired import paired
 from nablasso.regression.ridge import Ridge
 from nablasso.spaces import RepresenterSpace
@@ -93,19 +93,9 @@ class Change(NamedTuple):
 class Evidence:
     """What a fit on some columns rests on.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array, shape (n, d)
-        All columns, the selected and the others.
-    y : array, shape (n,) or (n, q)
-    weights : array, shape (n,)
-        Adding up to one.
-    selected : array of int, shape (s,)
-    scales : array, shape (s,)
-        Multiplier of each selected column inside the kernel, ``1 / length_scale`` or the metric's.
-    classes : bool
-        Whether ``y`` are two values each, the larger one for the rows of a class.
+    ``X`` (n, d) are all columns, the ``selected`` (s,) and the others, ``y`` (n,) or (n, q),
+    ``weights`` (n,) add up to one, ``scales`` (s,) multiply the selected columns inside the kernel;
+    of ``classes`` ``y`` are two values each, the larger one for the rows of a class.
     """
 
     kernel: Kernel
@@ -187,17 +177,7 @@ class Alternative(NamedTuple):
 
 
 def alternatives(evidence: Evidence) -> list[Alternative]:
-    """Unselected columns that could replace selected ones, the best for each first.
-
-    Parameters
-    ----------
-    evidence : Evidence
-
-    Returns
-    -------
-    list of Alternative
-        In the order of the selected columns.
-    """
+    """Unselected columns that could replace selected ones, in the order of these, best first."""
     evidence = evidence.at_most()
     deviations = np.sqrt(evidence.weights @ _centred(evidence.X, evidence.weights) ** 2)
     dropped: dict[int, float] = {}  # left-out error without the column
@@ -269,22 +249,9 @@ class Told(NamedTuple):
 
 
 def told_by_others(X: Array, weights: Array, labels: Index, chosen: Index) -> list[Told]:
-    """Selected groups that other columns together tell.
+    """Selected groups that other columns together tell, in the order of the ``chosen`` columns.
 
-    Parameters
-    ----------
-    X : array, shape (n, d)
-        Standardised columns, selected and others.
-    weights : array, shape (n,)
-    labels : array of int, shape (d,)
-        Group of each column.
-    chosen : array of int
-        Selected columns.
-
-    Returns
-    -------
-    list of Told
-        In the order of the selected columns, one for each group.
+    ``X`` (n, d) are standardised columns, ``labels`` (d,) their groups.
     """
     X, p = X[:TELLING_ROWS], weights[:TELLING_ROWS] / weights[:TELLING_ROWS].sum()
     root = np.sqrt(p)[:, None]

@@ -3,13 +3,13 @@ r"""A fitted answer with rows to read it at: shares with intervals, pairs, curve
 **Intervals.** A statistic ``t(f, law)`` of the fitted function and of the law of the rows errs
 because ``f`` was fitted and because the rows are a sample. Draws ``f_b``
 (:mod:`nablasso.reading.draws`) move the first, rows drawn anew with replacement the second; the
-interval is that between quantiles of
+interval is that around ``t(f, law)`` which holds the part ``level`` of
 
 .. math:: t(f_b, \mathrm{law}) + t(f, \mathrm{law}_s) - t(f, \mathrm{law}) \quad
-          \text{over all } b, s,
+          \text{over all } b, s.
 
-widened to hold ``t(f, law)`` where draws bend more than the mean does. The two moves share their
-points, so what the points err cancels.
+It is centred, since draws bend more than their mean and so may all lie to one side of it. The two
+moves share their points, so what the points err cancels.
 
 **Curves.** With the other columns as in some rows, ``m(t) = \sum_i p_i f(t, x_{i,-a})``, less its
 mean over the column's own values: it is the column's part of an additive function. Its band is the
@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.draws import degrees_of, draws_of
-from nablasso.reading.function import DISCRETE_LEVELS
 from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
 from nablasso.reading.law import Law, between, law_of_rows
 from nablasso.reading.shares import (
@@ -63,6 +63,7 @@ CENTRES = 256  # points besides the rows at which kernel functions are drawn
 LAW_ROWS = 256  # rows at which the move of a law is measured
 PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
 PAIR_WORK = 3e7
+OTHER = 100  # what an evaluation of a function costs that has no kernel
 PAIRED = 15  # players whose pairs are looked at, the largest
 TRIPLED = 0.005  # share of each pair of a triple that is looked at
 MOST_TRIPLES = 10
@@ -141,10 +142,14 @@ class Explanation:
 
     def drawn(self, count: int) -> Values:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
-        if f"drawn {count}" not in self.kept:
-            self.kept[f"drawn {count}"] = self._drawn(count)
-        found: Values = self.kept[f"drawn {count}"]
+        found: Values = self._once(f"drawn {count}", lambda: self._drawn(count))
         return found
+
+    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+        """What was made before, or is made now."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
 
     def _drawn(self, count: int) -> Values:
         law = self.law
@@ -168,9 +173,12 @@ class Explanation:
 
     @property
     def centres(self) -> int:
-        """Rows behind a kernel function: what an evaluation costs."""
+        """Rows behind a kernel function, or columns of another one: what an evaluation costs."""
         spaces = [getattr(part, "space", None) for f in self.functions for part in _parts(f)]
-        return max((len(s.X) for s in spaces if isinstance(s, RepresenterSpace)), default=100)
+        return max(
+            (len(s.X) for s in spaces if isinstance(s, RepresenterSpace)),
+            default=max(OTHER, self.Z.shape[1]),
+        )
 
     # -- shares ------------------------------------------------------------------------------
 
@@ -206,20 +214,14 @@ class Explanation:
 
     def intervals(self, level: float = 0.9) -> dict[str, Array]:
         """Ends (p, 2) of every statistic."""
-        key = f"intervals {level:g}"
-        if key not in self.kept:
-            n = 2**LEAST
-            own = self.statistics(self.values, self.law, n)
-            drawn = self.statistics(self.drawn(DRAWS), self.law, n)
-            moved = self._moved()
-            self.kept[key] = {
-                name: _between(at[:, 0], t - a, move, level)
-                for name, at, a, t, move in zip(
-                    Statistics._fields, self.indices, own, drawn, moved, strict=True
-                )
-            }
-        found: dict[str, Array] = self.kept[key]
+        found: dict[str, Array] = self._once(f"intervals {level:g}", lambda: self._intervals(level))
         return found
+
+    def _intervals(self, level: float) -> dict[str, Array]:
+        own = self.statistics(self.values, self.law, 2**LEAST)
+        drawn = self.statistics(self.drawn(DRAWS), self.law, 2**LEAST)
+        each = zip(Statistics._fields, self.indices, own, drawn, self._moved(), strict=True)
+        return {name: _around(at[:, 0], t - a, move, level) for name, at, a, t, move in each}
 
     def _moved(self) -> Statistics:
         """What rows drawn anew change: each (p, laws); nothing between ranges."""
@@ -290,7 +292,9 @@ class Explanation:
 
     def pairs_among(self, players: Iterable[int]) -> list[tuple[int, int, float]]:
         """The same of some players, the largest ones where they are many."""
-        largest = sorted(players, key=lambda a: -self.shares[a])[:PAIRED]
+        largest = list(players)
+        if len(largest) > PAIRED:
+            largest = sorted(largest, key=lambda a: -self.shares[a])[:PAIRED]
         chosen = sorted(combinations(sorted(largest), 2))
         n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
@@ -312,7 +316,7 @@ class Explanation:
             assert many.alone is not None
             at = max(float(one.alone[0]), 0.0)
             move = at * relative * ndtri((np.arange(LAWS) + 0.5) / LAWS)
-            ends = _between(np.array([at]), many.alone[None] - few.alone, move[None], level)
+            ends = _around(np.array([at]), many.alone[None] - few.alone, move[None], level)
             found[pair] = at, float(ends[0, 0]), float(ends[0, 1])
         return found
 
@@ -340,14 +344,14 @@ class Explanation:
 
     def curves(self, level: float = 0.9) -> list[list[Curve]]:
         """A curve of every player for each function."""
-        key = f"curves {level:g}"
-        if key not in self.kept:
-            drawn = self.drawn(CURVE_DRAWS)
-            self.kept[key] = [
-                [self._curve(a, k, drawn, level) for a in range(len(self.players))]
+        drawn, players = self.drawn(CURVE_DRAWS), range(len(self.players))
+        found: list[list[Curve]] = self._once(
+            f"curves {level:g}",
+            lambda: [
+                [self._curve(a, k, drawn, level) for a in players]
                 for k in range(len(self.functions))
-            ]
-        found: list[list[Curve]] = self.kept[key]
+            ],
+        )
         return found
 
     def _curve(self, player: int, k: int, drawn: Values, level: float) -> Curve:
@@ -426,6 +430,13 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     """
     found = np.unique(values, axis=0, return_inverse=True)
     levels, own = np.asarray(found[0], dtype=float), found[1].ravel()
+    last = levels[:, -1] == levels[:, -1].max()
+    if values.shape[1] == 2 and last.sum() == 1 and len(levels) > DISCRETE_LEVELS:
+        seen = values[:, 1] < levels[:, 1].max()  # a number with gaps: its curve, and the gap
+        share = float(p[seen].sum())
+        grid, mass = grid_of(values[seen][:, :1], p[seen] / share)
+        known = np.column_stack([grid, np.full(len(grid), levels[:, 1].min())])
+        return np.vstack([known, levels[last]]), np.append(share * mass, 1 - share)
     if values.shape[1] > 1 or len(levels) <= DISCRETE_LEVELS:
         return levels, np.asarray(np.bincount(own, p, minlength=len(levels)), dtype=float)
     x = values[:, 0]
@@ -440,14 +451,11 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     return grid[:, None], np.asarray(mass, dtype=float)
 
 
-def _between(at: Array, drawn: Array, moved: Array, level: float) -> Array:
-    """Quantiles of all sums of both moves, (p, 2), that hold ``at``."""
-    sums = at[:, None] + (drawn[:, :, None] + moved[:, None, :]).reshape(
-        len(at), drawn.shape[1] * moved.shape[1]
-    )
-    ends = np.quantile(sums, [(1 - level) / 2, (1 + level) / 2], axis=1).T
-    ends = np.column_stack([np.minimum(ends[:, 0], at), np.maximum(ends[:, 1], at)])
-    return np.asarray(np.clip(ends, 0.0, 1.0))
+def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
+    """Ends (p, 2) around ``at`` that hold the part ``level`` of all sums of both moves."""
+    sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), drawn.shape[1] * moved.shape[1])
+    half = np.quantile(np.abs(sums), level, axis=1)
+    return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
 
 
 def _parts(function: Any) -> Sequence[Any]:

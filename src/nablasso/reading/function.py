@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nablasso.data.table import discrete_columns
 from nablasso.spaces import Function
 from nablasso.types import Array, Mask
 
-DISCRETE_LEVELS = 10
 STEP = 1e-3  # of the column's standard deviation
 
 
@@ -48,12 +48,6 @@ class Moves:
     start: Array
     end: Array
     share: Array
-
-
-def discrete_columns(X: Array) -> Mask:
-    """Mask of the columns with at most 10 distinct values."""
-    ordered = np.sort(X, axis=0)
-    return np.asarray(1 + np.sum(np.diff(ordered, axis=0) > 0, axis=0) <= DISCRETE_LEVELS)
 
 
 def moves(Z: Array, column: int, *, discrete: bool) -> Moves:
@@ -87,21 +81,9 @@ def quotients(g: Callable[[Array], Array], Z: Array, along: Moves) -> Array:
 def importances(
     function: Function, Z: Array, weights: Array, discrete: Mask | None = None
 ) -> Array:
-    """Root mean squared derivative, or difference quotient, of each column.
+    """Root mean squared derivative, or difference quotient, per unit of each column of ``Z``.
 
-    Parameters
-    ----------
-    function : Function
-    Z : array, shape (n, d)
-        Points in the units of the function; the result is per unit of each column.
-    weights : array, shape (n,)
-        Adding up to one.
-    discrete : array of bool, shape (d,), optional
-        Which columns are discrete; by default those with at most 10 values in ``Z``.
-
-    Returns
-    -------
-    array, shape (d,)
+    ``weights`` add up to one; ``discrete`` are by default the columns with at most 10 values.
     """
     squares = weights @ function.gradients(Z) ** 2
     discrete = discrete_columns(Z) if discrete is None else discrete

@@ -102,8 +102,8 @@ def noise_level(
     """What the rows say about it; None where the noise may be the same everywhere."""
     unit = float(np.mean(prediction)), float(np.std(prediction)) or 1.0
     labels = np.full(Z.shape[1] + 1, len(players), dtype=np.intp)
-    for a, columns in enumerate(players):
-        labels[columns] = a
+    for a, own in enumerate(players):
+        labels[own] = a
     columns, first = with_prediction(Z, prediction, unit), slice(ROWS)
     if not len(players) or not np.any(residuals):
         return None

@@ -11,9 +11,10 @@ rough function of every column is therefore allowed besides,
 
 .. math:: K \leftarrow K + r\, t \sum_a \exp(-|x_a - x'_a|),
 
-of the size ``t`` that the rows give it: the mean over ``SIZES``, weighted by the evidence (unit
-profiled, all else as it is). Draws are from the posterior of this sum; they are still told as
-differences from the mean without it, so where the two disagree the spread is wide.
+of the size ``t`` that the rows give it: the mean over ``SIZES``, all deviations up to 1.5 of the
+noise's being as likely beforehand, weighted by the evidence (unit profiled, all else as it is).
+Draws are from the posterior of this sum; they are still told as differences from the mean without
+it, so where the two disagree the spread is wide.
 
 **Draws.** The difference ``d`` between a draw and the mean is drawn at ``m`` centres, the rows and
 some points between them, and interpolated there by the kernel: ``d = b + k(., C) w`` with
@@ -40,7 +41,7 @@ from nablasso.types import Array, Index
 
 FLOOR = 1e-9  # of the mean diagonal, as in the evidence
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
-SIZES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)  # of a rough function, over the noise
+SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
 CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 

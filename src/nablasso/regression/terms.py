@@ -38,7 +38,8 @@ from math import lgamma, log
 
 import numpy as np
 
-from nablasso.streaming.passes import Design, Sums, Term
+from nablasso.streaming.passes import Design, Term
+from nablasso.streaming.responses import Sums
 from nablasso.types import Array, Index
 
 KINDS = 3  # columns, pairs, triples: each has a third of the chances

@@ -1,7 +1,7 @@
 """A report as one HTML file that needs nothing else: no network, no other file.
 
 Charts are drawn in SVG, each 400 units wide: for a phone, or side by side on a desk. Colours are
-classes, so that the page's style sheet gives them for light and dark; a test computes their
+classes, and the page's style sheet gives them for light and dark; a test computes their
 contrast (WCAG 2, level AA). Texts from the table are escaped in :func:`text` and nowhere else.
 """
 
@@ -21,33 +21,11 @@ from nablasso.errors import MissingExtraError
 from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.display import bar_svg, largest_size, shape_svg
 from nablasso.inspection import Dependence, PairDependence
+from nablasso.inspection.canvas import moved_apart
 from nablasso.persistence import atomic_write
 from nablasso.report.build import HeldOut, Report, Swarm
 from nablasso.types import Array, Index
 
-COLOURS = {  # light, dark
-    "page": ("#ffffff", "#10151b"),
-    "panel": ("#f5f7f9", "#19212a"),
-    "line": ("#d3dae1", "#313c48"),
-    "ink": ("#1a2027", "#e8edf2"),
-    "muted": ("#56616d", "#a3afbb"),
-    "accent": ("#1d5f9e", "#74b4ee"),
-    "on-accent": ("#ffffff", "#0d1620"),
-    "slope": ("#a8480f", "#f0a36b"),
-    "good": ("#1a6e37", "#6fd08c"),
-    "warn": ("#7a4d00", "#f0c869"),
-    "warn-panel": ("#fff5dc", "#2d2611"),
-    "control": ("#76828e", "#7f8d9b"),
-    "s1": ("#1d5f9e", "#74b4ee"),
-    "s2": ("#a8480f", "#f0a36b"),
-    "s3": ("#1f6f43", "#7fd3a0"),
-    "s4": ("#7d3a86", "#d29be0"),
-    "s5": ("#80590c", "#dcbc5c"),
-    "s6": ("#136b78", "#67c7d6"),
-    "s7": ("#a02c50", "#f290ad"),
-    "s8": ("#4d5560", "#aeb8c4"),
-}
-LIGHT, DARK = ({name: pair[k] for name, pair in COLOURS.items()} for k in (0, 1))
 # Share of the accent in the darkest cell of the interaction map: numbers stay readable on it.
 STRONGEST_CELL = 0.5
 TEMPLATES = files("nablasso.report") / "templates"
@@ -57,13 +35,9 @@ MOST_POINTS = 1500
 MAX_LINES = 12  # of a path
 MAX_MAP = 12  # columns on the map of interactions
 THREE = (0.1, 0.5, 0.9)  # where on its grid the second column of a pair is looked at
+Numbers = Sequence[float] | Array
 COVERED = 0.9  # of the left-out rows, between the lines of the errors
 GLYPH = 6.3  # width of a character, at the size of small print
-
-
-def variables(colours: dict[str, str]) -> str:
-    """Colours as CSS custom properties."""
-    return "".join(f"--{name}:{value};" for name, value in colours.items())
 
 
 def px(value: float) -> str:
@@ -147,7 +121,7 @@ class Frame:
             parts.append(text(self.left - 6, y + 4, tick_text(value), anchor="end"))
         return "".join(parts)
 
-    def x_axis(self, label: str, values: Sequence[float] | None = None) -> str:
+    def x_axis(self, label: str, values: Numbers | None = None) -> str:
         """The base line with numbers under it, and a label under these."""
         bottom = self.top + self.height
         parts = [f'<path class="axis" d="M{px(self.left)} {px(bottom)}h{px(self.width)}"/>']
@@ -161,23 +135,21 @@ class Frame:
             parts.append(text(middle, bottom + 36, short, "t", anchor="middle", full=label))
         return "".join(parts)
 
-    def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+    def line(self, xs: Numbers, ys: Numbers, kind: str) -> str:
         """A line through points."""
         return f'<path class="{kind}" d="M{self._way(xs, ys)}"/>'
 
-    def band(
-        self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str
-    ) -> str:
+    def band(self, xs: Numbers, low: Numbers, high: Numbers, kind: str) -> str:
         """The area between two lines."""
         back = self._way(tuple(xs)[::-1], tuple(low)[::-1])
         return f'<path class="{kind}" d="M{self._way(xs, high)} {back}z"/>'
 
-    def points(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+    def points(self, xs: Numbers, ys: Numbers, kind: str) -> str:
         """Round marks: lines of no length with round ends, all in one element."""
         marks = "".join(f"M{px(self.x(x))} {px(self.y(y))}h0" for x, y in zip(xs, ys, strict=True))
         return f'<path class="{kind}" d="{marks}"/>'
 
-    def _way(self, xs: Sequence[float], ys: Sequence[float]) -> str:
+    def _way(self, xs: Numbers, ys: Numbers) -> str:
         return " ".join(f"{px(self.x(x))} {px(self.y(y))}" for x, y in zip(xs, ys, strict=True))
 
 
@@ -228,15 +200,8 @@ def _end_labels(
     ends: list[tuple[float, str, str]], x: float, least: float, most: float, room: float
 ) -> list[str]:
     """Names beside the ends of lines, moved apart where they meet."""
-    gap = 14.0
     ordered = sorted(ends)
-    heights: list[float] = []
-    for y, _, _ in ordered:
-        heights.append(max(y, heights[-1] + gap) if heights else max(y, least))
-    over = max(0.0, heights[-1] - most) if heights else 0.0
-    for k in range(len(heights) - 1, -1, -1):
-        below = heights[k + 1] - gap if k + 1 < len(heights) else heights[k] - over
-        heights[k] = min(heights[k], below)
+    heights = moved_apart([y for y, _, _ in ordered], 14.0, least, most)
     return [
         text(x, y + 4, shorten(name, room, 7.3), f"label {kind}", full=name)
         for y, (_, name, kind) in zip(heights, ordered, strict=True)
@@ -272,10 +237,10 @@ def curve_chart(curve: Dependence, target: str) -> str:
     low, high, about = curve.band
     is_discrete = curve.kind == "discrete"
     across = padded(curve.grid) if is_discrete else (curve.grid[0], curve.grid[-1])
-    above = Frame(48, 24, 340, 150, across, padded(low, high, curve.mean))
+    above = Frame(48, 38, 340, 136, across, padded(low, high, curve.mean))
     parts = [above.y_axis(output), _drawn(above, curve.grid, curve.mean, low, high, 1, is_discrete)]
     if not is_discrete:
-        parts.append(text(above.left + above.width, 36, about, "m", anchor="end"))
+        parts.append(text(above.left + above.width, 12, f"band: {about}", "m", anchor="end"))
         parts.append(_rug(above, curve.quantiles))
     at = curve.grid if is_discrete else None
     if not len(curve.slope_grid):
@@ -499,8 +464,6 @@ def render_report(report: Report) -> str:
         answer=answer,
         headers=headers,
         rows=rows,
-        light=variables(LIGHT),
-        dark=variables(DARK),
         script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
         places={name: k for k, name in enumerate(report.effects)},
         words=curve_sentence,

@@ -22,16 +22,15 @@ from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.rules import Rules
 from nablasso.solvers.sums import Certificate, centred, certify
-from nablasso.streaming.coded import CodedTable, coded_table
-from nablasso.streaming.judgement import (
+from nablasso.streaming.passes import State, Term
+from nablasso.streaming.responses import (
     Judgement,
     Kind,
     first_judgement,
     is_skewed,
     label_judgement,
 )
-from nablasso.streaming.passes import State, Term
-from nablasso.streaming.sample import SAMPLE
+from nablasso.streaming.sample import SAMPLE, CodedTable, coded_table
 from nablasso.streaming.sources import Source
 from nablasso.types import Array
 

@@ -14,7 +14,7 @@ When nothing changes any more, every term is compared with those that have a cor
 the place of one of its own: what came first is not always what explains most. An **exchange** stays
 if the model, without what it makes needless, is then worth more.
 
-The loss is judged on the way (:mod:`nablasso.streaming.judgement`). With more rows than the fair
+The loss is judged on the way (:mod:`nablasso.streaming.responses`). With more rows than the fair
 sample holds by far, the sample's terms start the search on all rows.
 """
 
@@ -36,17 +36,9 @@ from nablasso.regression.proposals import (
 )
 from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.rules import Rules
-from nablasso.streaming.coded import CodedTable
-from nablasso.streaming.judgement import Judgement, judged, serial_filter
-from nablasso.streaming.passes import (
-    Design,
-    State,
-    Sums,
-    Term,
-    degrees_of,
-    model_sums,
-    screen,
-)
+from nablasso.streaming.passes import Design, State, Term, degrees_of, model_sums, screen
+from nablasso.streaming.responses import Judgement, Sums, judged, serial_filter
+from nablasso.streaming.sample import CodedTable
 from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin

@@ -7,10 +7,9 @@ from typing import Any
 from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
-from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Solution, Solver, Status, support_of
-from nablasso.solvers.denovas import Denovas, consistent_tau, irrelevant
 from nablasso.solvers.dual import DualSolver, Newton
+from nablasso.solvers.papers import Admm, Denovas, consistent_tau, irrelevant
 
 SOLVERS: dict[str, type[Solver[SquaredProblem]]] = {
     "dual": DualSolver,

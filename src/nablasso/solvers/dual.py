@@ -10,9 +10,10 @@ operator. Two step rules share the loop:
   far as its constant. It takes over after ``spectral_steps`` products, where ill-conditioned
   problems make the spectral steps wander.
 
-Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``n d`` products
-gets a better point from :class:`~nablasso.solvers.admm.Admm`: its factorisation then costs no more
-than the products spent, and saves thousands.
+Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``4 n d`` products
+gets a better point from :class:`~nablasso.solvers.Admm`, if ``RESCUE_STEPS`` of its iterations
+find one. With a light ridge that saves tens of thousands of products; under a heavy one ADMM would
+wander for thousands of iterations, each as dear as ten products.
 
 ``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
 combination of gradients already known. Every product is therefore spent at a feasible iterate,
@@ -29,20 +30,21 @@ iteration and what is returned. Cost: one O(n^3) inversion a step, and five to t
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
 
 from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, between, descend
-from nablasso.solvers.admm import Admm
 from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
+from nablasso.solvers.papers import Admm
 from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
 POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
+RESCUE_AFTER, RESCUE_STEPS = 4, 1000  # products over n d; iterations of ADMM
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
 NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
@@ -75,11 +77,11 @@ class DualSolver(Solver[SquaredProblem]):
         """Minimise the dual from ``start`` (zero by default)."""
         shape = problem.space.points.shape
         point = problem.feasible_point(np.zeros(shape) if start is None else start)
-        run = _Run(problem, point, start is not None and _settled(problem, point))
+        run = _Run(problem, point, projected=start is not None and _settled(problem, point))
         del point  # the run moves on from it
         target = self.tol * problem.reference
         size = shape[0] * shape[1]
-        rescue = max(self.spectral_steps, size)
+        rescue = max(self.spectral_steps, RESCUE_AFTER * size)
         status, n_iter = Status.MAX_ITER, 0
         try:
             for n_iter in range(self.max_iter + 1):
@@ -93,7 +95,7 @@ class DualSolver(Solver[SquaredProblem]):
                 if n_iter == self.max_iter:
                     break
                 if n_iter == rescue and size <= self.max_factored:
-                    run = self._factored(problem, run.point.s)
+                    run = self._factored(problem, run)
                 early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
                 if not (run.spectral() if early or size > self.large else run.accelerated()):
                     status = Status.CONVERGED if converged else Status.STALLED
@@ -119,9 +121,11 @@ class DualSolver(Solver[SquaredProblem]):
         finer = DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
         return closer(solution, finer.solve(problem, solution.point.s))
 
-    def _factored(self, problem: SquaredProblem, s: Array) -> _Run:
-        """Go on from where ADMM gets to from ``s``."""
-        return _Run(problem, Admm(tol=self.tol, max_iter=self.max_iter).solve(problem, s).point)
+    def _factored(self, problem: SquaredProblem, run: _Run) -> _Run:
+        """Go on from where ADMM gets to, if its dual is the better one."""
+        found = Admm(tol=self.tol, max_iter=RESCUE_STEPS).solve(problem, run.point.s)
+        better = found.dual > problem.primal_dual(run.point)[1]
+        return _Run(problem, found.point) if better else run
 
 
 def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
@@ -136,23 +140,24 @@ def _settled(problem: SquaredProblem, point: DualPoint) -> bool:
     return not np.any(derivative[inside] > NEARLY_FLAT * largest)
 
 
-@dataclass
 class _Run:
     """The iterate and what the step rules remember of it."""
 
-    problem: SquaredProblem
-    point: DualPoint
-    projected: bool = False  # after a full step active groups sit exactly on their spheres
-
-    def __post_init__(self) -> None:
-        self.smooth = 0.0  # Phi up to a constant
-        self.h = self._h(self.point.s)
+    def __init__(
+        self, problem: SquaredProblem, point: DualPoint, *, projected: bool = False
+    ) -> None:
+        self.problem, self.point = problem, point
+        self.projected = projected  # after a full step active groups sit exactly on their spheres
+        self.smooth, self.h = 0.0, self._h(point.s)  # Phi up to a constant
         self.recent = deque([self.h], maxlen=MEMORY)
         self.previous: DualPoint | None = None
-        self.momentum = 1.0
-        self.curvature = 0.0
-        self.step = self._first_step()
-        self.even = False
+        self.momentum, self.curvature, self.step, self.even = 1.0, 0.0, 1.0, False
+        length2 = float(np.vdot(point.g, point.g))
+        if length2 > TINY:  # inverse curvature along the first gradient: one product
+            there = problem.dual_point(point.s + point.g)
+            bend = float(np.vdot(point.g, there.g)) - length2
+            self.curvature = max(bend / length2, TINY)
+            self.step = length2 / bend if bend > 0 else 1.0
 
     def spectral(self) -> bool:
         """One step along the spectral projected gradient; False when nothing moves any more."""
@@ -181,7 +186,10 @@ class _Run:
             self.smooth += slope + bend / 2
         self.h, self.point, self.previous = h_there, there, None
         self.recent.append(self.smooth + self.h)
-        self._learn(length2, bend, change2)
+        self.curvature = max(self.curvature, bend / length2, np.sqrt(change2 / length2))
+        if bend > 0:  # the two Barzilai-Borwein quotients in turn
+            self.even = not self.even
+            self.step = length2 / bend if self.even else bend / max(change2, TINY)
         return True
 
     def accelerated(self) -> bool:
@@ -203,23 +211,6 @@ class _Run:
         self.previous, self.point = (there if uphill else here), there
         self.projected = True
         return True
-
-    def _learn(self, length2: float, bend: float, change2: float) -> None:
-        """Next spectral step: the two Barzilai-Borwein quotients in turn."""
-        self.curvature = max(self.curvature, bend / length2, np.sqrt(change2 / length2))
-        if bend > 0:
-            self.even = not self.even
-            self.step = length2 / bend if self.even else bend / max(change2, TINY)
-
-    def _first_step(self) -> float:
-        """Inverse curvature along the first gradient: one product."""
-        g = self.point.g
-        length2 = float(np.vdot(g, g))
-        if length2 <= TINY:
-            return 1.0
-        bend = float(np.vdot(g, self.problem.dual_point(self.point.s + g).g)) - length2
-        self.curvature = max(bend / length2, TINY)
-        return length2 / bend if bend > 0 else 1.0
 
     def _forward(self, point: DualPoint, step: float) -> Array:
         """A gradient step, then the proximal operator of ``h``."""
@@ -266,9 +257,7 @@ class Newton(Solver[SmoothProblem]):
             for _ in range(self.max_iter):
                 if callback is not None:
                     callback(total, best.coef)
-                before = here
-                here, found = self._step(problem, here, allowed)
-                drop = problem.objective(before) - problem.objective(here)
+                here, found, drop = self._step(problem, here, allowed)
                 if drop < allowed:  # a model solved this loosely may not show the way down
                     allowed *= SHARE
                 total += found.n_iter
@@ -299,8 +288,11 @@ class Newton(Solver[SmoothProblem]):
 
     def _step(
         self, problem: SmoothProblem, here: DualPoint, allowed: float
-    ) -> tuple[DualPoint, Solution]:
-        """Solve the model at ``here`` to a gap of ``allowed``: next iterate, certified solution."""
+    ) -> tuple[DualPoint, Solution, float]:
+        """Solve the model at ``here`` to a gap of ``allowed``.
+
+        The next iterate, a certified solution, and by how much the objective fell.
+        """
         model = problem.model(here)
         inner: Solver[SquaredProblem] = DualSolver() if self.inner is None else clone(self.inner)
         inner.set_params(tol=allowed / (model.scale * model.problem.reference))
@@ -308,8 +300,9 @@ class Newton(Solver[SmoothProblem]):
         there = model.lift(solution.point)
         points = (there, problem.certificate(there))  # the first may be outside the dual's domain
         found = min((_solution(problem, point) for point in points), key=lambda each: each.gap)
-        onward = descend(problem.objective, here, there)[0]
-        return onward, replace(found, n_iter=max(solution.n_iter, 1), status=solution.status)
+        onward, drop = descend(problem.objective, here, there)
+        found = replace(found, n_iter=max(solution.n_iter, 1), status=solution.status)
+        return onward, found, drop
 
 
 def _solution(problem: SmoothProblem, point: DualPoint) -> Solution:

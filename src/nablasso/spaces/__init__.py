@@ -18,7 +18,6 @@ from nablasso.spaces.features import (
     PseudoRows,
     slope_map,
 )
-from nablasso.spaces.frequencies import has_frequencies
 from nablasso.spaces.maps import (
     FourierFeatures,
     LowRank,
@@ -47,7 +46,6 @@ __all__ = [
     "choose_space",
     "draw_fourier",
     "draw_nystrom",
-    "has_frequencies",
     "low_rank",
     "nystrom_features",
     "penalty_points",

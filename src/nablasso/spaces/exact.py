@@ -208,14 +208,14 @@ class Function:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None:
             return np.full(len(Z), self.intercept)
-        return self.intercept + self.space.evaluate(Z[:, self.columns], *self._coef)
+        return np.asarray(self.intercept + self.space.evaluate(Z[:, self.columns], *self._coef))
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         if self.space is None:
             return np.zeros(Z.shape)
         if np.array_equal(self.columns, np.arange(Z.shape[1])):
-            return self.space.evaluate_gradients(Z, *self._coef)
+            return np.asarray(self.space.evaluate_gradients(Z, *self._coef))
         out = np.zeros(Z.shape)
         out[:, self.columns] = self.space.evaluate_gradients(Z[:, self.columns], *self._coef)
         return out

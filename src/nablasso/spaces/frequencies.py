@@ -104,10 +104,7 @@ def draw_frequencies(
     *,
     lattices: bool = True,
 ) -> Frequencies:
-    """At most ``n`` frequencies of a kernel of the scaled inputs.
-
-    ``points`` (k, d) say how far apart inputs are; without them, as far as standardised ones.
-    """
+    """At most ``n`` frequencies of a kernel of the scaled inputs; ``points`` say how far apart."""
     rng = check_random_state(0 if random_state is None else random_state)
     how = Drawing(rng, _differences(points, len(scales)) * scales, lattices)
     drawn = _draw(kernel, scales, n, how)

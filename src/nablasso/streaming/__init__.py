@@ -1,8 +1,8 @@
 """Blocks of rows and sums over them: tables from anywhere, columns as codes, passes that add up."""
 
 from nablasso.streaming.sample import fair_sample
+from nablasso.streaming.sources import open_table
 from nablasso.streaming.statistics import FrozenSpace, SufficientStatistics, collect_statistics
-from nablasso.streaming.tables import open_table
 
 __all__ = [
     "FrozenSpace",

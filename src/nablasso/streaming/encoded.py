@@ -1,10 +1,8 @@
 """Words, categories, dates and missing cells in blocks: one pass learns how they become numbers.
 
-All that :class:`~nablasso.data.encoding.Encoding` learns of a column it learns from the different
-cells and their weights (a :class:`Tally`), which add up over blocks: the numbers are those of the
-same table in memory. Of more than ``MOST_DISTINCT`` different cells those of smallest hash are
-kept, a fair sample whatever the order of the rows, besides the smallest and the largest number or
-date: ranges stay exact, medians are those of the sample, and so many words are identifiers.
+All that is learned of a column is learned from its different cells and their weights
+(:class:`~nablasso.data.encoding.Tally`), which add up over blocks: the numbers are those of the
+same table in memory.
 """
 
 from __future__ import annotations
@@ -13,12 +11,10 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, read_columns
-from nablasso.data.encoding import MOST_DISTINCT, Encoding, learned
+from nablasso.data.encoding import Encoding, Tally
 from nablasso.errors import InvalidDataError, Problem, TableProblems
 from nablasso.streaming.blocks import Part, Raw, weights_of
 from nablasso.streaming.sources import Source
@@ -26,67 +22,6 @@ from nablasso.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Tally(NamedTuple):
-    """Different cells of a column and their weights, perhaps some of them more than once.
-
-    ``left_out`` is the weight of cells that were not kept; ``levels`` are None unless it is a
-    category, and empty unless that is ordered.
-    """
-
-    cells: pd.Series[Any]
-    weight: Array
-    left_out: float = 0.0
-    levels: tuple[str, ...] | None = None
-
-    def plus(self, other: Tally) -> Tally:
-        """Of the rows of both."""
-        import pandas as pd
-
-        mixed = () if (self.levels, other.levels) != (None, None) else None
-        return Tally(
-            pd.concat([self.cells, other.cells], ignore_index=True),
-            np.concatenate([self.weight, other.weight]),
-            self.left_out + other.left_out,
-            self.levels if self.levels == other.levels else mixed,
-        ).shortened(2 * MOST_DISTINCT)
-
-    def shortened(self, beyond: int = 0) -> Tally:
-        """Each cell once, and so many of them at most, if there are more than ``beyond``."""
-        import pandas as pd
-
-        if len(self.cells) <= beyond:
-            return self
-        code, cells = pd.factorize(self.cells, use_na_sentinel=False)
-        weight = np.bincount(code, weights=self.weight, minlength=len(cells))
-        distinct, left_out = pd.Series(cells), self.left_out
-        if len(distinct) > MOST_DISTINCT:
-            hashes = pd.util.hash_pandas_object(distinct, index=False).to_numpy()
-            kept = hashes <= np.partition(hashes, MOST_DISTINCT - 1)[MOST_DISTINCT - 1]
-            if distinct.dtype != object:
-                kept[[distinct.argmin(), distinct.argmax()]] = True
-            kept |= distinct.isna().to_numpy()
-            left_out += weight[~kept].sum()
-            distinct, weight = distinct[kept].reset_index(drop=True), weight[kept]
-        return Tally(distinct, weight, left_out, self.levels)
-
-    def weights(self) -> Array:
-        """Of the cells, those that are given standing for the ones that were left out."""
-        given = self.cells.notna().to_numpy()
-        kept = float(self.weight[given].sum())
-        share = 1.0 + self.left_out / kept if kept else 1.0
-        return np.where(given, self.weight * share, self.weight)
-
-    def column(self) -> pd.Series[Any]:
-        """The cells as a column of a table in memory."""
-        import pandas as pd
-
-        if self.levels is None:
-            return self.cells
-        ordered = bool(self.levels)
-        kinds = pd.CategoricalDtype(self.levels if ordered else None, ordered=ordered)
-        return self.cells.astype(kinds)
 
 
 def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY) -> Source:
@@ -109,7 +44,7 @@ def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY
         counted = (" cells, such as", " different cells, such as")
         raise TableProblems([one._replace(what=one.what.replace(*counted)) for one in problems])
     encoding = Encoding(
-        tuple(learned(n, typed[n], t.weights(), first.get(n, False)) for n, t in tallies.items())
+        tuple(t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
     )
     if not encoding.names:
         what = f"none of the {len(typed)} columns varies"

@@ -8,11 +8,10 @@ Files are read block by block, so memory does not depend on their size.
 from __future__ import annotations
 
 import glob
+import gzip
 import hashlib
-import io
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.data.cells import TRUTH
+from nablasso.data.cells import numbers as number_cells
 from nablasso.data.encoding import MOST_LEVELS
-from nablasso.errors import InvalidDataError, InvalidParameterError, optional
+from nablasso.data.files import (
+    arrow,
+    check_names,
+    decoded,
+    first_line,
+    kind_of,
+    parquet_file,
+    parsed_rows,
+)
+from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.streaming.blocks import Part, Raw, listed
 
 PathLike = str | os.PathLike[str]
@@ -31,19 +41,10 @@ PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz")
 PART_ROWS = 1 << 18  # of a part; row groups that are larger are parts of their own
 BATCH_ROWS = 1 << 15  # read at a time
 BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group at once
-PART_BYTES = 1 << 26  # of text
+PART_BYTES = 1 << 24  # of text
 PROBED_BYTES = 1 << 16  # at each end of a file, that the fingerprint looks at
 GAPS_NAMED = 3  # missing files that a message names
-KINDS = {
-    "numbers": ("int", "uint", "float", "double", "half", "bool", "decimal"),
-    "words": ("string", "large_string", "dictionary"),
-    "dates": ("timestamp", "date32", "date64"),
-    "times": ("time32", "time64"),
-    "durations": ("duration",),
-    "nothing": ("null",),
-}
-# what read_csv of pandas takes for missing and pyarrow does not
-ALSO_MISSING = ("None", "<NA>")
+LOOKED_BYTES = 1 << 20  # of text, that tell what its columns hold
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,13 @@ class Wanted:
         return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
 
     def raw(self, batch: Any, origin: str, first_row: int, dtype: Any) -> Raw:
-        """Rows of a record batch; what is missing becomes NaN, of text None."""
+        """Rows of a record batch or a data frame; what is missing becomes NaN, of text None."""
         X: Any = None
         if self.names and self.words:
-            X = batch.select(list(self.names)).to_pandas()
+            frame = batch.to_pandas(ignore_metadata=True) if hasattr(batch, "num_rows") else batch
+            X = frame[list(self.names)].reset_index(drop=True)
         elif self.names:
-            X = np.empty((batch.num_rows, len(self.names)), dtype=dtype, order="F")
+            X = np.empty((len(batch), len(self.names)), dtype=dtype, order="F")
             for place, name in enumerate(self.names):
                 X[:, place] = _values(batch, name)
         weight = None if self.weight is None else _values(batch, self.weight)
@@ -74,58 +76,42 @@ class Wanted:
 
 
 def _values(batch: Any, name: str) -> NDArray[Any]:
-    column = batch.column(batch.schema.get_field_index(name))
+    column = batch[name]
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
-    values = column.to_numpy(zero_copy_only=False)
+    values = column.to_numpy(**({"zero_copy_only": False} if hasattr(batch, "num_rows") else {}))
     if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):
         return np.asarray(values, dtype=float)
     return np.asarray(values)
 
 
-def arrow(module: str) -> Any:
-    """A module of pyarrow, or an error that names the extra."""
-    return optional(module, "Parquet and CSV files are read in batches by pyarrow", "io")
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files of one kind, their parts and the columns to be read from them."""
-
-    paths: list[Path]
-    wanted: Wanted
-    parts: list[Part]
-    bytes: int  # that the codes of all rows take, at most
-
-    def fingerprint(self) -> str:
-        """Of the columns, and of the name, size and both ends of each file."""
-        digest = hashlib.sha256(repr(self.wanted).encode())
-        for path in self.paths:
-            size = path.stat().st_size
-            digest.update(f" {path.name} {size} ".encode())
-            with path.open("rb") as file:
-                digest.update(file.read(PROBED_BYTES))
-                file.seek(max(0, size - PROBED_BYTES))
-                digest.update(file.read(PROBED_BYTES))
-        return digest.hexdigest()
+def files_fingerprint(paths: Sequence[Path], wanted: Wanted) -> str:
+    """Of the columns, and of the name, size and both ends of each file."""
+    digest = hashlib.sha256(repr(replace(wanted, words=frozenset())).encode())
+    for path in paths:
+        size = path.stat().st_size
+        digest.update(f" {path.name} {size} ".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(PROBED_BYTES))
+            file.seek(max(0, size - PROBED_BYTES))
+            digest.update(file.read(PROBED_BYTES))
+    return digest.hexdigest()
 
 
 def open_files(
     paths: PathLike | Sequence[PathLike],
     target: str,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    ignore: Sequence[str],
     *,
-    sample_weight: str | None = None,
-    columns: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    separator: str = ",",
-    part_rows: int = PART_ROWS,
-    part_bytes: int = PART_BYTES,
-) -> Files:
-    """Look at the columns and types of all files, and cut them into parts.
+    part_rows: int,
+    part_bytes: int,
+) -> tuple[list[Path], Wanted, list[Part], int]:
+    """Files, the columns to be read, parts, and the bytes that codes take, at most.
 
-    Options as in :func:`nablasso.streaming.open_table`. Without ``columns`` every file must have
-    those of the first one, in any order. A file that is missing, empty, damaged, or has other
-    columns or types than the others is refused; the message names it.
+    Without ``columns`` every file must have those of the first one, in any order. A file that is
+    missing, empty, damaged, or has other columns or types than the others is refused by name.
     """
     found = found_files(paths)
     parquet = found[0].name.endswith(PARQUET)
@@ -135,15 +121,17 @@ def open_files(
             f"The files of a table must be of one kind; {found[0]} and {other[0]} are not. Convert "
             "one of them."
         )
-    looks = {path: _look_parquet(path) if parquet else _look_csv(path, separator) for path in found}
-    wanted = _with_types(_wanted(looks, target, sample_weight, columns, ignore), looks, parquet)
+    separators, looks = {}, {}
+    for path in found:
+        separators[path], looks[path] = _look_parquet(path) if parquet else _look_csv(path)
+    wanted = _with_types(_wanted(looks, target, weight, columns, ignore), looks, parquet)
     if not parquet:
         pieces: list[Part] = [
-            CSVPart(path, wanted, tuple(looks[path]), *at, separator, looks[path][target])
+            CSVPart(path, wanted, looks[path], separators[path], *at)
             for path in found
             for at in _pieces(path, part_bytes)
         ]
-        return Files(found, wanted, pieces, sum(path.stat().st_size for path in found))
+        return found, wanted, pieces, sum(path.stat().st_size for path in found)
     single = all(looks[path][name] == "float" for path in found for name in wanted.names)
     width = len(wanted.names) + MOST_LEVELS * len(wanted.words)
     dtype = "float32" if single else "float64"
@@ -153,7 +141,7 @@ def open_files(
         for groups, first, n_rows in _runs(path, part_rows)
     ]
     rows = sum(part.n_rows or 0 for part in runs)
-    return Files(found, wanted, runs, rows * width)
+    return found, wanted, runs, rows * width
 
 
 def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -248,7 +236,7 @@ def _with_types(wanted: Wanted, looks: dict[Path, dict[str, str]], typed: bool) 
     for name in wanted.all:
         first: tuple[Path, str] | None = None
         for path, look in looks.items():
-            kind = _kind(look[name], typed)
+            kind = "words" if not typed and look[name] == "bool" else kind_of(look[name])
             if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
                 raise InvalidDataError(
                     f"{path} must hold numbers, words or dates; column {name!r} has type "
@@ -259,21 +247,12 @@ def _with_types(wanted: Wanted, looks: dict[Path, dict[str, str]], typed: bool) 
             first = first or (path, kind)
             if kind != first[1]:
                 raise InvalidDataError(
-                    f"Column {name!r} has type {look[name]} in {path}, but "
-                    f"{looks[first[0]][name]} in {first[0]}. Write the file again with "
-                    f"{first[1]} in this column."
+                    f"Column {name!r} holds {kind} in {path}, but {first[1]} in {first[0]}. Write "
+                    "one of them again with the same type in this column."
                 )
         if first is None or first[1] != "numbers":
             words.add(name)
     return replace(wanted, words=frozenset(words & set(wanted.names)))
-
-
-def _kind(kind: str, typed: bool) -> str:
-    """What a type of Arrow holds."""
-    if kind == "bool" and not typed:
-        return "words"
-    found = next((what for what, kinds in KINDS.items() if kind.startswith(kinds)), "nested")
-    return found if typed or found in ("numbers", "nothing") else "words"
 
 
 # --- Parquet ---
@@ -312,30 +291,20 @@ class ParquetPart:
         return replace(self, wanted=replace(self.wanted, names=()))
 
 
-def _parquet_file(path: Path) -> Any:
-    parquet, errors = arrow("pyarrow.parquet"), arrow("pyarrow.lib")
-    try:
-        return parquet.ParquetFile(path)
-    except (errors.ArrowInvalid, OSError) as error:
-        raise InvalidDataError(
-            f"{path} cannot be read as a Parquet file: {error}. Write it again."
-        ) from error
-
-
-def _look_parquet(path: Path) -> dict[str, str]:
-    """Types of the columns by name."""
-    with _parquet_file(path) as file:
+def _look_parquet(path: Path) -> tuple[str, dict[str, str]]:
+    """Nothing between the fields, and types of the columns by name."""
+    with parquet_file(path) as file:
         schema = file.schema_arrow
         if not file.metadata.num_rows:
             raise _empty(path)
-    _check_doubled(path, schema.names)
+    check_names(schema.names, path)
     kinds = (str(field.type) for field in schema)
-    return dict(zip(schema.names, kinds, strict=True))
+    return "", dict(zip(schema.names, kinds, strict=True))
 
 
 def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
     """Row groups that make a part together, its first row and its number of rows."""
-    with _parquet_file(path) as file:
+    with parquet_file(path) as file:
         data = file.metadata
         sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
     groups: list[int] = []
@@ -358,12 +327,11 @@ class CSVPart:
 
     path: Path
     wanted: Wanted
-    header: tuple[str, ...]
+    holds: dict[str, str]  # what all columns hold, by name
+    separator: str
     begin: int
     end: int
     first_row: int
-    separator: str
-    target_type: str
 
     @property
     def n_rows(self) -> None:
@@ -372,90 +340,79 @@ class CSVPart:
 
     def blocks(self) -> Iterator[Raw]:
         """Batches of the text."""
-        lib = arrow("pyarrow")
         row = self.first_row
-        try:
-            with self._reader(lib.float64()) as reader:
-                for batch in reader:
-                    if batch.num_rows:
-                        yield self.wanted.raw(batch, str(self.path), row, "float64")
-                    row += batch.num_rows
-        except (lib.ArrowInvalid, OSError) as error:
-            self._find_text()
-            raise _unreadable(self.path, error) from error
+        for text in self._texts():
+            table = self._parsed(text, row)
+            for start in range(0, len(table), BATCH_ROWS):
+                batch = table[start : start + BATCH_ROWS]
+                yield self.wanted.raw(batch, str(self.path), row + start, "float64")
+            row += len(table)
 
     def targets(self) -> CSVPart:
         """The same rows without X."""
         return replace(self, wanted=replace(self.wanted, names=()))
 
-    def _reader(self, kind: Any) -> Any:
-        csv, lib = arrow("pyarrow.csv"), arrow("pyarrow")
-        types = dict.fromkeys(self.wanted.all, kind)
-        types |= dict.fromkeys(self.wanted.words & set(self.wanted.names), lib.string())
-        if self.target_type == "bool":
-            types[self.wanted.target] = lib.bool_()
-        elif _kind(self.target_type, typed=True) not in ("numbers", "nothing"):
-            types[self.wanted.target] = lib.string()
-        text: Any = self.path
-        if self.end:
-            with self.path.open("rb") as file:
-                file.seek(self.begin)
-                text = io.BytesIO(file.read(self.end - self.begin))
-        return csv.open_csv(
-            text,
-            read_options=csv.ReadOptions(column_names=self.header if self.end else None),
-            parse_options=csv.ParseOptions(
-                delimiter=self.separator, newlines_in_values=bool(self.end)
-            ),
-            convert_options=csv.ConvertOptions(
-                column_types=types,
-                include_columns=self.wanted.all,
-                strings_can_be_null=True,
-                null_values=[*csv.ConvertOptions().null_values, *ALSO_MISSING],
-            ),
-        )
-
-    def _find_text(self) -> None:
-        """Say where a field is no number; nothing if that was not the trouble."""
-        lib = arrow("pyarrow")
-        row = self.first_row
-        words = set(self.wanted.words)
-        if _kind(self.target_type, typed=False) != "numbers":
-            words.add(self.wanted.target)
-        numbers = [n for n in self.wanted.all if n not in words]
+    def _texts(self) -> Iterator[str]:
         try:
-            with self._reader(lib.string()) as reader:
-                for batch in reader:
-                    for name in numbers:
-                        column = batch.column(batch.schema.get_field_index(name))
-                        for place, text in enumerate(column.to_pylist()):
-                            if not _reads_as_number(text):
-                                raise InvalidDataError(
-                                    f"{self.path} must hold numbers: row {row + place} (the first "
-                                    f"below the header is 0), column {name!r} has {text!r}. "
-                                    "Repair it, or leave the column out (columns=..., or --ignore)."
-                                )
-                    row += batch.num_rows
-        except (lib.ArrowInvalid, OSError):
-            return
+            if self.end:
+                with self.path.open("rb") as file:
+                    file.seek(self.begin)
+                    yield decoded(file.read(self.end - self.begin), self.path)
+                return
+            with gzip.open(self.path) as file:
+                _lines(file, b"")  # the header
+                while text := file.read(PART_BYTES):
+                    yield decoded(_lines(file, text), self.path)
+        except OSError as error:
+            raise InvalidDataError(
+                f"{self.path} cannot be read: {error}. It may have been removed or replaced since "
+                "it was opened; write it again."
+            ) from error
+
+    def _parsed(self, text: str, row: int) -> Any:
+        names = list(self.holds)
+        table = parsed_rows(
+            text, self.separator, names, self.path, first=row + 2, columns=self.wanted.all
+        )
+        for name in self.wanted.all:
+            is_target = name == self.wanted.target
+            if name in self.wanted.words or (is_target and self.holds[name] == "words"):
+                continue
+            try:
+                values = table[name].to_numpy(dtype=object, na_value=np.nan).astype(float)
+            except ValueError as error:
+                values = number_cells(table[name]).to_numpy()
+                bad = np.flatnonzero(table[name].notna().to_numpy() & np.isnan(values))
+                if not len(bad):  # truth values
+                    table[name] = values.astype(bool) if self.holds[name] == "bool" else values
+                    continue
+                raise InvalidDataError(
+                    f"{self.path} must hold numbers: row {row + bad[0]} (the first below the "
+                    f"header is 0), column {name!r} has {table[name].iloc[bad[0]]!r}. Repair it, "
+                    "or leave the column out (columns=..., or --ignore)."
+                ) from error
+            table[name] = values
+        return table
 
 
-def _look_csv(path: Path, separator: str) -> dict[str, str]:
-    """Types of the columns by name, as the first lines have them."""
-    csv, lib = arrow("pyarrow.csv"), arrow("pyarrow")
-    options = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    try:
-        with csv.open_csv(path, parse_options=options) as reader:
-            schema = reader.schema
-            rows = next((batch.num_rows for batch in reader if batch.num_rows), 0)
-    except (lib.ArrowInvalid, OSError) as error:
-        if not path.stat().st_size:
-            raise _empty(path) from error
-        raise _unreadable(path, error) from error
-    if not rows:
+def _look_csv(path: Path) -> tuple[str, dict[str, str]]:
+    """The separator, and what the columns hold in the first lines."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        header, body = _lines(file, b""), _lines(file, file.read(LOOKED_BYTES))
+    separator, names = first_line(decoded(header, path), path, 1)
+    if not body.strip():
         raise _empty(path)
-    _check_doubled(path, schema.names)
-    return {field.name: str(field.type) for field in schema}
+    table = parsed_rows(decoded(body, path), separator, names, path, first=2)
+    return separator, {name: _held(table[name].dropna()) for name in names}
+
+
+def _held(given: Any) -> str:
+    """What cells of text hold."""
+    if not len(given):
+        return "nothing"
+    if number_cells(given).isna().any():
+        return "words"
+    return "bool" if given.str.lower().isin(list(TRUTH)).all() else "numbers"
 
 
 def _pieces(path: Path, part_bytes: int) -> Iterator[tuple[int, int, int]]:
@@ -474,7 +431,7 @@ def _pieces(path: Path, part_bytes: int) -> Iterator[tuple[int, int, int]]:
             begin, row = begin + len(text), row + text.count(b"\n")
 
 
-def _lines(file: io.BufferedReader, text: bytes) -> bytes:
+def _lines(file: Any, text: bytes) -> bytes:
     """Text and what follows it up to the end of a line outside of quotes."""
     quotes = text.count(b'"')
     while line := file.readline():
@@ -485,34 +442,7 @@ def _lines(file: io.BufferedReader, text: bytes) -> bytes:
     return text
 
 
-def _reads_as_number(field: str | None) -> bool:
-    missing = ("", "NA", "N/A", "NULL", "null", "n/a", "nan", "NaN")
-    if field is None or field.strip() in missing:
-        return True
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_doubled(path: Path, names: Sequence[str]) -> None:
-    doubled = [name for name, count in Counter(names).items() if count > 1]
-    if doubled:
-        raise InvalidDataError(
-            f"Every column of {path} needs a name of its own; used more than once: "
-            f"{listed(doubled)}."
-        )
-
-
 def _empty(path: Path) -> InvalidDataError:
     return InvalidDataError(
         f"{path} has no rows. Remove the file, or write it again if rows are missing."
-    )
-
-
-def _unreadable(path: Path, error: Exception) -> InvalidDataError:
-    return InvalidDataError(
-        f"{path} cannot be read as a table: {error}. Expected a header and rows of as many fields, "
-        "every quote closed."
     )

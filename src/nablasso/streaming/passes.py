@@ -25,14 +25,11 @@ import numpy as np
 
 from nablasso.streaming.blocks import CONTEXT, Block, Coded
 from nablasso.streaming.codes import Column, with_functions
-from nablasso.streaming.responses import Response
+from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
 from nablasso.types import Array, Index
 
 Term = tuple[int, ...]
-Sums = dict[str, Array]
 
-CELLS = 40  # of the histogram of log|residual|, for a factor of e: 2.5 % of a deviation
-SIZES = 30  # factors of e below and above one that the histogram covers
 DEGREE = 6  # products of a term may have this degree, or as many as it has functions of a column
 
 

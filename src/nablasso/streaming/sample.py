@@ -1,4 +1,4 @@
-r"""A fair sample of a table in blocks, which depends on the content of its rows alone.
+r"""A fair sample of a table in blocks, which depends on its rows alone, and the codes it fixes.
 
 Each row has a hash of its values; the rows of smallest hash are the sample, equal rows merged into
 one that carries their weights. So it depends neither on the order of the rows nor on how they are
@@ -17,6 +17,8 @@ at the cost of a second pass.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,7 +27,10 @@ from numpy.typing import NDArray
 
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError
-from nablasso.streaming.blocks import Rows
+from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart, Rows
+from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.passes import counted
+from nablasso.streaming.responses import Sums
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
 
@@ -33,6 +38,8 @@ SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twen
 PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
+LEAST_ROWS = 5
+SORTED = 0.01  # share of turns below which a column (or y) is sorted
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
 
 
@@ -177,3 +184,70 @@ def _smallest(pieces: list[Sample], size: int) -> Sample:
     total = np.bincount(group, weights=weight[order]).astype(float)
     first = order[new][:size]
     return Sample(hashes[first], X[first], y[first], total[: len(first)], place[first])
+
+
+# --- the table in codes ---
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """Rows in codes; ``codes`` are those of the sample, ``counts`` say how y and codes go up."""
+
+    sample: Sample
+    codes: Codes
+    columns: tuple[Column, ...]
+    coded: Coded
+    counts: Sums
+
+    @property
+    def n(self) -> float:
+        """How many rows, by weight."""
+        return float(self.counts["rows"])
+
+    def on_sample(self, rows: int) -> CodedTable:
+        """The first sampled rows as a table, in the same functions; their order means nothing."""
+        sample, codes = self.sample.first(rows), self.codes[:, :rows]
+        weight = sample.weight * (len(sample.y) / sample.weight.sum())
+        coded = CodedArrays(CodedPart(codes, sample.y, weight))
+        rows_there = np.array(len(sample.y))
+        counts = {"rows": rows_there, "count": rows_there}
+        return replace(self, sample=sample, codes=codes, coded=coded, counts=counts)
+
+    def order(self, time: bool | None) -> str:
+        """What the order of rows may be: "none", "time", or "sorted" by a column (perhaps time)."""
+        if time is not None:
+            return "time" if time else "none"
+        turns = np.minimum(self.counts["up"], self.counts["down"])
+        is_sorted = turns < SORTED * (self.counts["up"] + self.counts["down"])
+        if is_sorted[-1]:
+            return "none"
+        return "sorted" if is_sorted.any() else "time"
+
+
+def coded_table(source: Source, most: int, categories: Collection[int] = ()) -> CodedTable:
+    """A table in codes, with at most so many functions of a column.
+
+    Two passes over the rows and one over the codes, once for each source.
+    """
+    key = tuple(sorted(categories))
+    if key not in source.tables:
+        source.tables[key] = _coded(source, most, key)
+    made: CodedTable = source.tables[key]
+    return made
+
+
+def _coded(source: Source, most: int, categories: Collection[int]) -> CodedTable:
+    sample = fair_sample(source, SAMPLE)
+    if len(sample.y) < LEAST_ROWS:
+        raise InvalidDataError(
+            f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
+            f"{len(sample.y)}."
+        )
+    bins = bins_for(source.n_columns)
+    drafts = [
+        draft(sample.X[:, j], sample.weight, bins, j in categories) for j in range(source.n_columns)
+    ]
+    coded = source.coded(drafts)
+    columns, counts = counted(coded, drafts, most)
+    codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
+    return CodedTable(sample, codes, columns, coded, counts)

@@ -15,6 +15,8 @@ other parts included.
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,7 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from nablasso.errors import InvalidDataError
+from nablasso.data.roles import named_roles
+from nablasso.data.table import is_dask, is_frame, is_in_blocks
+from nablasso.errors import InvalidDataError, InvalidParameterError, TableProblems
 from nablasso.persistence import Store, digest
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
@@ -54,7 +58,15 @@ from nablasso.streaming.blocks import (
     rows_of,
     sorted_labels,
 )
+from nablasso.streaming.cluster import (
+    TIMEOUT,
+    Cluster,
+    current_client,
+    dask,
+    partitions_of,
+)
 from nablasso.streaming.codes import Column
+from nablasso.streaming.files import PART_BYTES, PART_ROWS, files_fingerprint, open_files
 from nablasso.types import Array
 
 if TYPE_CHECKING:
@@ -63,6 +75,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+IN_MEMORY = 1 << 28  # bytes of codes that are kept in memory; more go to files
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
 
 
@@ -360,3 +373,127 @@ def _encoded(number: int, part: Part, columns: Sequence[Column], reading: Readin
         codes = np.stack([column.encode(X[:, j]) for j, column in enumerate(columns)])
         done.append(CodedPart(codes, y, weight))
     return done[-1] if len(done) == 2 else joined(done)
+
+
+# --- one door ---
+
+
+def open_table(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    client: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    timeout: float = TIMEOUT,
+    threads: int = 1,
+    part_rows: int = PART_ROWS,
+    part_bytes: int = PART_BYTES,
+    block_rows: int = BLOCK_ROWS,
+) -> Source:
+    """A table in blocks of rows, from anywhere.
+
+    Parameters
+    ----------
+    X : path, pattern, list of paths, dask.dataframe, dask.array, data frame or array
+        Parquet or CSV files (a folder or a pattern stands for its files by name; numbers in their
+        names must then have no gaps), or rows.
+    y : str or array
+        The target: the name of a column, or values that go with X.
+    sample_weight : str or array, optional
+    columns : sequence of str, optional
+        Columns of X; by default all but the target and the weights.
+    ignore : sequence of str
+        Columns of files that are not read.
+    client : distributed.Client, optional
+        Whose workers read the parts; of a Dask collection the current one by default. Files must
+        be where the workers can read them.
+    checkpoint : path-like, optional
+        A folder in which results of passes (and the codes of files) are kept: a run that was
+        stopped goes on from there. Its files may be deleted afterwards.
+    timeout : float
+        Seconds without progress after which workers are given up.
+    threads : int
+        Parts worked on at a time, without a client.
+    part_rows, part_bytes : int
+        Size of the parts of Parquet and CSV files.
+    block_rows : int
+        Rows whose functions are computed at a time. None of these sizes changes an answer.
+
+    Returns
+    -------
+    Source
+        For ``fit`` of the automatic estimators, and for :func:`collect_statistics`.
+    """
+    if isinstance(X, Source):
+        if y is not None and (not isinstance(y, str) or y != X.target):
+            raise InvalidParameterError(
+                f"The table was opened with the target {X.target!r}; got y={y!r}. Give None."
+            )
+        return X
+    store = Store(None if checkpoint is None else Path(checkpoint))
+    if not is_in_blocks(X):
+        given = {"X": X, "y": y, "sample_weight": sample_weight}
+        if is_frame(X):
+            given, problems = named_roles(given)
+            if problems:
+                raise TableProblems(problems)
+        names = [str(name) for name in given["X"].columns] if is_frame(X) else None
+        arrays = [array for array in given.values() if array is not None]
+        return Arrays(
+            *(a if isinstance(a, np.ndarray) else np.asarray(a) for a in arrays),  # also mapped
+            names=names,
+            rows=block_rows,
+            threads=threads,
+            missing=False,
+            store=store,
+        )
+    if is_dask(X):
+        parts, names_ = partitions_of(X, y, sample_weight, columns)
+        if names_ is None:
+            raise InvalidDataError("The number of columns of X must be known; compute its shape.")
+        client = current_client() if client is None else client
+        runner = _runner(client, timeout, threads, store, None)
+        return Source(
+            parts,
+            names_,
+            fingerprint=str(dask("dask.base").tokenize(X, y, sample_weight, columns)),
+            target=y if isinstance(y, str) else getattr(y, "name", None),
+            origin="The Dask collection",
+            runner=runner,
+            block_rows=block_rows,
+            store=store,
+            named=hasattr(X, "columns"),
+        )
+    if not isinstance(y, str) or not (sample_weight is None or isinstance(sample_weight, str)):
+        raise InvalidParameterError(
+            "X is files, so y and sample_weight must be names of their columns; got y="
+            f"{y!r:.40} and sample_weight={sample_weight!r:.40}."
+        )
+    paths, wanted, pieces, size = open_files(
+        X, y, sample_weight, columns, ignore, part_rows=part_rows, part_bytes=part_bytes
+    )
+    return Source(
+        pieces,
+        wanted.names,
+        fingerprint=files_fingerprint(paths, wanted),
+        target=y,
+        origin=str(paths[0]) + (" ..." if len(paths) > 1 else ""),
+        runner=_runner(client, timeout, threads, store, size),
+        block_rows=block_rows,
+        store=store,
+    )
+
+
+def _runner(client: Any, timeout: float, threads: int, store: Store, size: int | None) -> Runner:
+    """Workers of a client, or threads here with codes in memory, in the store or in a folder."""
+    if client is not None:
+        return Cluster(client, timeout)
+    if store.folder is not None:
+        return Here(threads, store.folder)
+    if size is not None and size <= IN_MEMORY:
+        return Here(threads)
+    scratch = tempfile.TemporaryDirectory(prefix="nablasso-")  # goes with the source
+    return Here(threads, Path(scratch.name), scratch)

@@ -35,8 +35,7 @@ from nablasso.spaces.features import FeatureMap, Moments
 from nablasso.spaces.maps import FourierFeatures
 from nablasso.streaming.blocks import Rows, listed
 from nablasso.streaming.sample import hashes_of
-from nablasso.streaming.sources import Source, default_names
-from nablasso.streaming.tables import open_table
+from nablasso.streaming.sources import Source, default_names, open_table
 from nablasso.types import Array, Index
 
 Floats = NDArray[Any]  # float32 or float64, as the input is
