@@ -6,6 +6,7 @@ from math import comb, log
 import numpy as np
 import pytest
 
+from nablasso import NablassoRegressor
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.check import check, one_variance, with_copies
@@ -482,6 +483,17 @@ def test_equal_rows_are_one_row_of_so_many_copies():
 
 
 def test_whole_weights_count_in_units_of_their_divisor():
-    assert counted(np.array([2.0, 4.0, 2.0])).tolist() == [1, 2, 1]
-    assert counted(np.array([0.5, 1.5])).tolist() == [0.5, 1.5]
-    assert counted(np.array([7.0, 7.0])).tolist() == [1, 1]
+    levels = np.array([[0.0], [1.0], [2.0]])
+    assert counted(np.array([2.0, 4.0, 2.0]), levels).tolist() == [1, 2, 1]
+    assert counted(np.array([0.5, 1.5]), levels[:2]).tolist() == [0.5, 1.5]
+    assert counted(np.array([7.0, 7.0]), levels[:2]).tolist() == [1, 1]
+
+
+def test_a_repeated_measurement_is_no_sign_of_little_noise():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120)
+    w = rng.integers(1, 3, size=120)
+    assert counted(w.astype(float), X).mean() == pytest.approx(1)
+    for rows in (np.repeat(np.arange(120), w), rng.integers(0, 120, 200)):  # a bootstrap too
+        assert NablassoRegressor().fit(X[rows], y[rows]).loo_r2_ < 0.7

@@ -446,9 +446,9 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     place = np.clip((x - low) / (high - low) * (GRID - 1), 0, GRID - 1)
     left = np.minimum(place.astype(np.intp), GRID - 2)
     part = place - left
-    mass = np.bincount(left, p * (1 - part), minlength=GRID)
-    mass += np.bincount(left + 1, p * part, minlength=GRID)
-    return grid[:, None], np.asarray(mass, dtype=float)
+    near = np.bincount(left, p * (1 - part), minlength=GRID)
+    near += np.bincount(left + 1, p * part, minlength=GRID)
+    return grid[:, None], np.asarray(near, dtype=float)
 
 
 def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:

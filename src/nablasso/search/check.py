@@ -87,12 +87,12 @@ def _left_out(few: FewRows, model: Model) -> Losses:
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
         w, size = few.weights[fold], float(few.weights[fold].sum())
-        wrong = float(w @ _wrong(few, residuals)[fold]) / size
+        mistaken = float(w @ _wrong(few, residuals)[fold]) / size
         if few.score is not None:
-            found.append((-few.score(few, residuals[fold], fold), 0.0, wrong, size))
+            found.append((-few.score(few, residuals[fold], fold), 0.0, mistaken, size))
         else:
             error = float(w @ np.abs(residuals[fold]).sum(axis=1))
-            found.append((error / size, float(density[0]) / size, wrong, size))
+            found.append((error / size, float(density[0]) / size, mistaken, size))
     losses, densities, wrong_shares, sizes = np.array(found).T
     return losses, densities, wrong_shares, sizes
 
