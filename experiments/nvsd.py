@@ -361,10 +361,11 @@ def real_groups(
     for row in missing(KEY_REAL, done, split=numbers, data=data, method=names):
         short, split, method = row.values()
         rows = drawn(TABLE_4[short], split)
+        labels = np.zeros(rows.X.shape[1], dtype=np.intp)  # for those who are told no groups
         if short in PERMUTED:
             rows = with_copies(rows, split)
             labels = np.repeat([0, 1], rows.X.shape[1] // 2)
-        else:
+        elif method == "NVSD(GL)":
             labels = np.array(frequency_groups(short))
         yield row | judged_table(rows, methods(short, labels)[method], split)
 

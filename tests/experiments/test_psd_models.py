@@ -395,5 +395,5 @@ def test_a_model_without_a_gap_does_not_speak_of_one():
 
 def test_solvers_belong_to_the_model():
     X = make_two_modes(20, random_state=0).X
-    with pytest.raises(InvalidParameterError, match="solver must be 'auto' with model="):
+    with pytest.raises(InvalidParameterError, match='and then solver "auto"'):
         PSDDensity(model=model_of("ncm"), solver="fista").fit(X)
