@@ -1,6 +1,7 @@
 """Models on an n x n factor: price, tuning, dropping, joining, checking, copies, functions."""
 
 from dataclasses import replace
+from functools import partial
 from math import comb, log
 
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 from nablasso import NablassoRegressor
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.search.check import check, one_variance, with_copies
+from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
-from nablasso.search.few import Model, counted
+from nablasso.search.few import FewRows, Model, counted
 from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
@@ -497,3 +498,28 @@ def test_a_repeated_measurement_is_no_sign_of_little_noise():
     assert counted(w.astype(float), X).mean() == pytest.approx(1)
     for rows in (np.repeat(np.arange(120), w), rng.integers(0, 120, 200)):  # a bootstrap too
         assert NablassoRegressor().fit(X[rows], y[rows]).loo_r2_ < 0.7
+
+
+def test_the_log_odds_are_asked_only_where_labels_are_not_clearly_mistaken():
+    X = np.random.default_rng(0).standard_normal((120, 2))
+    y = np.sign(X[:, 0] + 0.1 * X[:, 1])
+    few = FewRows(X, y[:, None], np.ones(120), np.arange(2), classes=True)
+    model = few.tune(LINEAR, np.arange(2))
+    fit = y - few.unit[1] * few.solved(model).left_out()[0][:, 0]
+    np.testing.assert_array_equal(_left_out(few, model)[2], np.sign(fit) != y)
+    asked = []
+
+    def objecting(some):  # always for the smaller model
+        asked.append(some)
+        return 100.0 * len(some.groups)
+
+    def never_mistaken(some):
+        losses, densities, wrong, weights = _left_out(few, some)
+        return losses, densities, np.zeros_like(wrong), weights
+
+    _, clear = _without(few, model, 0, partial(_left_out, few), objecting)
+    assert clear >= few.rules.clearly  # without the first column half of the labels are mistaken
+    assert not asked
+    _, clear = _without(few, model, 0, never_mistaken, objecting)
+    assert clear == 0.0
+    assert len(asked) == 2

@@ -452,7 +452,7 @@ class FewRows:
     @property
     def hopeless(self) -> float:
         """Nats that tuning again does not make up for: four prices and ten more, a target."""
-        return float(self.Y.shape[1]) * (4 * (self.cost(1) - self.cost(0)) + HOPELESS)
+        return float(self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS))
 
     def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
