@@ -34,7 +34,7 @@ class Goal(NamedTuple):
 
     def cells(self) -> list[str]:
         """As text."""
-        found = f"{self.found:.0%}" if self.percent else f"{self.found:.3g}"
+        found = f"{self.found:.0%}" if self.percent else f"{self.found:.4g}"
         return [self.suite, self.asks, self.asked, found, "yes" if self.met else "no", self.draws]
 
 
