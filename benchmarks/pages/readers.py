@@ -33,6 +33,7 @@ from benchmarks.suites import rffnet, srbench
 from benchmarks.suites.feynman import PUBLISHED as PUBLISHED_FORMULAS
 from benchmarks.suites.uci import PUBLISHED as PUBLISHED_UCI
 
+FEWEST_FORMULAS = 5  # for a rate in a sentence
 UNMEASURED = "Ours is not measured yet."
 
 
@@ -380,6 +381,9 @@ def _formulas(suite: str) -> str:
         return ""
     measure = rows["exact"] if suite == "dummies" else rows["r2"] > SOLVED
     rates = measure.groupby([rows["contestant"], noise_of(rows)], sort=False).agg(["mean", "size"])
+    rates = rates[rates["size"] >= FEWEST_FORMULAS]
+    if rates.empty:
+        return ""
     asked = "exact variables among dummies" if suite == "dummies" else f"R2 > {SOLVED}"
     words = ", ".join(
         f"{name} at noise {noise:g} {row['mean']:.0%} of {int(row['size'])}"
