@@ -1,7 +1,8 @@
 """Computer experiments: 22 functions of uqtestfuns, each with ten inert inputs more.
 
-No noise. Inputs with a total Sobol' index of at least .01 are relevant, those below 1e-6 inert,
-those between count neither way. ``LinkletterInert`` is constant: its y is pure noise.
+No noise. Inputs with a total Sobol' index of at least .01 are relevant; inert are those that do not
+change the function at all; those between count neither way. ``LinkletterInert`` is constant: its y
+is pure noise.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchmarks.problem import TEST_ROWS, Array, Draw, Inputs, Problem, Quick, Suite
 from benchmarks.suites import public
 
 INERT = 10
-RELEVANT, NOTHING = 0.01, 1e-6
+RELEVANT, TRIALS = 0.01, 200  # points at which an input is changed
 ROWS = (100, 200, 500)
 
 
@@ -65,9 +67,21 @@ def load() -> Sequence[Problem]:
 def _problem(name: str, rows: pd.DataFrame) -> Problem:
     totals = rows["ST"].fillna(0).to_numpy(float)
     slopes = rows["dgsm_times_var_x_over_var_y"].fillna(0).to_numpy(float)
-    between = np.flatnonzero((totals > NOTHING) & (totals < RELEVANT))
+    between = np.flatnonzero(changing(name, len(totals)) & (totals < RELEVANT))
     make = partial(draw, name, totals, slopes)
     return Problem(name, make, ROWS, indifferent=tuple(int(a) for a in between))
+
+
+def changing(name: str, d: int) -> NDArray[np.bool_]:
+    """Which of the function's own inputs change it at some point."""
+    A, B = (sample(name, d, TRIALS, np.random.default_rng(k))[:, :d] for k in (0, 1))
+    function = function_of(name, d)
+    base, found = np.asarray(function(A)), np.zeros(d, dtype=bool)
+    for a in range(d):
+        C = A.copy()
+        C[:, a] = B[:, a]
+        found[a] = bool((np.asarray(function(C)) != base).any())
+    return found
 
 
 SUITES = (

@@ -823,7 +823,7 @@ def test_constant_y_depends_on_nothing(kernel, alpha, constant):
     model = DerivativeLasso(kernel, alpha=alpha).fit(X, np.full(40, constant))
     assert not model.support_.any()
     np.testing.assert_allclose(model.predict(X), constant, atol=1e-12)
-    assert model.selection_status_ == "none found"
+    assert model.selection_status_ == "constant target"
 
 
 def test_data_too_large(monkeypatch):

@@ -247,7 +247,7 @@ def test_a_constant_target_selects_nothing():
         warnings.simplefilter("error")
         fitted = HierarchicalKernelRegressor().fit(X, np.ones(90))
     assert not fitted.support_.any()
-    assert fitted.selection_status_ == "none found"
+    assert fitted.selection_status_ == "constant target"
     np.testing.assert_allclose(fitted.predict(X), 1.0)
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidDataError
-from nablasso.estimators import nablasso as automatic
+from nablasso.estimators import automatic
 from nablasso.search import decide
 from nablasso.search.rules import Rules
 

@@ -28,6 +28,7 @@ from nablasso import (
     StabilitySelection,
 )
 from nablasso.errors import InvalidDataError, TableProblems, UnseenValuesWarning
+from nablasso.estimators.display import shapes_of
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data
 from nablasso.inspection import sobol_indices
@@ -459,6 +460,21 @@ def test_a_number_with_gaps_has_the_slope_where_it_is_observed():
     assert table.loc["a", "direction"] == "rises"
 
 
+def test_a_number_with_gaps_is_drawn_as_a_curve():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    y = 3 * X["a"] + X["b"] + 0.1 * rng.normal(size=120)
+    X.loc[rng.random(120) < 0.15, "a"] = np.nan
+    model = NablassoRegressor("linear").fit(X, y)
+    shapes = model.shapes()
+    own = shapes[shapes["column"] == "a"]
+    assert len(own) == 32
+    assert own["x"].iloc[-1] == "missing"
+    shape = shapes_of(model)["a"]
+    assert shape.labels == ()
+    assert np.polyfit(shape.x, shape.value, 1)[0] == pytest.approx(3, abs=0.3)
+
+
 def test_scores_take_names_of_columns(fitted):
     model, X, y = fitted
     both = X.assign(price=y, w=1.0)
@@ -477,3 +493,16 @@ def test_a_constant_target_is_told(kind, n):
     assert model.selection_status_ == "constant target"
     assert model.answer_.headline() == f"y is constant in all {n} rows: nothing to explain."
     assert not any("Add rows" in remedy for remedy in model.answer_.remedies())
+
+
+def test_gaps_in_the_same_rows_do_not_make_copies():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=["length", "depth", "copy"])
+    X["copy"] = X["length"] + 0.01 * X["copy"]
+    y = 3 * X["length"] + 2 * X["depth"] + 0.1 * rng.normal(size=120)
+    X.loc[:4, ["length", "depth"]] = np.nan
+    model = NablassoRegressor("linear").fit(X, y)
+    named = {frozenset(X.columns[[a, b]]) for a, b in model.twins_}
+    assert named == {frozenset({"length", "copy"})}
+    said = " ".join(model.answer_.replacement_sentences())
+    assert "depth could be replaced" not in said

@@ -280,5 +280,5 @@ def test_a_capped_fit_warns():
 
 
 def test_a_solver_that_there_is_not_is_refused():
-    with pytest.raises(InvalidParameterError, match="solver must be 'auto' or 'fista'"):
+    with pytest.raises(InvalidParameterError, match="solver must be one of auto, fista"):
         PSDDensity(solver="projected_gradient").fit(make_two_modes(20, random_state=0).X)

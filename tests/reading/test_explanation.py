@@ -183,6 +183,21 @@ def test_more_than_fifteen_columns_still_have_their_strongest_pairs():
     assert len(found) == 15 * 14 // 2
 
 
+def test_a_column_that_is_steep_in_few_rows_does_not_lead():
+    """Its root mean squared slope is the largest by far; what it moves is little."""
+    Z = np.random.default_rng(14).uniform(size=(400, 2))
+
+    class Edge:
+        def values(self, Z):
+            return Z[:, 0] + 0.5 * np.tanh(40 * (Z[:, 1] - 0.97))
+
+    players = (np.array([0]), np.array([1]))
+    found = Explanation((Edge(),), (None,), Z, np.ones(400), np.arange(2), 2, players)
+    slopes = 0.5 * 40 / np.cosh(40 * (Z[:, 1] - 0.97)) ** 2
+    assert np.sqrt(np.mean(slopes**2)) > 2
+    assert found.shares[0] > 2 * found.shares[1]
+
+
 def test_nothing_selected_has_nothing_to_share():
     rng = np.random.default_rng(11)
     model = NablassoRegressor().fit(rng.normal(size=(40, 3)), rng.normal(size=40))

@@ -1,17 +1,19 @@
 """Models on an n x n factor: price, tuning, dropping, joining, checking, copies, functions."""
 
 from dataclasses import replace
+from functools import partial
 from math import comb, log
 
 import numpy as np
 import pytest
 
+from nablasso import NablassoRegressor
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.search.check import check, one_variance, with_copies
+from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
-from nablasso.search.few import Model, counted
+from nablasso.search.few import FewRows, Model, counted
 from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
@@ -482,6 +484,42 @@ def test_equal_rows_are_one_row_of_so_many_copies():
 
 
 def test_whole_weights_count_in_units_of_their_divisor():
-    assert counted(np.array([2.0, 4.0, 2.0])).tolist() == [1, 2, 1]
-    assert counted(np.array([0.5, 1.5])).tolist() == [0.5, 1.5]
-    assert counted(np.array([7.0, 7.0])).tolist() == [1, 1]
+    levels = np.array([[0.0], [1.0], [2.0]])
+    assert counted(np.array([2.0, 4.0, 2.0]), levels).tolist() == [1, 2, 1]
+    assert counted(np.array([0.5, 1.5]), levels[:2]).tolist() == [0.5, 1.5]
+    assert counted(np.array([7.0, 7.0]), levels[:2]).tolist() == [1, 1]
+
+
+def test_a_repeated_measurement_is_no_sign_of_little_noise():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120)
+    w = rng.integers(1, 3, size=120)
+    assert counted(w.astype(float), X).mean() == pytest.approx(1)
+    for rows in (np.repeat(np.arange(120), w), rng.integers(0, 120, 200)):  # a bootstrap too
+        assert NablassoRegressor().fit(X[rows], y[rows]).loo_r2_ < 0.7
+
+
+def test_the_log_odds_are_asked_only_where_labels_are_not_clearly_mistaken():
+    X = np.random.default_rng(0).standard_normal((120, 2))
+    y = np.sign(X[:, 0] + 0.1 * X[:, 1])
+    few = FewRows(X, y[:, None], np.ones(120), np.arange(2), classes=True)
+    model = few.tune(LINEAR, np.arange(2))
+    fit = y - few.unit[1] * few.solved(model).left_out()[0][:, 0]
+    np.testing.assert_array_equal(_left_out(few, model)[2], np.sign(fit) != y)
+    asked = []
+
+    def objecting(some):  # always for the smaller model
+        asked.append(some)
+        return 100.0 * len(some.groups)
+
+    def never_mistaken(some):
+        losses, densities, wrong, weights = _left_out(few, some)
+        return losses, densities, np.zeros_like(wrong), weights
+
+    _, clear = _without(few, model, 0, partial(_left_out, few), objecting)
+    assert clear >= few.rules.clearly  # without the first column half of the labels are mistaken
+    assert not asked
+    _, clear = _without(few, model, 0, never_mistaken, objecting)
+    assert clear == 0.0
+    assert len(asked) == 2

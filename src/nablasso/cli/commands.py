@@ -30,7 +30,7 @@ from nablasso.data.encoding import Groups
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
 from nablasso.errors import DataUnavailableError, InvalidParameterError
-from nablasso.estimators.outcome import answer_of
+from nablasso.estimators.answering import answer_of
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages

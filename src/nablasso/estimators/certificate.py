@@ -14,15 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import truediv
 from typing import Any
 
 import numpy as np
 
+from nablasso.data.table import Table
 from nablasso.losses import Loss
-from nablasso.penalties import Penalty
+from nablasso.penalties import GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.evidence import restricted_inverse
+from nablasso.search.decide import Decision
+from nablasso.search.grown import Grown
 from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Mask
@@ -34,6 +38,8 @@ SMOOTH_RIDGE = 1e-3  # likewise: separable classes would drive a logistic f to i
 PATH_ROWS = 300
 PATH_TOL, TOL = 1e-3, 1e-5
 MAX_ITER = 2000
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 BUDGET = 3e9  # rows squared times columns times iterations of the last solve
 
 
@@ -156,3 +162,65 @@ def _worth_a_look(problem: Problem) -> float:
     point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
     penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
     return (problem.reference - problem.objective(point)) / penalty if penalty > 0 else 0.0
+
+
+def proofs_of(decision: Decision, space: RepresenterSpace, loss: Loss) -> list[Proof]:
+    """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
+    few = decision.few
+    columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
+    groups, labels = np.unique(few.labels[columns], return_inverse=True)
+    weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
+    penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+    total = float(few.precisions.sum())
+    noise = float(np.exp(decision.model.noise)) / total
+    setting = Setting(space, few.precisions / total, penalty, loss, noise)
+    return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
+
+
+def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
+    """Fitted attributes of the penalised function in the metric of the model."""
+    d, function = selector.n_features_in_, decision.few.function(decision.model)
+    chosen = table.columns[function.columns]
+    selector.support_ = np.isin(np.arange(d), chosen)
+    space = function.space
+    assert space is None or isinstance(space, RepresenterSpace)
+    selector.kernel_ = None if space is None else space.kernel
+    selector.scales_ = np.zeros(d)
+    proofs: list[Proof] = []
+    if space is not None:
+        selector.scales_[chosen] = space.scales
+        proofs = proofs_of(decision, space, selector._loss())
+    gaps = [max(proof.solution.gap, 0.0) for proof in proofs]
+    selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
+    selector.ridge_ = proofs[0].problem.ridge if proofs else 0.0
+    selector.dual_gap_ = float(sum(gaps))
+    selector.objective_ = float(sum(proof.solution.primal for proof in proofs))
+    references = [proof.problem.reference for proof in proofs]
+    selector.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
+    selector._metric = selector.alpha_, selector.ridge_
+    selector.certificate_ = METRIC
+    selector.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
+    selector.importance_bounds_ = np.zeros((d, 2))
+    selector.support_certified_ = np.ones(d, dtype=bool)
+    selector.slopes_ = np.zeros(d)
+    if proofs:
+        bounds = np.max([proof.bounds for proof in proofs], axis=0)
+        selector.importance_bounds_[chosen] = bounds.T
+        proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
+        selector.support_certified_[chosen] = np.any(proven, axis=0)
+        norms = np.max([proof.importances for proof in proofs], axis=0)
+        selector.slopes_[chosen] = norms
+
+
+def read_sums(selector: Any, grown: Sequence[Grown]) -> None:
+    """The gap of the problem on the sums of all rows takes the place of the sample's."""
+    proofs = [one.certificate for one in grown if one.certificate is not None]
+    if len(proofs) < len(grown):
+        selector.certificate_ = f"{METRIC}, on a sample of {selector._n_sampled} rows"
+        return
+    selector.alpha_, selector.ridge_ = proofs[0].alpha, 0.0
+    selector.objective_ = float(sum(proof.objective for proof in proofs))
+    gaps = [max(proof.gap, 0.0) for proof in proofs]
+    selector.dual_gap_ = float(sum(gaps))
+    selector.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
+    selector.certificate_ = SUMS

@@ -7,6 +7,7 @@ surroundings, bars and bands have one that is seen on light and dark grounds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
@@ -16,14 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.estimators.answering import answer_of
 from nablasso.estimators.explained import player_names
-from nablasso.estimators.outcome import answer_of
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 GRID, ROWS = 25, 40  # of a surface, and rows that it is averaged over
 RUG = 60  # ticks
+NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?")
 FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")
 STYLE = f"""
 .nablasso {{ font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; color: inherit; }}
@@ -126,7 +128,10 @@ def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
     found: dict[Any, dict[str, Shape]] = {}
     for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
         own = (labels == label) & (part["column"] == name)
-        x = part["x"][own].tolist()
+        gapped = _is_gapped(part["x"][own])
+        if gapped:  # the curve of a number with gaps; what a gap adds stands in the table
+            own &= part["x"] != "missing"
+        x = [float(one) if gapped else one for one in part["x"][own].tolist()]
         words = any(isinstance(value, str) for value in x)
         at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
         value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
@@ -137,6 +142,13 @@ def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
             levels = tuple(levels[i] for i in order)
         found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
     return found
+
+
+def _is_gapped(x: Any) -> bool:
+    """Whether values in words are numbers and "missing"."""
+    return "missing" in x.tolist() and all(
+        isinstance(one, str) and (one == "missing" or NUMBER.fullmatch(one)) for one in x.tolist()
+    )
 
 
 def rugs_of(model: Any) -> dict[str, Array]:

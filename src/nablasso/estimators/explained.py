@@ -12,11 +12,17 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import Table, discrete_columns
+from nablasso.data.table import Scaler, Table, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.tables import players
-from nablasso.estimators.validation import column_indices, feature_names, group_labels
+from nablasso.estimators.validation import (
+    check_new_data,
+    column_indices,
+    feature_names,
+    group_labels,
+)
 from nablasso.reading.explanation import Explanation, LeftOut
 from nablasso.reading.function import moves, quotients
 from nablasso.reading.law import players_of
@@ -300,3 +306,68 @@ def frame(columns: dict[str, Any]) -> Any:
     import pandas
 
     return pandas.DataFrame(columns)
+
+
+class Explains:
+    """How much columns carry, and how: read from what predicts when asked for."""
+
+    _scaler: Scaler
+    _explanation: Explanation
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Shares of the variance of the prediction, adding up to one."""
+        check_is_fitted(self)
+        return share_of_columns(self)
+
+    @property
+    def importances_(self) -> Any:
+        """How much each selected column matters, with intervals."""
+        check_is_fitted(self)
+        return importance_table(self)
+
+    @property
+    def interactions_(self) -> list[tuple[int, int, float]]:
+        """Pairs that act together."""
+        check_is_fitted(self)
+        return together_of(self, self._explanation.pairs)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return together_of(self, self._explanation.triples)
+
+    def shapes(self, level: float = 0.9) -> Any:
+        """How the prediction (for classes: the log-odds) depends on each selected column.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the bands: ``low`` and ``high`` hold the function at one point with this
+            probability, ``low_simultaneous`` and ``high_simultaneous`` at all points at once.
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``column``, ``x``, ``value`` (mean zero over the rows) and the bands; for classes
+            ``class`` too.
+        """
+        check_is_fitted(self)
+        return shape_table(self, level)
+
+    def contributions(self, X: Any) -> Any:
+        """What each selected column adds to each prediction (for classes: to the log-odds).
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame, or dict of arrays without pandas
+            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
+            of them by class where there are more than two.
+        """
+        check_is_fitted(self)
+        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))

@@ -86,8 +86,8 @@ def estimator(cls: Class) -> Class:
             method.__doc__ = _with_arguments(method)
     if "fit" in vars(cls):
         setattr(made, "fit", takes_tables(vars(cls)["fit"]))  # noqa: B010 - not of every class
-        if hasattr(made, "score"):
-            setattr(made, "score", takes_names(inspect.unwrap(made.score)))  # noqa: B010
+    if hasattr(made, "score"):
+        setattr(made, "score", takes_names(inspect.unwrap(made.score)))  # noqa: B010
     return made
 
 

@@ -280,8 +280,14 @@ def _by_class(values: Any, encoding: Encoding) -> Any:
 
 
 def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
-    found = [(int(encoding.origin[a]), int(encoding.origin[b])) for a, b in values]
-    return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
+    """Copies: all numbers of one of the two columns; gaps in the same rows make no copy."""
+    inside: dict[tuple[int, int], set[int]] = {}
+    for a, b in values:
+        pair = int(encoding.origin[a]), int(encoding.origin[b])
+        if pair[0] != pair[1]:
+            inside.setdefault(pair, set()).update((int(a), int(b)))
+    whole = [{int(a) for a in own} for own in encoding.players]
+    return [(a, b) for (a, b), own in inside.items() if whole[a] <= own or whole[b] <= own]
 
 
 def _replaceable(values: Any, encoding: Encoding) -> list[tuple[int, list[int], float]]:

@@ -37,8 +37,8 @@ from sklearn.base import is_classifier
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import ONE_WAY, drawn_predictions
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names

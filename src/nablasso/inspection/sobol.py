@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.response import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation

@@ -23,11 +23,11 @@ import nablasso.estimators as families
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, descending, path
+from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.base import PredictsClasses
 from nablasso.estimators.certificate import PATH_ROWS, PATH_TOL, TOL, Proof, Setting
 from nablasso.estimators.derivative import DerivativeEstimator
 from nablasso.estimators.fitting import spread
-from nablasso.estimators.nablasso import AutomaticSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.validation import (
     check_new_data,

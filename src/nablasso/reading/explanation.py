@@ -430,6 +430,13 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     """
     found = np.unique(values, axis=0, return_inverse=True)
     levels, own = np.asarray(found[0], dtype=float), found[1].ravel()
+    last = levels[:, -1] == levels[:, -1].max()
+    if values.shape[1] == 2 and last.sum() == 1 and len(levels) > DISCRETE_LEVELS:
+        seen = values[:, 1] < levels[:, 1].max()  # a number with gaps: its curve, and the gap
+        share = float(p[seen].sum())
+        grid, mass = grid_of(values[seen][:, :1], p[seen] / share)
+        known = np.column_stack([grid, np.full(len(grid), levels[:, 1].min())])
+        return np.vstack([known, levels[last]]), np.append(share * mass, 1 - share)
     if values.shape[1] > 1 or len(levels) <= DISCRETE_LEVELS:
         return levels, np.asarray(np.bincount(own, p, minlength=len(levels)), dtype=float)
     x = values[:, 0]
@@ -439,9 +446,9 @@ def grid_of(values: Array, p: Array) -> tuple[Array, Array]:
     place = np.clip((x - low) / (high - low) * (GRID - 1), 0, GRID - 1)
     left = np.minimum(place.astype(np.intp), GRID - 2)
     part = place - left
-    mass = np.bincount(left, p * (1 - part), minlength=GRID)
-    mass += np.bincount(left + 1, p * part, minlength=GRID)
-    return grid[:, None], np.asarray(mass, dtype=float)
+    near = np.bincount(left, p * (1 - part), minlength=GRID)
+    near += np.bincount(left + 1, p * part, minlength=GRID)
+    return grid[:, None], np.asarray(near, dtype=float)
 
 
 def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:

@@ -22,18 +22,18 @@ from nablasso.answer import Accuracy, Answer, Interaction, number
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.display import Shape, rugs_of, shapes_by_class
-from nablasso.estimators.hierarchical import KernelSelector
-from nablasso.estimators.nablasso import AutomaticSelector
-from nablasso.estimators.outcome import (
+from nablasso.estimators.answering import (
     Columns,
-    accuracy_of_numbers,
     answer_of,
     columns_of,
     columns_of_table,
     merged_interactions,
 )
+from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.derivative import DerivativeEstimator
+from nablasso.estimators.display import Shape, rugs_of, shapes_by_class
+from nablasso.estimators.hierarchical import KernelSelector
+from nablasso.estimators.outcome import accuracy_of_numbers
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.tables import behind
 from nablasso.estimators.validation import check_new_data, feature_names

@@ -87,14 +87,14 @@ def _left_out(few: FewRows, model: Model) -> Losses:
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
         w, size = few.weights[fold], float(few.weights[fold].sum())
-        wrong = float(w @ _wrong(few, residuals)[fold]) / size
+        share = float(w @ _wrong(few, residuals)[fold]) / size
         if few.score is not None:
-            found.append((-few.score(few, residuals[fold], fold), 0.0, wrong, size))
+            found.append((-few.score(few, residuals[fold], fold), 0.0, share, size))
         else:
             error = float(w @ np.abs(residuals[fold]).sum(axis=1))
-            found.append((error / size, float(density[0]) / size, wrong, size))
-    losses, densities, wrong_shares, sizes = np.array(found).T
-    return losses, densities, wrong_shares, sizes
+            found.append((error / size, float(density[0]) / size, share, size))
+    losses, densities, wrong, sizes = np.array(found).T
+    return losses, densities, wrong, sizes
 
 
 def _wrong(few: FewRows, residuals: Array) -> Array:

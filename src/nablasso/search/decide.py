@@ -3,14 +3,14 @@ r"""The whole algorithm, from thirty rows to a million: propose, price, check.
 One number in nats compares everything: the gain in log evidence minus what the choice costs.
 
 **Few rows** (:func:`decide`, models on an n x n factor). *Propose*: kernels of eight families walk
-on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best four are
+on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best are
 tuned and pruned, columns that the evidence asks for join, every family is tried on what was found;
 what residuals make suspect of noise and target is searched under if it promises half a log n.
 *Check*: without a column left-out rows must be clearly worse. Then all rows up to 600, and copies.
 
 **Many rows** (:func:`on_many_rows`, terms on sums over all rows). *Propose*: scores of residuals
 for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
-*Check*: what does not earn its price leaves; the next residuals judge the rest. And so forth.
+*Check*: what does not earn its price leaves; the next residuals judge the rest.
 
 **Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
 have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
@@ -26,11 +26,11 @@ from nablasso.progress import track
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
-from nablasso.search.few import STEPS, FewRows, Model
+from nablasso.search.few import FewRows, Model
 from nablasso.search.growth import Growth
 
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
-GLIMPSE, MORE_STEPS = 4, 8  # of tuning: of a family at first, on more rows
+GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
 SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
 
@@ -38,9 +38,9 @@ SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 class Decision:
     """The model that won on few rows, all rows under its assumption, and what it rests on.
 
-    ``few`` are the rows that it was tuned on; ``clear`` tells by how many standard errors left-out
-    rows are worse without each group; ``plain`` is the decision on the target itself where a warp
-    of it won; ``gained`` are the nats by which assumptions lowered the total.
+    ``few`` are the rows it was tuned on, ``clear`` the standard errors by which left-out rows are
+    worse without each group, ``plain`` the decision on the target itself where a warp of it won,
+    ``gained`` the nats by which assumptions lowered the total.
     """
 
     rows: FewRows
@@ -68,7 +68,7 @@ def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
     except KeyboardInterrupt:
         if best is nothing:
             raise
-        return replace(best, interrupted=True)
+        best = replace(best, interrupted=True)
     return best
 
 
@@ -77,8 +77,7 @@ def on_many_rows(growth: Growth) -> Posterior:
     growth.begin()
     model = None
     for _ in range(ROUNDS):
-        shortlist = growth.propose()
-        if shortlist is None:
+        if (shortlist := growth.propose()) is None:
             break
         model = growth.price(shortlist)
         growth.check(model)
@@ -92,31 +91,28 @@ def search(rows: FewRows, n: int) -> Decision:
 
 def started(rows: FewRows, n: int) -> Decision:
     """Nothing but what is kept, on the first ``n`` rows: 0 nats."""
-    few = rows.first(n)
-    return Decision(rows, few, few.smallest(few.families[0]))
+    return Decision(rows, few := rows.first(n), few.smallest(few.families[0]))
 
 
 def proposed(best: Decision) -> Decision:
     """The best proposals, tuned and pruned; the best of these grown."""
     few = best.few
-    first = sorted(few.proposals(), key=lambda proposal: proposal[0])[: few.rules.followed]
-    hopeful = [made for price, *made in first if price < first[0][0] + few.hopeless]
-    tried = [best.model, *(few.backward(few.tune(*made)) for made in hopeful)]
+    first = sorted(few.proposals(), key=lambda made: made[0])[: few.rules.followed]
+    hopeful = [made for made in first if made[0] < first[0][0] + few.hopeless]
+    tried = [best.model, *(few.backward(few.tune(*made[1:])) for made in hopeful)]
     model = few.forward(min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=(*tried, model))
 
 
 def compared(best: Decision) -> Decision:
     """All families on the groups found; another that wins is pruned and grown too."""
-    few, model = best.few, best.model
-    if not len(model.groups):
+    if not len(best.model.groups):
         return best
+    few, model = best.few, best.model
     same = {other.family.name: other for other in best.tried if other.same_groups(model)}
-    glimpses = [
-        few.tune(f, model.groups, steps=GLIMPSE) for f in few.families if f.name not in same
-    ]
-    least = min([model.price, *(one.price for one in glimpses)]) + few.hopeless
-    new = [few.retune(one, steps=STEPS - GLIMPSE) for one in glimpses if one.price < least]
+    first = [few.tune(f, model.groups, steps=GLIMPSE) for f in few.families if f.name not in same]
+    hopeless = min([model.price, *(one.price for one in first)]) + few.hopeless
+    new = [few.retune(m, steps=MORE_STEPS) if m.price < hopeless else m for m in first]
     other = min([model, *same.values(), *new], key=lambda m: m.price)
     model = model if other is model else few.forward(few.backward(other))
     return replace(best, model=model, tried=(*best.tried, *new))
@@ -135,8 +131,7 @@ def assumed(best: Decision) -> Decision:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=best if best.rows.assumption.warp is None else best.plain)
-    gained = first.total - best.total
-    return best if best is first else replace(compared(best), gained=gained)
+    return best if best is first else replace(compared(best), gained=first.total - best.total)
 
 
 def checked(best: Decision) -> Decision:

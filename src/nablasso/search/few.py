@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from nablasso.data.table import Table
+from nablasso.data.table import Table, discrete_columns
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
@@ -82,10 +82,15 @@ def mean_one(weights: Array) -> Array:
     return np.asarray(weights / weights.mean())
 
 
-def counted(weights: Array) -> Array:
-    """Whole numbers as copies, in units of their greatest common divisor; others of mean one."""
+def counted(weights: Array, X: Array) -> Array:
+    """Whole numbers as copies, in units of their greatest common divisor; others of mean one.
+
+    Chance repeats rows of discrete columns, and copies that agree tell that there is little noise;
+    a row of continuous columns that comes twice is one measurement, and tells nothing of the kind.
+    """
     whole = np.rint(weights)
-    if not (whole > 0).all() or not np.allclose(weights, whole, rtol=1e-9, atol=0):
+    exact = (whole > 0).all() and np.allclose(weights, whole, rtol=1e-9, atol=0)
+    if not exact or not discrete_columns(X).all():
         return mean_one(weights)
     return np.asarray(whole / np.gcd.reduce(whole.astype(np.int64)))
 
@@ -127,7 +132,7 @@ class FewRows:
         return cls(
             X if (table.deviations == 1).all() else X / table.deviations,
             targets[:n],
-            counted(table.weights * table.total)[:n],
+            counted(table.weights * table.total, table.X)[:n],
             *groups,
             **options,
         )
@@ -447,7 +452,7 @@ class FewRows:
     @property
     def hopeless(self) -> float:
         """Nats that tuning again does not make up for: four prices and ten more, a target."""
-        return self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS)
+        return float(self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS))
 
     def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""

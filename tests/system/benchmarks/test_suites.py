@@ -8,7 +8,17 @@ import pytest
 
 from benchmarks import run
 from benchmarks.problem import ALL
-from benchmarks.suites import SUITES, epistasis, feynman, not_ideal, rffnet, srbench, tables, uci
+from benchmarks.suites import (
+    SUITES,
+    epistasis,
+    feynman,
+    not_ideal,
+    rffnet,
+    simulation,
+    srbench,
+    tables,
+    uci,
+)
 from benchmarks.suites.weak import signal
 
 GENERATED = ("selection", "noise", "fdr", "not_ideal", "sorted", "weak", "rffnet")
@@ -180,3 +190,23 @@ def test_a_split_of_a_table_uses_each_row_once_and_depends_on_its_number():
     np.testing.assert_array_equal(one.y, again.y)
     assert not np.array_equal(one.y, other.y)
     assert len(tables.split(X, y, ALL, 0).y_test) == 22
+
+
+def test_no_more_rows_are_asked_of_a_table_than_leave_a_test():
+    asked = {task.n for task in run.tasks(SUITES["tables"], ["linear"], ["wpbc_time"])}
+    assert asked == {ALL, 100}
+    wanted = run.tasks(SUITES["tables"], ["linear"], ["wpbc_time", "airfoil"], rows=[100, 500])
+    assert {(task.problem, task.n) for task in wanted} == {
+        ("wpbc_time", 100),
+        ("airfoil", 100),
+        ("airfoil", 500),
+    }
+
+
+def test_inert_is_what_changes_a_simulator_nowhere(monkeypatch):
+    monkeypatch.setattr(
+        simulation, "function_of", lambda name, d: lambda X: X[:, 0] + 1e-9 * X[:, 2]
+    )
+    monkeypatch.setattr(simulation, "sample", lambda name, d, n, rng: rng.uniform(size=(n, d + 10)))
+    table = pd.DataFrame({"ST": [1.0, 0, 0], "dgsm_times_var_x_over_var_y": [1.0, 0, 0]})
+    assert simulation._problem("made_up", table).indifferent == (2,)

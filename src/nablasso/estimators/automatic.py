@@ -1,0 +1,479 @@
+"""What both tasks of the one call share: rows, search, screening, all rows, certificate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from nablasso.data.table import Table, is_in_blocks
+from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
+from nablasso.estimators.certificate import read_proofs
+from nablasso.estimators.cross_validation import draw_folds
+from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.display import Answers
+from nablasso.estimators.explained import (
+    Explains,
+)
+from nablasso.estimators.outcome import (
+    read_outcome,
+)
+from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.scoring import fold_score
+from nablasso.estimators.tables import Selects
+from nablasso.estimators.validation import (
+    column_indices,
+    feature_kinds,
+    group_labels,
+    groups_of,
+    target_name,
+)
+from nablasso.kernels import as_kernel
+from nablasso.losses import Loss
+from nablasso.reading.explanation import Explanation
+from nablasso.screening import narrowed
+from nablasso.search.decide import Decision, decide
+from nablasso.search.families import FAMILIES, Family
+from nablasso.search.few import FewRows
+from nablasso.search.grown import Grown, grow
+from nablasso.search.predictor import (
+    AllRows,
+)
+from nablasso.search.rules import Rules
+from nablasso.streaming.responses import Kind
+from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
+from nablasso.streaming.sources import Arrays, Source, open_table
+from nablasso.types import Array, Index
+
+ONE_THREAD = 10_000  # rows up to which one BLAS thread is faster than several that wait
+N_FOLDS = 5
+FRESH = 2000  # rows at most that judge what was found on others
+
+
+@estimator
+class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
+    """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    feature_importances_ : array, shape (n_features,)
+        The share of the variance of the prediction (for classes: of the log-odds) that a column
+        carries: its Shapley effect where columns depend on one another
+        (:mod:`nablasso.reading.shares`). Shares add up to one; columns of one group have equal
+        parts of its share.
+    importances_ : DataFrame, or dict of arrays without pandas
+        One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
+        ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
+        with intervals; ``slope``, root mean squared, in the units of the table, and
+        ``direction``; ``degrees``, effective degrees of freedom; ``shuffled``, by how much of the
+        variance of y left-out errors grow when the column is shuffled (not for classes);
+        ``p_value`` with ``fdr``. Computed when first asked for.
+    slopes_ : array, shape (n_features,)
+        Norms of the partial derivatives (difference quotients for discrete columns) of the
+        penalised function, in deviations of the target (for classes: in log-odds) per deviation
+        of the column.
+    importance_bounds_ : array, shape (n_features, 2)
+        The duality gap proves that the exact minimiser's derivative norms lie between these;
+        the difference quotients of a discrete column need not.
+    support_certified_ : array of bool, shape (n_features,)
+        Where the gap proves what the exact minimiser of (P) in the learned metric does; with many
+        rows, where that of the adaptive group lasso over all columns, on the sums of all rows,
+        agrees (:mod:`nablasso.solvers.sums`).
+    evidence_ : array, shape (n_features,)
+        What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
+        20 to 1. Zero where it is not selected, or was to be kept.
+    clear_by_ : array, shape (n_features,)
+        Standard errors by which left-out rows are worse without it; not a number where that
+        was not looked at.
+    p_values_ : array, shape (n_features,), or None
+        With ``fdr``: by conditional randomisation on held-out rows.
+    selection_status_ : str
+        ``"clear"``, ``"replaceable"`` (others could stand in), ``"too few rows"``,
+        ``"doubtful"`` (see ``cautions_``), ``"interrupted"``, ``"none found"`` or
+        ``"constant target"``.
+    answer_ : Answer
+        All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
+    n_rows_searched_ : int
+        Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
+        one's own or a wide table leave the decision to the first 600.
+    family_ : str
+        The family of functions that won; ``"terms"`` where more rows than 650 were searched.
+    assumptions_ : list of str
+        What was found about noise and target and taken into account: heavy tails, uneven or
+        serial noise, a skewed target.
+    runner_up_ : (list of int, float) or None
+        The best other set of columns that was tried, and by how many nats it lost.
+    cautions_ : list of str
+        What derivatives cannot see in these data.
+    screened_ : array of bool, shape (n_features,)
+        The variables that the search began from: all of them, unless the table is wide (more
+        than 4 000 000 numbers in the rows searched).
+    twins_ : list of (int, int)
+        Selected variables and others correlated 0.95 or more with them.
+    alternatives_ : list of (int, int, float, float)
+        Selected variables and others that predict as well in their place, with the scores of
+        left-out rows with the one and with the other (R2; of classes, accuracy).
+    replaceable_ : list of (int, list of int, float)
+        Selected variables that others together tell, and which share of them.
+    interactions_ : list of (int, int, float)
+        Pairs of selected variables by decreasing share of the variance of the prediction in which
+        they act together; of a group its first column. Of more than 15 variables the pairs of the
+        15 with the largest shares.
+    triples_ : list of (int, int, int, float)
+        Triples all of whose pairs act together, likewise.
+    tried_ : list of dict
+        The models that were tuned, by price: family, columns, price in nats.
+    kernel_, scales_, alpha_, ridge_
+        The kernel, the multiplier of every standardised column inside it (zero: dropped), and
+        the weights of (P).
+    certificate_ : str
+        The problem that ``dual_gap_``, ``relative_gap_``, ``objective_``, ``alpha_`` and
+        ``ridge_`` speak of: (P) on the selected columns; with many rows the group lasso on the
+        sums of all of them, or (P) on a sample where that would take too long.
+    dual_gap_, relative_gap_, objective_, n_iter_
+        Its certificate.
+    loo_r2_ : float
+        Leave-one-out R2 on the selected variables, in what is explained.
+    feature_kinds_ : array of str, shape (n_features,)
+        ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    kernel: Any = parameter(
+        "auto",
+        '"auto", str or Kernel',
+        '``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a '
+        "kernel restricts the search to it.",
+    )
+    _: KW_ONLY
+    feature_groups: Any = parameter(
+        None,
+        "lists of columns, mapping or labels",
+        "Columns that are selected together, such as those of one category.",
+    )
+    always_keep: Any = parameter(
+        None,
+        "columns",
+        "Columns that stay in, by name or number.",
+    )
+    max_features: int | None = parameter(
+        None,
+        "int",
+        "Largest number of variables or groups.",
+    )
+    fdr: float | None = parameter(
+        None,
+        "float",
+        "Select by p-values instead: the expected share of false discoveries among the selected.",
+    )
+    cv: Any = parameter(
+        None,
+        "int, splitter or iterable",
+        "Rows that are left out together when the selected variables are checked; single rows "
+        "without it, groups of rows with ``groups``.",
+    )
+    scoring: Any = parameter(
+        None,
+        "str or callable",
+        "What left-out predictions are checked by, instead of absolute errors and log densities.",
+    )
+    time: bool = parameter(
+        True,
+        "bool",
+        "Whether the order of the rows may mean time. Where residuals then follow one "
+        "another, that is taken into account and said; otherwise the order of the rows "
+        "changes nothing.",
+    )
+    rules: Rules | None = parameter(
+        None,
+        "Rules",
+        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+    )
+    random_state: Any = parameter(
+        None,
+        "int or RandomState",
+        "Draws the folds and the randomisation; without it the draw is fixed.",
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        "Log progress on the ``nablasso`` logger.",
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value is a state of its own
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+    ) -> Self:
+        """Select variables and fit the predictor.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features), data frame, or a table in blocks
+            Frames and blocks may hold words, categories, dates and missing values, arrays missing
+            values. Blocks: Parquet or CSV files, a pattern or a folder of them, a Dask collection,
+            or what :func:`nablasso.streaming.open_table` returns.
+        y : array-like, shape (n_samples,), or str
+            Numbers or labels; a name stands for a column of files or of a data frame.
+        sample_weight : array-like, shape (n_samples,), or str, optional
+            Weight ``k`` equals ``k`` copies of a row.
+        groups : array-like, shape (n_samples,), or str, optional
+            Groups of rows that are left out together; handed to the splitter.
+        time : array-like, shape (n_samples,), or str, optional
+            When each row was taken: rows are put into this order. A column that is named for
+            ``y``, ``sample_weight``, ``groups`` or ``time`` is not among the variables.
+
+        Returns
+        -------
+        self
+        """
+        self._target_name = target_name(y)
+        if is_in_blocks(X):
+            self._fit_blocks(self._opened(open_table(X, y, sample_weight)), groups)
+            return self
+        self._fit_arrays(*self._arrays(X, y, sample_weight), groups)
+        return self
+
+    def _opened(self, source: Source) -> Source:
+        """A table in blocks, its target read."""
+        return source
+
+    @abstractmethod
+    def _arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+        """Validated columns, targets and weights."""
+
+    @abstractmethod
+    def _table(self, X: Array, y: Any, weights: Array) -> Table:
+        """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
+
+    @abstractmethod
+    def _targets(self, table: Table) -> Array:
+        """What the search explains, (n, q)."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Loss of the certificate."""
+
+    @abstractmethod
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
+        """Remember what predicts."""
+
+    @abstractmethod
+    def _explained(self, table: Table, n: int) -> Explanation:
+        """What predicts, to be read at rows of the table, of which ``n`` were searched."""
+
+    def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
+        """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
+        self._check_parameters()
+        used = np.flatnonzero(weights > 0)
+        if len(used) < self._rules.few_rows + self._rules.fresh:
+            self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
+            return
+        source = Arrays(X, y, weights)
+        if len(used) < len(X):
+            source = Arrays(X[used], y[used], weights[used])
+        if len(used) > PREPARED_ROWS:
+            sample = prepared_rows(source)
+            place = used[sample.place]
+            groups = None if groups is None else np.asarray(groups)[place]
+            self._fit_rows(sample.X, sample.y, sample.weight, place, source, groups)
+        else:
+            self._fit_rows(X, y, weights, np.arange(len(X)), source, groups)
+
+    def _fit_blocks(self, source: Source, groups: Any) -> None:
+        """A table in blocks: a fair sample of its rows for kernels; all of them for terms."""
+        if groups is not None:
+            raise InvalidParameterError(
+                "groups are for rows in memory; leave them out for a table in blocks."
+            )
+        self._check_parameters()
+        sample = prepared_rows(source)
+        self.n_features_in_ = source.n_columns
+        if source.named and source.reading.encoding is None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
+
+    def _fit_rows(
+        self, X: Array, y: Any, weights: Array, place: Index, source: Source | None, groups: Any
+    ) -> None:
+        """Everything between validated rows, at their places in the table, and attributes."""
+        self._n_rows = int(np.sum(weights > 0))
+        self._labels = group_labels(self, self.feature_groups)
+        table = self._table(X, y, weights)
+        few, fresh = self._rules.few_rows, self._rules.fresh
+        n = len(table.X) if len(table.X) < few + fresh else few
+        with threadpool_limits(1, user_api="blas"):
+            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
+            inner, narrow = self._screened(rows, table)
+            decision = decide(inner, verbose=self.verbose)
+            self.p_values_ = None
+            if self.fdr is not None:
+                self.p_values_ = np.ones(X.shape[1])
+                if inner.n_groups > len(inner.kept):
+                    chance = self.fdr, self.random_state, self.verbose
+                    decision, p_values = discoveries(decision, *chance)
+                    self.p_values_[narrow.columns] = p_values[inner.labels]
+            self.screened_ = np.ones(X.shape[1], dtype=bool)
+            self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
+            self.n_rows_searched_ = self._n_sampled = n
+            searched = narrow.first(n)
+            read_proofs(self, searched, decision)
+            self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
+            read_outcome(self, searched, decision)
+            self._scaler = table.scaler
+        with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
+            self._keep_functions(decision, narrow, source, self._all_rows(table, n))
+            self._explanation = self._explained(table, n)
+            _ = self._explanation.shares  # computed here, and kept
+        self._warn(decision)
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules() if self.rules is None else self.rules
+
+    def _rows(self, table: Table, n: int, place: Index, folds: list[Index] | None) -> FewRows:
+        """The rows to search, in canonical order."""
+        first = np.full(len(table.X), np.inf)
+        came = np.flatnonzero(table.rows >= 0)
+        np.minimum.at(first, table.rows[came], place[came].astype(float))
+        return FewRows.of(
+            table,
+            self._targets(table),
+            groups_of(self, table),
+            n,
+            time=first[:n] if self.time else None,
+            rules=self._rules,
+            families=self._families(),
+            folds=folds,
+            most=None if self.max_features is None else int(self.max_features),
+            classes=not self._loss().translates,
+            score=None if self.scoring is None else partial(fold_score, self, table),
+        )
+
+    def _all_rows(self, table: Table, n: int) -> AllRows | None:
+        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        more = len(table.X) - n
+        if not more:
+            return None
+        return AllRows(
+            Z=table.X,
+            y=table.y + table.y_mean,
+            weights=table.weights * table.total,
+            columns=table.columns,
+            centre=table.scaler.centre,
+            scale=table.scaler.scale,
+            n_searched=n,
+            n_fresh=min(FRESH, (more + 1) // 2),
+            shift=table.y_mean,
+        )
+
+    def _grown(
+        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
+    ) -> Grown | None:
+        """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
+
+        ``looks`` are nats to be paid for the number of searches.
+        """
+        own = (self.fdr, self.cv, self.scoring)
+        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
+            return None
+        labels = group_labels(self, self.feature_groups)
+        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        found = grow(
+            source,
+            kind,
+            replace(self._rules, surprise=self._rules.surprise + looks),
+            positive=positive,
+            groups=[group for group in groups if len(group) > 1],
+            keep=column_indices(self, self.always_keep, "always_keep").tolist(),
+            max_columns=self.max_features,
+            time=None if self.time else False,
+            certificate=True,
+        )
+        self.n_rows_searched_ = found.n_rows
+        return found
+
+    def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
+        """On a wide table, rows and table with the columns that the search begins from."""
+        if rows.X.size <= rows.rules.wide:
+            return rows, table
+        if self.fdr is not None:
+            n, d = rows.X.shape
+            raise DataTooLargeError(
+                f"p-values of {rows.n_groups} hypotheses would need millions of redrawn columns: "
+                f"fdr is for tables of at most {rows.rules.wide} numbers, got {n} x {d}. Select "
+                "columns with HeldOutScreening on half of the rows, and use fdr with these on the "
+                "other half."
+            )
+        inner, columns = narrowed(rows, verbose=self.verbose)
+        return inner, table.on_columns(columns)
+
+    def _families(self) -> tuple[Family, ...]:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return FAMILIES
+        kernel = clone(as_kernel(self.kernel))
+        return (Family(repr(kernel), kernel),)
+
+    def _folds(self, X: Array, y: Any, groups: Any, table: Table, n: int) -> list[Index] | None:
+        """Rows of the table that are left out together; None for single rows."""
+        if self.cv is None and groups is None and self.scoring is None:
+            return None
+        cv = N_FOLDS if self.cv is None and groups is None else self.cv
+        drawn = draw_folds(cv, X, y, groups, table, self.random_state)
+        inside = np.where(table.rows < n, table.rows, -1)
+        tests = [np.unique(inside[test][inside[test] >= 0]) for _, test in drawn]
+        folds = [test for test in tests if 0 < len(test) < n - 1]
+        if not folds:
+            raise InvalidDataError(
+                "A fold needs at least 2 distinct training rows and one test row among the "
+                f"{n} rows that are searched; cv gives none. Use a number for cv, or folds that "
+                "mix the rows."
+            )
+        return folds
+
+    def _warn(self, decision: Decision) -> None:
+        if decision.interrupted:
+            self.selection_status_ = "interrupted"
+            warn(
+                f"Interrupted: the answer of {type(self).__name__} is the best one found until "
+                "then. Fit again for the whole answer.",
+                ConvergenceWarning,
+            )
+        for caution in self.cautions_:
+            warn(caution)
+
+    def _check_parameters(self) -> None:
+        if self.fdr is not None and not 0 < float(self.fdr) < 1:
+            raise InvalidParameterError(
+                f"fdr is the share of false discoveries to allow, between 0 and 1, or None; got "
+                f"{self.fdr!r}."
+            )
+        most = self.max_features
+        if most is not None and (not isinstance(most, int | np.integer) or most < 1):
+            raise InvalidParameterError(
+                f"max_features must be a whole number of at least 1, or None; got {most!r}."
+            )
+        if self.rules is not None and not isinstance(self.rules, Rules):
+            raise InvalidParameterError(
+                f"rules must be a nablasso.search.Rules or None; got {self.rules!r}."
+            )
