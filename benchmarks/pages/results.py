@@ -56,10 +56,13 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
                 f"{r.ratio:.2f}",
                 cause(str(r.problem)),
             ]
-            for r in worst.itertuples()
+            for r in worst.sort_values(["problem", "gap"], ascending=[True, False]).itertuples()
         ]
     head = ["suite", "problem", "n", "rival", "draws", "exact, ours / theirs", "our RMSE / theirs"]
     head.append("cause")
+    for first, second in zip(lines[-2::-1], lines[:0:-1], strict=True):  # a cause is said once
+        if first[:2] == second[:2]:
+            second[-1] = ""
     return [
         f"{len(found)} cells in which a rival finds exactly the right columns more often, or its "
         f"RMSE is more than 10 % smaller, on common draws (one draw may be chance); of each suite "

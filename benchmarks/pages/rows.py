@@ -21,6 +21,7 @@ DRAW = ["problem", "n", "seed"]
 CELL = ["problem", "n"]
 TEXT = ("contestant", "version", "problem", "source", "status", "columns", "detail")
 FEWEST = 10  # common draws for a comparison of rates
+ROUNDING = 1e-6  # of 1 - R2: below, predictions are equal
 NEAR = 1.1  # RMSE within 10 % of the other's
 
 
@@ -32,7 +33,8 @@ def table(rows: list[dict[str, str]] | pd.DataFrame) -> pd.DataFrame:
             frame[name] = pd.to_numeric(frame[name], errors="coerce")
     frame = frame.drop_duplicates(["contestant", *DRAW], keep="last")
     labels = frame["r2"].isna()
-    return frame.assign(loss=(1 - frame["r2"]).where(~labels, frame["rmse"] ** 2))
+    loss = (1 - frame["r2"]).clip(lower=ROUNDING)
+    return frame.assign(loss=loss.where(~labels, frame["rmse"] ** 2))
 
 
 def stored(suite: str) -> pd.DataFrame:
@@ -70,7 +72,10 @@ def ahead(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for rival in rivals(rows):
         cells = by_cell(paired(rows, rival))
-        better = (cells["exact_theirs"] > cells["exact_ours"]) | (cells["ratio"] > NEAR)
+        own = rows[rows["contestant"] == rival]
+        selects = bool((own["selected"] != own["d"]).any())  # who keeps all columns finds none
+        finds = selects & (cells["exact_theirs"] > cells["exact_ours"])
+        better = finds | (cells["ratio"] > NEAR)
         found.append(cells[better].assign(rival=rival).reset_index())
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 

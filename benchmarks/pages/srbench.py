@@ -78,8 +78,9 @@ class SRBench(NamedTuple):
 
 def methods(live: pd.DataFrame, theirs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Medians over the tables of each method; its rank is among the published ones and itself."""
-    seconds = rows.groupby("contestant")["cpu_seconds"].median()
-    columns = rows.groupby("contestant")["selected"].median()
+    by_table = rows.groupby(["contestant", "problem"])[["cpu_seconds", "selected"]].median()
+    typical = by_table.groupby(level="contestant").median()
+    seconds, columns = typical["cpu_seconds"], typical["selected"]
     fits = rows.groupby("contestant").size()
     found = {}
     for name, own in {**live, **theirs}.items():

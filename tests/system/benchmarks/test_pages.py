@@ -59,6 +59,12 @@ def test_of_rows_measured_twice_the_last_counts_and_failing_never_helps():
     assert stored_rows.ahead(table).empty
 
 
+@pytest.mark.parametrize(("kept", "ahead"), [(5, 0), (3, 1)])
+def test_who_keeps_all_columns_has_found_none(kept, ahead):
+    rows = [row("nablasso", 0, exact=0), row("mars", 0, exact=1, selected=kept, d=5)]
+    assert len(stored_rows.ahead(stored_rows.table(rows))) == ahead
+
+
 def test_the_selection_page_sets_targets_next_to_measurements():
     rows = [row("oracle", s) for s in range(50)]
     rows += [row("nablasso", s, exact=int(s > 0), rmse=1.1) for s in range(50)]
