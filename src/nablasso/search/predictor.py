@@ -64,13 +64,19 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Unwarped:
-    """A fitted function in the units of the target; ``errors`` are left-out ones, in its own."""
+    """A fitted function in the units of the target.
+
+    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
+    distribution. A row counts by its precision: what is taken for an outlier must not be
+    averaged back through an exponential.
+    """
 
     function: Function
     mean: float
     deviation: float
     warp: Warp | None
     errors: Array
+    levels: Array
     spread: Spread | None = None  # how sure the function is
 
     @property
@@ -95,7 +101,7 @@ class Unwarped:
         """The mean of the target where the mean of what was explained is ``t``."""
         if self.warp is None:
             return t
-        spread = np.quantile(self.errors, (np.arange(SMEARED) + 0.5) / SMEARED)
+        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
         total = np.zeros_like(t)
         for e in spread:
             total += self.warp.back(t + self.deviation * e)
@@ -208,7 +214,17 @@ def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
     solved = few.solved(model)
     errors = solved.left_out()[0][:, 0]
     spread = Spread(float(np.exp(model.noise)), few.shape, float(solved.units[0]))
-    made = Unwarped(few.function(model), mean, deviation, few.assumption.warp, errors, spread)
+    order = np.argsort(errors, kind="stable")
+    p = few.precisions[order] / few.precisions.sum()
+    made = Unwarped(
+        few.function(model),
+        mean,
+        deviation,
+        few.assumption.warp,
+        errors[order],
+        np.cumsum(p) - 0.5 * p,
+        spread,
+    )
     return made, made.back(mean + deviation * (few.Y[:, 0] - errors))
 
 
