@@ -19,6 +19,7 @@ from nablasso import (
     DerivativeLasso,
     DerivativeLassoClassifier,
     HeldOutScreening,
+    HierarchicalKernelClassifier,
     HierarchicalKernelRegressor,
     NablassoClassifier,
     NablassoRegressor,
@@ -506,3 +507,11 @@ def test_gaps_in_the_same_rows_do_not_make_copies():
     assert named == {frozenset({"length", "copy"})}
     said = " ".join(model.answer_.replacement_sentences())
     assert "depth could be replaced" not in said
+
+
+def test_importances_of_classes_are_those_of_the_columns_of_the_table():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"word": rng.choice(["a", "b", "c"], 90), "idle": rng.normal(size=90)})
+    model = HierarchicalKernelClassifier(interactions=False).fit(table, table["word"].to_numpy())
+    assert model.class_importances_.shape == (3, 2)
+    assert (model.class_importances_[:, 0] > model.class_importances_[:, 1]).all()
