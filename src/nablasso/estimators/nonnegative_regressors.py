@@ -289,7 +289,7 @@ def learn(selector: Any, table: Table, targets: Array) -> Learned:
     if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
         kept = np.isin(rows.labels, rows.kept).astype(float)
         return Learned(kept, rows.targets[:, 0] - rows.unit[0])
-    found = search(rows, rows.rules.walked_rows)
+    found = search(rows.first(rows.rules.walked_rows))
     residuals = found.few.residuals(found.model, rows)[:, 0]
     scales = np.zeros(len(rows.labels))
     if len(found.model.groups):
