@@ -128,10 +128,6 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
         "DerivativeLassoCV": (n.DerivativeLassoCV(**FOLDS), numbers),
         "DerivativeLassoClassifier": (n.DerivativeLassoClassifier(**FIT), classes),
         "DerivativeLassoClassifierCV": (n.DerivativeLassoClassifierCV(**FOLDS), classes),
-        "DerivativeLasso on Fourier features": (
-            n.DerivativeLasso(**FIT, space="fourier", n_components=60, random_state=0),
-            numbers,
-        ),
         "DerivativeGroupLasso": (n.DerivativeLasso(feature_groups=GROUPS, **FIT), numbers),
         "DerivativeGroupLassoCV": (
             n.DerivativeLassoCV(feature_groups=GROUPS, **FOLDS),

@@ -35,7 +35,6 @@ import numpy as np
 from nablasso.gradients.problem import TINY, GradientCertificate, GradientPoint, GradientProblem
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
-from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
@@ -294,7 +293,7 @@ def best_offset(problem: GradientProblem) -> Array:
     weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
     y = np.repeat([1.0, -1.0], len(plus))
     phi, ridge = np.vstack([problem.phi, problem.phi]), problem.offset_ridge or 0.0
-    rows = OnFeatures(FeatureRows(None, phi))
+    rows = OnFeatures(phi)
     return Machines(problem.loss, rows, y, weights, fit_intercept=False).at(ridge).coef
 
 
