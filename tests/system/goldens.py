@@ -39,7 +39,7 @@ ATTRIBUTES = (
     *DECISIONS,
     *("alpha_", "alpha_max_", "ridge_", "length_scale_", "bandwidth_", "scales_", "objective_"),
     *("feature_importances_", "slopes_", "support_certified_", "loo_r2_", "classes_"),
-    *("selection_status_", "solver_status_", "search_status_", "space_", "twins_", "sinks_"),
+    *("selection_status_", "solver_status_", "search_status_", "twins_", "sinks_"),
     *("best_score_", "spectrum_", "support_mean_", "support_noise_", "levels_", "active_set_"),
     *("selection_probabilities_", "threshold_", "expected_false_selections_"),
     *("knockoff_statistics_", "p_values_", "adjusted_p_values_", "scores_", "chance_", "clear_"),
