@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from experiments import sgl, sgl_leukemia
+from experiments.real_tables import RealTable
 from nablasso import SparseGradientRegressor
-from nablasso.datasets import RealTable, make_rings, make_turlach
+from nablasso.datasets import make_rings, make_turlach
 from nablasso.gradients import ActiveSet
 
 
