@@ -224,4 +224,3 @@ def test_a_width_at_which_the_constraints_cannot_be_met_is_out():
     with pytest.warns(UserWarning, match="width 0.01"):
         tuned.fit(X)
     assert tuned.best_params_["width"] == 1.0
-    assert tuned.selection_status_ == "all columns"

@@ -40,7 +40,7 @@ ATTRIBUTES = (
     *("alpha_", "alpha_max_", "ridge_", "length_scale_", "bandwidth_", "scales_", "objective_"),
     *("feature_importances_", "slopes_", "support_certified_", "loo_r2_", "classes_"),
     *("selection_status_", "solver_status_", "search_status_", "twins_", "sinks_"),
-    *("best_score_", "spectrum_", "support_mean_", "support_noise_", "levels_", "active_set_"),
+    *("best_score_", "spectrum_", "levels_", "active_set_"),
     *("selection_probabilities_", "threshold_", "expected_false_selections_"),
     *("knockoff_statistics_", "p_values_", "adjusted_p_values_", "scores_", "chance_", "clear_"),
     *("evidence_", "clear_by_", "runner_up_", "assumptions_", "cautions_", "alternatives_"),

@@ -89,9 +89,6 @@ class NonnegativeEstimator(Solved):
         How the solver ended.
     length_scale_ : float
         Width of the kernel on standardised inputs.
-    selection_status_ : str
-        ``"all columns"`` or, with ``metric="adaptive"``, ``"clear"``, ``"too few rows"`` or
-        ``"none found"``.
     """
 
     _: KW_ONLY
@@ -179,18 +176,11 @@ class NonnegativeEstimator(Solved):
         """The result in words."""
         check_is_fitted(self)
         gap = f", within {self.dual_gap_:.1e} of the optimum" if self.dual_gap_ >= 0 else ""
-        return " ".join(
-            [
-                f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
-                f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
-                f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}.",
-                *self._words(),
-            ]
+        return (
+            f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
+            f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
+            f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}."
         )
-
-    def _words(self) -> list[str]:
-        """Sentences of the summary that are the estimator's own."""
-        return []
 
     def _prepare(self, data: Data) -> Table:
         X, y, weights, _ = data
@@ -202,7 +192,6 @@ class NonnegativeEstimator(Solved):
 
     def _look_at(self, data: Data) -> Table:
         """The table, and what is done once, before the first fit."""
-        self.selection_status_ = "all columns"
         return self._prepare(data)
 
     def _fit_at(self, table: Table, penalty: WidthAndWeights) -> Self:
