@@ -29,7 +29,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
@@ -77,15 +76,6 @@ from nablasso.hierarchy import (
     largest_alpha,
 )
 from nablasso.hierarchy.refit import has_likelihood
-from nablasso.losses import (
-    REGRESSION_LOSSES,
-    Logistic,
-    Loss,
-    SmoothedEpsilonInsensitive,
-    SmoothedHinge,
-    SquaredHinge,
-    as_loss,
-)
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.paired import saving
@@ -93,11 +83,6 @@ from nablasso.types import Array, Index, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
-NUMBER_LOSSES: dict[str, type[Loss]] = {
-    **REGRESSION_LOSSES,
-    "epsilon_insensitive": SmoothedEpsilonInsensitive,
-}
-CLASS_LOSSES = {"logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": SmoothedHinge}
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
 CURES = {
@@ -545,35 +530,10 @@ class KernelNumbers(PredictsNumbers, KernelSelector):
     loss: Any = parameter(
         "squared",
         "str or Loss",
-        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, '
-        '``"epsilon_insensitive"`` (smoothed), ``"poisson"``, or an object of '
-        ":mod:`nablasso.losses`, whose thresholds are in units of a robust deviation of ``y``.",
+        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"``, or an '
+        "object of :mod:`nablasso.losses`, whose thresholds are in units of a robust deviation of "
+        "``y``.",
     )
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, NUMBER_LOSSES)
-
-
-def _has_probabilities(model: Any) -> bool:
-    return isinstance(model._loss(), Logistic)
-
-
-@estimator
-class KernelClasses(PredictsClasses, KernelSelector):
-    """Shared by the classifiers over a hierarchy of kernels."""
-
-    _: KW_ONLY
-    loss: Any = parameter(
-        "logistic",
-        "str or Loss",
-        '``"logistic"``, ``"squared_hinge"`` or ``"hinge"`` (smoothed). Probabilities need the '
-        "logistic loss.",
-    )
-
-    predict_proba = available_if(_has_probabilities)(PredictsClasses.predict_proba)
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, CLASS_LOSSES)
 
 
 @estimator
@@ -786,7 +746,7 @@ class HierarchicalKernelRegressor(KernelsAtAlpha, KernelNumbers):
 
 
 @estimator
-class HierarchicalKernelClassifier(KernelsAtAlpha, KernelClasses):
+class HierarchicalKernelClassifier(PredictsClasses, KernelsAtAlpha):
     """:class:`HierarchicalKernelRegressor` for classes, one against the rest."""
 
 
@@ -801,5 +761,5 @@ class HierarchicalKernelRegressorCV(KernelsByFolds, KernelNumbers):
 
 
 @estimator
-class HierarchicalKernelClassifierCV(KernelsByFolds, KernelClasses):
+class HierarchicalKernelClassifierCV(PredictsClasses, KernelsByFolds):
     """:class:`HierarchicalKernelClassifier` with ``alpha`` and ``beta`` by cross-validation."""
