@@ -305,7 +305,7 @@ def fitted(model: Any, data: ReadTable, source: str, table: Any = None) -> Resul
     with noted() as notes:
         model.fit(*((data.X, data.y) if table is None else (table, None)))
     seconds = round(time.monotonic() - start, 3)
-    answer = answer_of(model, model._n_rows, target=data.target, groups=groups)
+    answer = answer_of(model, model._n_rows, target=data.target, groups=model.feature_groups)
     answer = answer.about(classes=data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return Result(model, answer, data, source, seconds, said)
