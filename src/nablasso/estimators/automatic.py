@@ -38,9 +38,9 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.reading.explanation import Explanation
 from nablasso.screening import narrowed
-from nablasso.search.decide import Decision, decide
+from nablasso.search.decide import decide
 from nablasso.search.families import FAMILIES, Family
-from nablasso.search.few import FewRows
+from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
