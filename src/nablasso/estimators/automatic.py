@@ -344,7 +344,6 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
             self._explanation = self._explained(table, n)
-            _ = self._explanation.shares  # computed here, and kept
         self._warn(decision)
 
     @property
