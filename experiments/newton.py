@@ -68,17 +68,20 @@ def carried(problem: SquaredProblem, s: Array, ratio: float) -> list[Array]:
 
 
 def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: int) -> Solution:
-    """Minimise to a gap of ``tol`` of the primal at zero; ``n_iter`` counts all products."""
+    """Minimise to a gap of ``tol`` of the primal at zero; ``n_iter`` counts all products.
+
+    Up to ``max_iter`` products with Newton steps, and as many again without.
+    """
     total, s, steps = 0, start, FIRST_ORDER
-    while steps <= MOST_FIRST_ORDER:
+    while steps <= MOST_FIRST_ORDER and total < max_iter:
         found = DualSolver(tol, steps, steps).solve(problem, s)
         total += found.n_iter + 2
-        if found.status is Status.CONVERGED or total >= max_iter:
+        if found.status is Status.CONVERGED:
             return replace(found, n_iter=total)
         s, products, length = _step(problem, found.point)
         steps = FIRST_ORDER if length == 1 else 2 * steps
         total += products
-    found = DualSolver(tol, max(max_iter - total, 0)).solve(problem, s)
+    found = DualSolver(tol, max_iter).solve(problem, s)
     return replace(found, n_iter=total + found.n_iter)
 
 
