@@ -18,7 +18,9 @@ taken. Where steps are short the active groups are not found yet: twice as many 
 follow, and after a few such rounds the library's solver goes on alone.
 
 **Preconditioner.** ``I_d x B + t``, with ``B`` (n x n) the mean of the d diagonal blocks of ``M``,
-inverted in the eigenbasis of ``B``: two products with an n x n matrix.
+inverted in the eigenbasis of ``B``: two products with an n x n matrix. Where ``B`` is singular, as
+with a quadratic kernel and more rows than columns, ``M`` is flat in so many directions that groups
+turn on their spheres by more than a step can follow: the library's solver is faster by itself.
 
 **Start.** Of solutions at other tau, several guesses; the one of the largest dual is taken. At rest
 a group's ``s_g`` does not change with tau under a heavy ridge, and an active one is proportional
@@ -61,6 +63,8 @@ def best_start(problem: SquaredProblem, guesses: Iterable[Array]) -> Array | Non
 
 def carried(problem: SquaredProblem, s: Array, ratio: float) -> list[Array]:
     """Guesses from the solution at ``alpha / ratio``: all scaled with alpha, or active groups."""
+    if _singular(problem):
+        return [s * ratio]
     penalty = problem.penalty
     radius = penalty.radius(problem.alpha) / ratio
     active = penalty.partition.spread(penalty.partition.norms(s) >= radius * (1 - ON_SPHERE))
@@ -72,7 +76,8 @@ def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: in
 
     Up to ``max_iter`` products with Newton steps, and as many again without.
     """
-    total, s, steps = 0, start, FIRST_ORDER
+    total, s = 0, start
+    steps = MOST_FIRST_ORDER + 1 if _singular(problem) else FIRST_ORDER
     while steps <= MOST_FIRST_ORDER and total < max_iter:
         found = DualSolver(tol, steps, steps).solve(problem, s)
         total += found.n_iter + 2
@@ -83,6 +88,12 @@ def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: in
         total += products
     found = DualSolver(tol, max_iter).solve(problem, s)
     return replace(found, n_iter=total + found.n_iter)
+
+
+def _singular(problem: SquaredProblem) -> bool:
+    """Whether the mean block of ``M`` has a null space."""
+    values = _blocks(problem.space).mean_block(problem)[0]
+    return bool(values[0] <= SMALLEST * values[-1])
 
 
 def _step(problem: SquaredProblem, here: DualPoint) -> tuple[Array, int, float]:
