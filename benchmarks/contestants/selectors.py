@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,31 @@ class Selector(Contestant):
         """Select, refit on what was selected."""
         support: NDArray[np.bool_] = np.asarray(self._chosen(question), dtype=bool)
         return chosen_refit(question, support)
+
+
+class Relief(Contestant):
+    """Neighbours vote for the columns in which they differ as their targets do (skrebate).
+
+    It does not predict: the wrapper's refit is made when somebody asks, off the clock.
+    """
+
+    package = "skrebate"
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name, self._kind = name, kind
+        self.tuning = (
+            f"{kind} with the package's defaults; columns of weight above zero (Kira and Rendell's "
+            "threshold at its lowest) are its support; the wrapper's kernel ridge refit predicts"
+        )
+
+    def fit(self, question: Question) -> Answer:
+        """Weigh the columns."""
+        import skrebate
+
+        model = getattr(skrebate, self._kind)(n_jobs=1).fit(question.X, question.y)
+        scores = np.asarray(model.feature_importances_, dtype=float)
+        refit = cache(lambda: chosen_refit(question, scores > 0))
+        return Answer(scores > 0, lambda new: refit().predict(new), scores=scores)
 
 
 def _boruta(question: Question) -> Any:
@@ -66,6 +92,8 @@ def _lasso(question: Question) -> Any:
 
 
 CONTESTANTS = (
+    Relief("multisurf", "MultiSURF"),
+    Relief("relief", "ReliefF"),
     Selector(
         "boruta",
         "Boruta",

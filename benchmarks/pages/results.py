@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.pages import selection
@@ -44,7 +45,8 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
     lines = []
     for suite, own in found.groupby("suite", sort=False):
         gap = (own["exact_theirs"] - own["exact_ours"]).fillna(0).clip(lower=0)
-        worst = own.assign(gap=gap + own["ratio"].clip(upper=10) - 1).nlargest(MOST_LOSSES, "gap")
+        gap += own["ratio"].clip(upper=10).fillna(1) - 1
+        worst = own.assign(gap=gap).nlargest(MOST_LOSSES, "gap")
         lines += [
             [
                 str(suite),
@@ -53,7 +55,7 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
                 str(r.rival),
                 str(int(r.draws)),
                 f"{share(r.exact_ours)} / {share(r.exact_theirs)}",
-                f"{r.ratio:.2f}",
+                _errors(r),
                 cause(str(r.problem)),
             ]
             for r in worst.sort_values(["problem", "gap"], ascending=[True, False]).itertuples()
@@ -70,6 +72,15 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
         "",
         *markdown(head, lines),
     ]
+
+
+def _errors(cell: Any) -> str:
+    """Our error over theirs; both where theirs is zero, a dash where nothing was predicted."""
+    if pd.isna(cell.ratio):
+        return "-"
+    if np.isinf(cell.ratio):
+        return f"{cell.error_ours:.2g} / {cell.error_theirs:.2g}"
+    return f"{cell.ratio:.2f}"
 
 
 def experiments() -> list[str]:

@@ -10,7 +10,6 @@ import csv
 from functools import cache
 
 import pandas as pd
-from numpy import inf
 
 from benchmarks.measure import COLUMNS
 from benchmarks.run import RESULTS
@@ -58,13 +57,17 @@ def paired(rows: pd.DataFrame, rival: str, ours: str = OURS) -> pd.DataFrame:
 
 
 def by_cell(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Rates of exact supports, RMSE ratio and draws per problem and number of rows."""
+    """Rates of exact supports, mean errors, their ratio and draws per problem and number of rows.
+
+    The ratio is infinite where they make no error, and not known where nothing was predicted.
+    """
     cells = pairs.groupby(level=CELL, sort=False)
     found = cells[["exact_ours", "exact_theirs"]].mean()
     means = cells[["loss_ours", "loss_theirs"]].agg(lambda loss: (loss**0.5).mean())
+    found[["error_ours", "error_theirs"]] = means
     ratio = means["loss_ours"] / means["loss_theirs"]
     equal = means["loss_ours"] == means["loss_theirs"]  # both may be zero, or infinite
-    return found.assign(ratio=ratio.fillna(inf).where(~equal, 1.0), draws=cells.size())
+    return found.assign(ratio=ratio.where(~equal, 1.0), draws=cells.size())
 
 
 def ahead(rows: pd.DataFrame) -> pd.DataFrame:

@@ -85,6 +85,7 @@ SUITES = (
             "srbench_kernel_ridge",
             "ebm_native",
             "xrfm_native",
+            "gaussian_process_native",
             "operon",
             "srbench_forest",
         ),
