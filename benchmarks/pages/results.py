@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.pages import selection
 from benchmarks.pages.goals import goals_table
 from benchmarks.pages.readers import READERS, Section
-from benchmarks.pages.rows import ahead, cause, markdown, share, stored
+from benchmarks.pages.rows import ahead, cause, friedman_rows, markdown, share, stored
 from benchmarks.pages.srbench import SRBench
 from benchmarks.run import RESULTS
 from benchmarks.suites import SUITES
@@ -29,13 +29,18 @@ from experiments.registry import EXPERIMENTS
 HERE = RESULTS.parent
 EXPERIMENT_ROWS = HERE.parent / "experiments" / "results"
 MOST_LOSSES = 15  # lines per suite on the page; all of them stand in results/ahead.csv
+LONGEST = 90  # letters of a reason
 
 
 def losses() -> pd.DataFrame:
     """Every cell of every suite in which a rival is ahead."""
-    found = [ahead(stored(suite)).assign(suite=suite) for suite in SUITES]
+    found = [ahead(_rows(suite)).assign(suite=suite) for suite in SUITES]
     found = [part for part in found if len(part)]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _rows(suite: str) -> pd.DataFrame:
+    return friedman_rows() if suite == "friedman" else stored(suite)
 
 
 def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
@@ -81,6 +86,21 @@ def _errors(cell: Any) -> str:
     if np.isinf(cell.ratio):
         return f"{cell.error_ours:.2g} / {cell.error_theirs:.2g}"
     return f"{cell.ratio:.2f}"
+
+
+def unanswered() -> list[str]:
+    """Who of a suite has no rows yet, and whose fits gave no answer, with the reason."""
+    lines = []
+    for suite in SUITES.values():
+        rows = _rows(suite.name)
+        fits = rows.groupby("contestant").size()
+        absent = [name for name in suite.contestants if name not in fits.index]
+        lines += [[suite.name, name, "0", "", "no rows yet"] for name in absent]
+        failed = rows[rows["status"] != "ok"]
+        for (name, reason), own in failed.groupby(["contestant", "status"], sort=False):
+            words = str(reason).replace("|", "/")[:LONGEST]
+            lines.append([suite.name, str(name), str(fits[name]), str(len(own)), words])
+    return markdown(["suite", "contestant", "fits", "no answer", "reason"], lines)
 
 
 def experiments() -> list[str]:
@@ -141,6 +161,13 @@ def page(sections: Sequence[Section], found: pd.DataFrame) -> str:
         if section.draw is not None:
             parts += [f"![{section.asks}](results/{_figure(section)})", ""]
     parts += [
+        "## Who gave no answer",
+        "",
+        "A fit over its limit counts as none on SRBench's tables and as an infinite error "
+        "elsewhere; how each contestant is tuned: `python -m benchmarks.run --list`.",
+        "",
+        *unanswered(),
+        "",
         "## The papers' experiments",
         "",
         "`nablasso reproduce NAME`, or `nablasso reproduce --all`; `--quick` to see them work.",

@@ -13,6 +13,7 @@ import pandas as pd
 
 from benchmarks.measure import COLUMNS
 from benchmarks.run import RESULTS
+from benchmarks.suites.srbench import is_friedman
 
 OURS = "nablasso"
 CAUSES = RESULTS.parent / "causes.csv"
@@ -42,6 +43,14 @@ def stored(suite: str) -> pd.DataFrame:
     if not path.exists():
         return table([])
     return table(pd.read_csv(path, dtype=str, keep_default_na=False))
+
+
+def friedman_rows() -> pd.DataFrame:
+    """SRBench's tables with known columns, of everybody who selects; ours are rows of srbench."""
+    rows = stored("srbench")
+    rows = rows[rows["problem"].map(is_friedman).astype(bool)]
+    selects = rows["selected"].ne(rows["d"]).groupby(rows["contestant"]).any()
+    return pd.concat([rows[rows["contestant"].map(selects).astype(bool)], stored("friedman")])
 
 
 def rivals(rows: pd.DataFrame) -> list[str]:
