@@ -404,13 +404,11 @@ def geneticist() -> Section:
             rate, last = mine["exact"].mean(), mine["last_rank"].median()
             cells.append(f"{share(rate)} {number(last)} {number(auc)}" if len(mine) else "-")
         lines.append([str(problem), number(own["relevant"].max()), *cells])
-    own = rows[rows["contestant"] == OURS]
-    exact = int(own.groupby("problem")["exact"].mean().ge(1).sum())
     words = (
         "Tables of GAMETES, whose columns matter together only, and Boolean functions, as they "
-        "come, sorted by their target. "
-        + (f"Exactly the right columns in every fit: {exact} tables. " if len(own) else "")
-        + "In a cell: exact supports, place of the last relevant column, area under the curve."
+        "come, sorted by their target. Tables with exactly the right columns in every fit, and "
+        f"with the right ones before all others: {', '.join(_found(rows))}. In a cell: exact "
+        "supports, place of the last relevant column, area under the curve."
     )
     return Section(
         "Geneticist",
@@ -424,6 +422,16 @@ def geneticist() -> Section:
             ),
         ),
     )
+
+
+def _found(rows: pd.DataFrame) -> list[str]:
+    """Of each contestant the tables that it answers rightly, and those that it ranks rightly."""
+    rows = rows.assign(first=rows["last_rank"] == rows["relevant"])
+    tables = rows.groupby(["contestant", "problem"], sort=False)[["exact", "first"]].min()
+    return [
+        f"{name} {own['exact'].sum():.0f} and {own['first'].sum():.0f} of {len(own)}"
+        for name, own in tables.groupby(level=0, sort=False)
+    ]
 
 
 def simulation() -> Section:
