@@ -23,6 +23,7 @@ from benchmarks.pages.rows import (
     friedman_rows,
     markdown,
     number,
+    on_our_draws,
     paired,
     rivals,
     share,
@@ -190,7 +191,8 @@ def engineer() -> Section:
     """Real tables."""
     rows = stored("tables")
     rows = rows.assign(error=rows["loss"] ** 0.5)
-    table = rows.groupby([*CELL, "contestant"])["error"].mean().unstack()
+    shown = rows[on_our_draws(rows)].groupby([*CELL, "contestant"])["error"]
+    table, splits = shown.mean().unstack(), shown.size().unstack()
     cells = level_with_the_best(rows, CELL, "error")
     words = ""
     if len(cells):
@@ -201,7 +203,7 @@ def engineer() -> Section:
             f"difference ({cells['draws'].min():.0f} to {cells['draws'].max():.0f} splits). "
         )
     lines = [
-        [str(cell[0]), _rows(cell[1]), *_bold(values, lambda v: f"{v:.3f}")]
+        [str(cell[0]), _rows(cell[1]), *_bold(values, splits.loc[cell])]
         for cell, values in table.iterrows()
     ]
     return Section(
@@ -210,7 +212,8 @@ def engineer() -> Section:
         told(rows, words + _costs()),
         [
             "RMSE / sd(y) on test rows (square root of the error rate for classes), mean over "
-            "splits; the smallest of a line in bold.",
+            "our splits; in brackets of how many, where others have more; the smallest of a line "
+            "in bold.",
             "",
             *markdown(["table", "n", *table.columns], lines),
             "",
@@ -226,13 +229,14 @@ def _rows(n: float) -> str:
     return "all" if n == 0 else str(int(n))
 
 
-def _bold(values: pd.Series, write: Callable[[float], str]) -> list[str]:
-    smallest = values.min()
-    texts = ["-" if pd.isna(v) else write(v) for v in values]
-    return [
-        f"**{text}**" if value == smallest else text
-        for text, value in zip(texts, values, strict=True)
-    ]
+def _bold(values: pd.Series, splits: pd.Series) -> list[str]:
+    """Means; the smallest in bold, the number of splits where it is not the line's largest."""
+    texts = []
+    for value, count in zip(values, splits, strict=True):
+        text = "-" if pd.isna(value) else f"{value:.3f}"
+        text = f"**{text}**" if value == values.min() else text
+        texts.append(f"{text} ({count:.0f})" if count < splits.max() else text)
+    return texts
 
 
 def exponents() -> pd.Series:

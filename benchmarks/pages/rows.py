@@ -65,6 +65,14 @@ def paired(rows: pd.DataFrame, rival: str, ours: str = OURS) -> pd.DataFrame:
     return us.merge(them, left_index=True, right_index=True, suffixes=("_ours", "_theirs"))
 
 
+def on_our_draws(rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of a draw that we have too, or of a cell in which we have none."""
+    ours = rows[rows["contestant"] == OURS]
+    draws, cells = (pd.MultiIndex.from_frame(ours[columns]) for columns in (DRAW, CELL))
+    shared = pd.MultiIndex.from_frame(rows[DRAW]).isin(draws)
+    return pd.Series(shared | ~pd.MultiIndex.from_frame(rows[CELL]).isin(cells), rows.index)
+
+
 def by_cell(pairs: pd.DataFrame) -> pd.DataFrame:
     """Rates of exact supports, mean errors, their ratio and draws per problem and number of rows.
 
