@@ -8,7 +8,7 @@ from nablasso.regression.evidence import FLOOR
 from nablasso.search.families import GAUSSIAN, LINEAR
 from nablasso.search.few import Decision
 from nablasso.search.grown import grow
-from nablasso.search.predictor import AllRows, odds_of_all, predictor_of, predictor_of_all
+from nablasso.search.predictor import AllRows, Terms, odds_of_all, predictor_of, predictor_of_all
 from nablasso.search.rules import Rules
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows
@@ -75,6 +75,18 @@ def test_gradients_of_terms_and_landmarks():
     np.testing.assert_allclose(
         np.median(np.abs(made.gradients(Z) - np.column_stack(quotients))), 0.0, atol=1e-3
     )
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_landmarks_stay_where_fresh_rows_are_nearer(noise):
+    rows, sample = drawn(f=lambda X: np.sin(4 * X[:, 0] * X[:, 1]) + noise * X[:, 2])
+    grown = grow(Arrays(rows.Z, rows.y, rows.weights))
+    made, _ = predictor_of_all(Rules(), grown, sample, rows)
+    Z, y = rows.standardised(rows.fresh), rows.y[rows.fresh]
+    terms = y - Terms(grown, rows.centre, rows.scale).values(Z)
+    own = rows.weights[rows.fresh] @ (y - made.left_out) ** 2
+    assert own <= rows.weights[rows.fresh] @ terms**2 * (1 + 1e-12)
+    assert noise or len(made.parts) == 2
 
 
 @pytest.mark.parametrize(("signal", "expected"), [(1.0, [0, 1]), (0.0, [])])
