@@ -312,7 +312,7 @@ class Answer:
     def interaction_sentence(self) -> str:
         """The strongest pairs."""
         pairs = [
-            f"{' x '.join(one.columns)} ({self.interaction_size(one)})"
+            f"{' x '.join(one.columns)} ({percent(one.share)})"
             for one in self.strongest_interactions()[:PAIRS]
         ]
         return f"Strongest: {', '.join(pairs)}." if pairs else ""
@@ -320,10 +320,6 @@ class Answer:
     def strongest_interactions(self) -> tuple[Interaction, ...]:
         """Those worth a sentence."""
         return tuple(one for one in self.interactions if one.share >= NEGLIGIBLE_SHARE)
-
-    def interaction_size(self, one: Interaction) -> str:
-        """A share."""
-        return percent(one.share)
 
     def interaction_words(self) -> str:
         """What the number of an interaction is."""

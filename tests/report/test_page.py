@@ -11,16 +11,7 @@ import pytest
 
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
-from nablasso.report.page import (
-    STRONGEST_CELL,
-    TEMPLATES,
-    Frame,
-    padded,
-    shorten,
-    text,
-    tick_text,
-    ticks,
-)
+from nablasso.report.page import TEMPLATES, Frame, padded, shorten, text, tick_text, ticks
 
 STYLE = (TEMPLATES / "report.css").read_text(encoding="utf-8")
 LIGHT, DARK = (
@@ -109,9 +100,7 @@ def test_names_are_escaped_wherever_they_stand(report):
             names[name]: [*(evil_curve(curve) for curve in curves), evil_curve(curves[0], EVIL)]
             for name, curves in report.effects.items()
         },
-        path=replace(report.path, names=[EVIL for _ in report.path.names]),
         pairs=tuple((one, replace(pair, names=(EVIL, EVIL))) for one, pair in report.pairs),
-        swarm=replace(report.swarm, parts={EVIL: np.zeros(3)}),
     )
     page = render_report(evil)
     assert page.count("<script>") == 1  # our own
@@ -159,8 +148,7 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
         render_report(report)
 
 
-SERIES = [f"s{k}" for k in range(1, 9)]
-TEXT = ["ink", "muted", "accent", "good", "slope", *SERIES]
+TEXT = ["ink", "muted", "accent", "good", "s1", "s2", "s3"]
 
 
 def channels(colour):
@@ -194,13 +182,8 @@ def test_text_can_be_read(colours):
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_controls_can_be_seen_and_numbers_read_on_the_darkest_cell(colours):
+def test_controls_can_be_seen(colours):
     assert contrast(channels(colours["control"]), channels(colours["page"])) >= 3
-    page, accent = channels(colours["page"]), channels(colours["accent"])
-    cell = [
-        (1 - STRONGEST_CELL) * p + STRONGEST_CELL * a for p, a in zip(page, accent, strict=True)
-    ]
-    assert contrast(channels(colours["ink"]), cell) >= 4.5
 
 
 def test_both_have_the_same_names():
@@ -238,8 +221,6 @@ def test_many_ranges_have_a_few_ticks_inside():
 def test_a_frame_maps_the_data_to_the_picture():
     frame = Frame(10, 20, 100, 50, (0, 4), (-1, 1))
     assert (frame.x(0), frame.x(4), frame.y(-1), frame.y(1)) == (10, 110, 70, 20)
-    logs = Frame(0, 0, 100, 50, (100, 1), (0, 1), log_x=True)
-    assert (logs.x(100), logs.x(10), logs.x(1)) == pytest.approx((0, 50, 100))
     assert frame.line((0, 2), (1, 0), "l") == '<path class="l" d="M10 20 60 45"/>'
 
 

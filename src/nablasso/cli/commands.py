@@ -30,7 +30,6 @@ from nablasso.data.encoding import Groups
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
 from nablasso.errors import DataUnavailableError, InvalidParameterError
-from nablasso.estimators.answering import answer_of
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
@@ -285,7 +284,6 @@ class Result:
             found = build_report(
                 self.model,
                 self.data.X,
-                self.data.y,
                 target=target,
                 source=source,
                 seconds=self.seconds,
@@ -308,8 +306,7 @@ def fitted(
     with noted() as notes:
         model.fit(*((data.X, data.y) if table is None else (table, None)))
     seconds = round(time.monotonic() - start, 3)
-    answer = answer_of(model, model._n_rows, target=data.target, groups=groups)
-    answer = answer.about(classes=data.classes)
+    answer = model.answer_.about(target=data.target, classes=data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return Result(model, answer, data, settings, source, seconds, said)
 

@@ -52,9 +52,16 @@ from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation
-MOST_LEVELS = 50  # of a category
+LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
+ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
+
 SURE, DRAWS, SURE_ROWS = 0.9, 100, 64  # of the band of the function: level, draws, rows
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
+
+
+def nothing() -> Array:
+    """What is not known of a curve."""
+    return np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -68,11 +75,9 @@ class Dependence:
     unit : str
         What the values are: ``"prediction"`` or ``"probability of ..."``.
     grid, mean, band_low, band_high : arrays, shape (g,)
-        Points, partial dependence, and the band of the rows' curves between ``levels``.
+        Points, partial dependence, and the band of the middle 80 % of the rows' curves.
     slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
         Derivatives at the same points; of a discrete column between its levels.
-    levels : (float, float)
-        The quantiles of the bands.
     quantiles : array, shape (21,)
         Quantiles of the observed values, every five per cent: where the data are.
     labels : tuple of str
@@ -87,29 +92,23 @@ class Dependence:
     unit: str
     grid: Array
     mean: Array
-    band_low: Array
-    band_high: Array
-    slope_grid: Array
-    slope_mean: Array
-    slope_low: Array
-    slope_high: Array
-    levels: tuple[float, float]
-    quantiles: Array
+    band_low: Array = field(default_factory=nothing)
+    band_high: Array = field(default_factory=nothing)
+    slope_grid: Array = field(default_factory=nothing)
+    slope_mean: Array = field(default_factory=nothing)
+    slope_low: Array = field(default_factory=nothing)
+    slope_high: Array = field(default_factory=nothing)
+    quantiles: Array = field(default_factory=nothing)
     labels: tuple[str, ...] = ()
-    low: Array = field(default_factory=lambda: np.empty(0))
-    high: Array = field(default_factory=lambda: np.empty(0))
+    low: Array = field(default_factory=nothing)
+    high: Array = field(default_factory=nothing)
 
     @property
     def band(self) -> tuple[Array, Array, str]:
         """What is drawn around the mean: where the function lies, else what rows differ by."""
         if len(self.low):
             return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
-        return self.band_low, self.band_high, f"{self.share} of the rows (no confidence band)"
-
-    @property
-    def share(self) -> str:
-        """How many rows' curves the band of the rows holds."""
-        return f"{self.levels[1] - self.levels[0]:.0%}"
+        return self.band_low, self.band_high, f"{ROWS_INSIDE} of the rows (no confidence band)"
 
     @property
     def effect(self) -> float:
@@ -130,7 +129,7 @@ class Dependence:
     def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
         """Header and cells of at most ``most`` points; all levels of a category, highest first."""
         low, high, _ = self.band
-        sure = f"{SURE:.0%} sure" if len(self.low) else f"{self.share} of rows"
+        sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
         header = [self.name, self.unit.capitalize(), sure]
         if self.labels:
             places = np.argsort(-self.mean, kind="stable")
@@ -201,14 +200,12 @@ def _plain(found: Dependence | PairDependence) -> dict[str, Any]:
 def partial_dependence(
     model: Any,
     X: Any,
-    column: str | int | Sequence[str | int],
+    column: str | int,
     *,
     target: Any = None,
     grid_size: int = 40,
-    levels: tuple[float, float] = (0.1, 0.9),
     sample_weight: Any = None,
     max_rows: int = 300,
-    labels: Sequence[str] | None = None,
 ) -> Dependence:
     """How a fitted model's prediction depends on one variable.
 
@@ -218,20 +215,15 @@ def partial_dependence(
         Fitted regressor or classifier.
     X : array-like, shape (n_samples, n_features)
         Rows to average over: those of the fit, or others.
-    column : str, int or list of them
-        Name or place of the variable; the 0/1 columns of a category together are one.
+    column : str or int
+        Name or place of the variable.
     target : label, optional
         The class whose probability is looked at; the second of two by default.
     grid_size : int, default=40
         Points of a continuous column; a discrete one is looked at in its levels.
-    levels : (float, float), default=(0.1, 0.9)
-        Quantiles over the rows that the bands lie between.
     sample_weight : array-like, shape (n_samples,), optional
     max_rows : int, default=300
         Rows averaged over.
-    labels : list of str, optional
-        What each 0/1 column stands for; by default its name. A part before ``=`` that they share
-        names the category; all zero is a level too where it occurs.
 
     Returns
     -------
@@ -248,15 +240,11 @@ def partial_dependence(
     >>> curve.direction, round(float(curve.slope_mean[0]), 1)
     ('rises', 3.0)
     """
-    _check(grid_size, levels)
+    _check(grid_size)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
     numbers = behind(model)
-    look = _Look(numbers, X, weights, target, max_rows, levels)
-    if not isinstance(column, str | int | np.integer):
-        places = column_indices(model, column, "column")
-        own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
-        return look.category(places, own)
+    look = _Look(numbers, X, weights, target, max_rows)
     (a,) = column_indices(model, [column], "column").tolist()
     if numbers is model:
         return look.number(a, grid_size)
@@ -272,22 +260,18 @@ def _of_table(model: Any, a: int, look: _Look, grid_size: int) -> Dependence:
     if not len(own):
         raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
     if column.kind == "category":
-        found = look.category(own, [part[1:] for part in column.parts])
-        words = found.labels
-        if len(column.levels) == 2:  # one 0/1 column: zero is the first level
-            words = tuple(column.levels[int(k == column.parts[0][1:])] for k in words)
-        return replace(found, name=column.name, labels=words)
+        return look.category(column, own)
     if column.missing:
         look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
     return replace(look.number(int(own[0]), grid_size), name=column.name)
 
 
-def _level(pattern: Array, words: list[str]) -> str:
-    """The level whose column is one."""
-    on = [word for word, value in zip(words, pattern, strict=True) if value]
+def _level(pattern: Array, column: Any) -> str:
+    """The level of a category whose number is one; of two levels the first one has none."""
+    on = [part[1:] for part, value in zip(column.parts, pattern, strict=True) if value]
     if on:
         return " + ".join(on)
-    return f"not {words[0]}" if len(words) == 1 else "none of them"
+    return str(column.levels[0]) if len(column.levels) == 2 else "none of them"
 
 
 def pair_dependence(
@@ -348,13 +332,9 @@ def _one_number(model: Any, a: int) -> int:
     return int(own[0])
 
 
-def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
+def _check(grid_size: int) -> None:
     if grid_size < 2:
         raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
-    if not 0 <= levels[0] < levels[1] <= 1:
-        raise InvalidParameterError(
-            f"levels must be two increasing numbers between 0 and 1; got {levels!r}."
-        )
 
 
 def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
@@ -377,7 +357,6 @@ class _Look:
     weights: Array
     target: Any
     max_rows: int
-    levels: tuple[float, float] = (0.1, 0.9)
 
     @cached_property
     def response(self) -> InspectedFunction:
@@ -422,28 +401,18 @@ class _Look:
             quantiles=weighted_quantiles(self.X[:, a], self.weights, np.linspace(0, 1, 21)),
         )
 
-    def category(self, places: Index, labels: list[str]) -> Dependence:
+    def category(self, column: Any, places: Index) -> Dependence:
         """Mean prediction with all rows in each level, one point per level, without slopes."""
-        heads = {label.partition("=")[0] for label in labels}
-        name = heads.pop() if len(heads) == 1 else ", ".join(labels)
-        words = [label.removeprefix(f"{name}=") for label in labels]
         patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
-        if len(patterns) > MOST_LEVELS:
-            raise InvalidParameterError(
-                f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
-                f"{len(patterns)} different values. Look at one column at a time."
-            )
         return self._summarised(
             self.curves(places, patterns),
             places,
             patterns,
             np.empty((0, len(self.p))),
-            name=name,
+            name=column.name,
             kind="category",
             grid=np.arange(len(patterns), dtype=float),
-            slope_grid=np.empty(0),
-            quantiles=np.empty(0),
-            labels=tuple(_level(pattern, words) for pattern in patterns),
+            labels=tuple(_level(pattern, column) for pattern in patterns),
         )
 
     def _summarised(
@@ -459,8 +428,8 @@ class _Look:
         alike = curves
         if not self.response.is_probability:
             alike = curves - curves.mean(axis=0) + mean.mean()
-        band_low, band_high = _bands(alike, self.p, self.levels)
-        slope_low, slope_high = _bands(slopes, self.p, self.levels)
+        band_low, band_high = _bands(alike, self.p)
+        slope_low, slope_high = _bands(slopes, self.p)
         low, high = self._sure(places, settings, mean)
         return Dependence(
             column=int(places[0]),
@@ -471,7 +440,6 @@ class _Look:
             slope_mean=slopes @ self.p,
             slope_low=slope_low,
             slope_high=slope_high,
-            levels=(float(self.levels[0]), float(self.levels[1])),
             low=low,
             high=high,
             **facts,
@@ -480,7 +448,7 @@ class _Look:
     def _sure(self, places: Any, settings: Array, mean: Array) -> tuple[Array, Array]:
         """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
         if not isinstance(self.model, AutomaticSelector):
-            return np.empty(0), np.empty(0)
+            return nothing(), nothing()
         classes = is_classifier(self.model)
         rows, p = (values[:SURE_ROWS] for values in self.sample)
         points, shape = _set(rows, places, settings), (len(settings), len(rows))
@@ -500,9 +468,9 @@ def _set(rows: Array, places: Any, settings: Array) -> Array:
     return points
 
 
-def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:
+def _bands(values: Array, weights: Array) -> tuple[Array, Array]:
     """Weighted quantiles over the rows at each point."""
     if not len(values):  # a constant column has no slopes
-        return np.empty(0), np.empty(0)
-    both = np.array([weighted_quantiles(at, weights, np.array(levels)) for at in values])
+        return nothing(), nothing()
+    both = np.array([weighted_quantiles(at, weights, np.array(LEVELS)) for at in values])
     return both[:, 0], both[:, 1]

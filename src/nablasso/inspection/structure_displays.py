@@ -1,17 +1,12 @@
 """What is inside a fitted model, and plots of it: its path, its graph of kernels, its directions.
 
-**The regularisation path** that belongs to a fitted selector.
-
-* Derivative, sparse gradient and hierarchical estimators, with or without cross-validation: their
-  own path, everything but ``alpha`` as it was fitted.
-* Automatic estimators: the path of their certificate, (P) on the selected variables in the learned
-  metric, at no more than 300 rows, 150 for classes (every term of (P) is a mean over rows, so
-  alphas carry over).
+**The regularisation path** is that of derivative, sparse gradient and hierarchical estimators, with
+or without cross-validation: everything but ``alpha`` as it was fitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,22 +15,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 import nablasso.estimators as families
-from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.alpha_path import Path, descending, path
+from nablasso.estimators.alpha_path import Path, path
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.base import PredictsClasses
-from nablasso.estimators.certificate import PATH_ROWS, PATH_TOL, TOL, Proof, Setting
 from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.fitting import spread
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
-from nablasso.estimators.validation import (
-    check_new_data,
-    column_indices,
-    feature_names,
-    group_labels,
-    groups_of,
-)
+from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.inspection.canvas import (
     BLUE,
     COLOURS,
@@ -52,16 +37,9 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.paths import alpha_grid, walk_path
-from nablasso.penalties import GroupLasso, Partition
-from nablasso.progress import track
-from nablasso.search.few import FewRows
-from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
 
 SMALLEST = 1e-3  # last alpha, as a fraction of the first
-CLASS_ROWS = 150  # rows of a classifier's certificate: Newton steps at every alpha, for each class
-FURTHER = 2.0  # the path of a certificate goes this far beyond the alpha that was chosen
 LINES = 8  # variables of a path with a colour and a name
 BARS = 20  # variables with a bar, where a path has no importances
 LARGEST_AREA, SMALLEST_AREA = 900.0, 40.0  # of the nodes of a graph, in square points
@@ -95,80 +73,13 @@ def single_fit(model: Any) -> Any:
 
 
 def path_of(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    n_alphas: int = 30,
-    alphas: Any = None,
-    tol: float | None = None,
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_alphas: int = 30, alphas: Any = None
 ) -> Path:
-    """The regularisation path of a selector that was fitted on these rows.
-
-    Of ``alphas``, or of ``n_alphas`` of them; ``tol`` is the relative gap of an automatic
-    selector's path, by default 1e-5, 1e-3 for classes.
-    """
-    if isinstance(model, AutomaticSelector):
-        return _metric_path(model, X, y, sample_weight, n_alphas, alphas, tol)
+    """The path that a fitted selector lies on, of ``alphas`` or ``n_alphas`` of them."""
     single, chosen = single_fit(model), float(model.alpha_)
     eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
     asked = {"n_alphas": n_alphas, "eps": eps} if alphas is None else {"alphas": alphas}
     return replace(path(single, X, y, sample_weight, **asked), chosen=chosen)
-
-
-def _metric_path(
-    model: Any, X: Any, y: Any, sample_weight: Any, n_alphas: int, alphas: Any, tol: float | None
-) -> Path:
-    """(P) of the certificate along alpha."""
-    check_is_fitted(model)
-    if model.kernel_ is None:
-        raise InvalidParameterError(
-            "Nothing was selected, so there is no path. Add rows, or look at another model."
-        )
-    X = check_new_data(model, X)
-    d, table = X.shape[1], _selected(model, X, y, sample_weight)
-    rows = FewRows.of(table, model._targets(table), groups_of(model, table), len(table.X))
-    weights = np.bincount(rows.labels).astype(float)
-    weights[rows.kept] = 0.0
-    penalty, loss = GroupLasso(Partition(rows.labels), weights), model._loss()
-    space = RepresenterSpace(model.kernel_, table.X, model.scales_[table.columns])
-    setting = Setting(space, table.weights, penalty, loss, 0.0)
-    targets = rows.Y if loss.translates else rows.targets
-    chosen, ridge = model._metric
-    problems = setting.problems(list(targets.T), ridge)
-    top = max(problem.alpha_scale() for problem in problems)
-    if not top > 0:
-        raise InvalidParameterError(
-            "Everything that was selected is in always_keep, which is not penalised, so there is "
-            "no path."
-        )
-    eps = min(0.1, chosen / top / FURTHER)
-    grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
-    n_alphas = len(grid)
-    own = TOL if loss.translates else PATH_TOL
-    solver = setting.solver(own if tol is None else tol)
-    importances, support = np.zeros((n_alphas, d)), np.zeros((n_alphas, d), dtype=bool)
-    walks = zip(*(walk_path(problem, grid[::-1], solver) for problem in problems), strict=True)
-    steps = track(walks, n_alphas, "Regularisation path", verbose=model.verbose)
-    for row, step in zip(range(n_alphas - 1, -1, -1), steps, strict=True):
-        fits = [Proof(*solved) for solved in step]
-        support[row] = spread(np.any([f.support for f in fits], axis=0), table, d, fill=False)
-        norms = np.max([f.importances for f in fits], axis=0)
-        importances[row] = spread(norms, table, d)
-    return Path(grid, support, importances, feature_names(model), top, chosen)
-
-
-def _selected(model: Any, X: Array, y: Any, sample_weight: Any) -> Table:
-    """Rows and selected columns that the path is about."""
-    weights, is_classes = check_weights(sample_weight, len(X)), isinstance(model, PredictsClasses)
-    numbers = np.asarray(y)
-    if is_classes:
-        numbers = np.searchsorted(model.classes_, numbers)
-        weights = weights * model._target.class_factors(numbers, weights)[numbers]
-    table = prepare(X, numbers.astype(float), weights, standardize=True, centre_y=not is_classes)
-    chosen = np.flatnonzero(model.support_[table.columns])
-    return table.first(CLASS_ROWS if is_classes else PATH_ROWS).on_columns(chosen)
 
 
 @dataclass
@@ -185,7 +96,7 @@ class PathDisplay(Display):
     >>> from nablasso.inspection import PathDisplay
     >>> data = make_product(40, 3, random_state=0)
     >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay.from_path(along)  # doctest: +SKIP
+    >>> display = PathDisplay(along).plot()  # doctest: +SKIP
     """
 
     path: Path
@@ -194,19 +105,6 @@ class PathDisplay(Display):
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
         """The path that a fitted selector lies on: :func:`path_of`, whose options it takes."""
         return cls(path_of(estimator, X, y, sample_weight, **options))
-
-    @classmethod
-    def from_path(
-        cls,
-        path: Path,
-        *,
-        names: Sequence[str] | None = None,
-        chosen: float | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Draw a path that was computed before, maybe under other names, and mark an alpha."""
-        listed = path.names if names is None else [str(name) for name in names]
-        return cls(replace(path, names=listed, chosen=chosen)).plot(ax)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)
