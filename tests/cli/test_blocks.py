@@ -82,7 +82,6 @@ def test_a_checkpoint_is_taken_up(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--method", "lasso"], "--method lasso"),
         (["--missing", "drop"], "--missing drop"),
         (["--sample", "50"], "--sample"),
     ],

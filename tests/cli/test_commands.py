@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from experiments import EXPERIMENTS
+from nablasso import NablassoRegressor
 from nablasso.cli import commands
 from nablasso.cli.commands import compared
-from nablasso.cli.models import Settings
 
 
 def test_the_demo_finds_the_right_answer_in_a_narrow_window():
@@ -53,8 +53,7 @@ def test_the_python_lines_make_the_call_of_the_demo(run, calls):
 
 
 def test_json_compares_with_the_truth(run, monkeypatch):
-    quick = Settings(kernel="linear", cv=2)
-    monkeypatch.setattr(commands, "Settings", lambda: quick)
+    monkeypatch.setattr(commands, "NablassoRegressor", lambda: NablassoRegressor("linear", cv=2))
     outcome = run("demo", "--json")
     assert outcome.code == 0
     content = json.loads(outcome.out)

@@ -12,7 +12,7 @@ from nablasso import DerivativeLasso, load, save
 
 N_CASES, BLOCK = 200, 10
 DONE, REFUSED = 0, 1
-QUICK = ("--method", "lasso", "--kernel", "linear", "--alphas", "1", "--cv", "2")
+QUICK = ("--kernel", "linear")
 NAMES = ("a", "b", "c", "y")
 
 

@@ -76,8 +76,8 @@ def test_help_tells_a_newcomer_where_to_begin(run):
 def test_help_of_select_lists_every_option(run):
     text = plain(run("select", "--help").out)
     options = (
-        "target classify ignore keep category groups missing sample method fdr max-features kernel "
-        "degree order cv alphas seed report save jobs json"
+        "target classify ignore keep category groups missing sample fdr max-features kernel "
+        "cv seed report save json"
     )
     missing = [name for name in options.split() if f"--{name} " not in text]
     assert not missing
@@ -101,7 +101,7 @@ def test_wrong_usage_is_2(run, arguments):
 
 
 @pytest.mark.parametrize(
-    "value", ["--method=ridge", "--cv=1", "--alphas=0", "--cv=many", "--max-features=0"]
+    "value", ["--fdr=1.5", "--seed=-1", "--cv=1", "--cv=many", "--max-features=0"]
 )
 def test_impossible_values_are_wrong_usage(run, csv, value):
     assert run("select", csv, "--target", "y", value).code == 2

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import math
 import os
 import warnings
 from pathlib import Path
@@ -11,68 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import DerivativeLassoCV, NablassoRegressor
-from nablasso.estimators import cross_validation
-from nablasso.kernels import Polynomial
+from nablasso import NablassoRegressor
 
-QUICK = ("--method", "lasso", "--kernel", "polynomial", "--alphas", "5", "--cv", "3")
+QUICK = ("--kernel", "polynomial")
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("NABLASSO_DATA", ROOT.parent / "shared" / "data"))
-
-
-@pytest.fixture
-def reference(table):
-    model = DerivativeLassoCV(Polynomial(degree=2), alphas=5, cv=3)
-    return model.fit(table.drop(columns="y"), table["y"])
-
-
-def test_the_answer_comes_first_then_the_table_then_the_certificate(run, csv, reference):
-    outcome = run("select", csv, "--target", "y", *QUICK)
-    assert outcome.code == 0
-    assert not outcome.err
-    assert "\x1b" not in outcome.out  # no colours outside a terminal
-    lines = outcome.out.splitlines()
-    assert lines[0] == "2 of 4 columns matter for y (40 rows): curved, straight."
-    told = " ".join(outcome.out.split())
-    assert lines[1].split() == ["Column", "Strength"]
-    for line, name, a in zip(lines[2:4], ("curved", "straight"), (0, 1), strict=True):
-        assert line.split() == [name, f"{reference.feature_importances_[a]:.2f}"]
-    for label, sentence in reference.answer_.facts():  # the command says what the model says
-        assert f"{label} {' '.join(sentence.split())}" in told
-    assert f"duality gap {reference.dual_gap_:.1e} ({reference.relative_gap_:.1e} of" in told
-    assert f"typical error {math.sqrt(-reference.best_score_):.3g} in y" in told
-    assert "3 folds of 40 rows" in told
-    assert "Method lasso" in told
-    assert "Task regression, y holds numbers" in told
-    assert "Status Clear" in told
-    assert "2 columns: idle, other (2 certified)" in told
-    assert "40 rows, 4 columns and the target" in told
-
-
-def test_json_is_one_object_with_the_numbers_of_the_library(run, csv, table, reference):
-    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
-    assert (outcome.code, outcome.err) == (0, "")
-    content = json.loads(outcome.out)
-    assert content["answer"] == "2 of 4 columns matter for y (40 rows): curved, straight."
-    assert [v["name"] for v in content["selected"]] == ["curved", "straight"]
-    strengths = [v["strength"] for v in content["selected"]]
-    np.testing.assert_allclose(strengths, reference.feature_importances_[:2])
-    bounds = [v["bounds"] for v in content["selected"]]
-    np.testing.assert_allclose(bounds, reference.importance_bounds_[:2])
-    assert all(v["certified"] for v in content["selected"])
-    assert {v["name"] for v in content["left_out"]} == {"idle", "other"}
-    rmse = math.sqrt(-reference.best_score_)
-    found = content["certificate"]
-    assert found["dual_gap"] == pytest.approx(reference.dual_gap_)
-    assert found["relative_gap"] == pytest.approx(reference.relative_gap_)
-    assert found["parameters"]["alpha"] == pytest.approx(reference.alpha_)
-    assert found["parameters"]["kernel"] == repr(reference.kernel_)
-    assert content["accuracy"]["rmse"] == pytest.approx(rmse)
-    assert content["accuracy"]["r2"] == pytest.approx(reference.loo_r2_)
-    assert (content["n_rows"], content["n_columns"]) == (40, 4)
-    assert content["selection_status"] == "clear"
-    assert (content["constant"], content["warnings"]) == ([], [])
 
 
 @pytest.mark.parametrize("width", [30, 60, 200])
@@ -117,7 +60,7 @@ def test_groups_are_selected_as_a_whole(run, csv, write):
     found = {v["name"]: v["group"] for v in content["selected"]}
     assert found == {"curved": "curved", "straight": "pair", "idle": "pair"}
     text = run("select", csv, "--target", "y", *QUICK, "--groups", groups).out
-    assert text.splitlines()[1].split() == ["Column", "Group", "Strength"]
+    assert text.splitlines()[1].split()[:3] == ["Column", "Group", "Share"]
 
 
 def test_nothing_found_is_an_answer(run, csv, table):
@@ -128,69 +71,25 @@ def test_nothing_found_is_an_answer(run, csv, table):
     assert "Nothing found: either no column matters" in outcome.out
 
 
-def test_too_few_rows_is_said_in_the_first_sentence(run, csv):
-    angle = 2 * np.pi * np.arange(12) / 12
-    a, y = np.sin(angle), np.cos(2 * angle)  # orthogonal: no straight line helps
-    pd.DataFrame({"a": a, "y": y}).to_csv(csv, index=False)
-    options = ["--method", "lasso", "--kernel", "linear", "--alphas", "3", "--cv", "2"]
-    options += ["--keep", "a"]
-    outcome = run("select", csv, "--target", "y", *options, "--json")
-    content = json.loads(outcome.out)
-    assert content["selection_status"] == "too few rows"
-    assert content["answer"].startswith("No reliable answer: ")
-    assert content["answer"].endswith("but 12 rows are too few to be sure of it.")
-
-
-def test_an_interrupt_after_a_fold_gives_a_provisional_answer_and_130(run, csv, monkeypatch):
-    def first_only(items, *_, **__):
-        yield next(iter(items))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cross_validation, "track", first_only)
-    outcome = run("select", csv, "--target", "y", *QUICK, "--json")
-    assert outcome.code == 130
-    content = json.loads(outcome.out)
-    assert content["selection_status"] == "interrupted"
-    assert content["accuracy"]["how"].startswith("1 folds")
-    assert content["answer"].startswith("Interrupted, so this is provisional: ")
-
-
 def test_warnings_of_the_fit_become_notes(run, csv, monkeypatch):
-    fit = DerivativeLassoCV.fit
+    fit = NablassoRegressor.fit
 
     def warning_fit(self, X, y):
         warnings.warn("mind the gap", stacklevel=1)
         return fit(self, X, y)
 
-    monkeypatch.setattr(DerivativeLassoCV, "fit", warning_fit)
+    monkeypatch.setattr(NablassoRegressor, "fit", warning_fit)
     assert "Note: mind the gap" in run("select", csv, "--target", "y", *QUICK).out
     outcome = run("select", csv, "--target", "y", *QUICK, "--json")
     assert json.loads(outcome.out)["warnings"] == ["mind the gap"]
     assert not outcome.err
 
 
-def test_options_reach_the_estimator(run, csv, calls):
-    lasso = ["--method", "lasso"]
-    run("select", csv, "-t", "y", *lasso)
-    run(
-        *("select", csv, "-t", "y", "--cv", "4", "--jobs", "2", "--seed", "7", "--alphas", "9"),
-        *("--keep", "idle", "--ignore", "other", *lasso),
-    )
-    default, call = calls
-    assert default.kind == call.kind == "DerivativeLassoCV"
-    assert default.params["kernel"] == "gaussian"
-    expected = {"cv": 5, "n_jobs": None, "random_state": None, "alphas": 30, "always_keep": None}
-    assert {key: default.params[key] for key in expected} == expected
-    expected = {"cv": 4, "n_jobs": 2, "random_state": 7, "alphas": 9, "always_keep": ["idle"]}
-    assert {key: call.params[key] for key in expected} == expected
-    assert list(call.X) == ["curved", "straight", "idle"]
-
-
-def test_options_reach_the_automatic_estimator(run, csv, calls, write):
+def test_options_reach_the_estimator(run, csv, calls, write):
     run("select", csv, "-t", "y")
     run(
         *("select", csv, "-t", "y", "--cv", "4", "--seed", "7", "--keep", "idle"),
-        *("--fdr", "0.1", "--max-features", "3", "--kernel", "polynomial", "--degree", "3"),
+        *("--fdr", "0.1", "--max-features", "3", "--kernel", "polynomial"),
         *("--groups", write('{"pair": ["idle", "other"]}', "groups.json")),
     )
     default, call = calls
@@ -199,48 +98,20 @@ def test_options_reach_the_automatic_estimator(run, csv, calls, write):
     expected = {"cv": 4, "random_state": 7, "always_keep": ["idle"], "fdr": 0.1}
     expected["max_features"] = 3
     assert {key: call.params[key] for key in expected} == expected
-    assert repr(call.params["kernel"]) == "Polynomial(degree=3)"
+    assert call.params["kernel"] == "polynomial"
     assert call.params["feature_groups"]["pair"] == ["idle", "other"]
 
 
 def test_the_target_decides_between_regression_and_classification(run, csv, table, calls):
-    lasso, classify = ["--method", "lasso"], ["--classify"]
     table.assign(y=np.where(table["y"] > 0, "up", "down")).to_csv(csv, index=False)
-    for options in ([], lasso):
-        run("select", csv, "--target", "y", *options)
+    run("select", csv, "--target", "y")
     table.assign(y=(table["y"] > 0).astype(int)).to_csv(csv, index=False)
-    for options in ([], classify, [*lasso, *classify]):
+    for options in ([], ["--classify"]):
         run("select", csv, "--target", "y", *options)
-    classifiers = ["NablassoClassifier", "DerivativeLassoClassifierCV"]
-    assert [call.kind for call in calls] == [*classifiers, "NablassoRegressor", *classifiers]
+    kinds = ["NablassoClassifier", "NablassoRegressor", "NablassoClassifier"]
+    assert [call.kind for call in calls] == kinds
     assert set(calls[0].y) == {"up", "down"}
-    assert set(calls[3].y) == {"0", "1"}
-
-
-@pytest.mark.parametrize(
-    ("options", "kernel"),
-    [
-        (["--kernel", "polynomial", "--degree", "3"], "Polynomial(degree=3)"),
-        (["--kernel", "anova"], "Anova()"),
-        (["--kernel", "anova", "--order", "1"], "Anova(order=1)"),
-        (["--kernel", "matern"], "Matern52()"),
-    ],
-)
-def test_kernels_by_name(run, csv, calls, options, kernel):
-    for method in ("lasso", "nablasso"):
-        run("select", csv, "--target", "y", "--method", method, *options)
-    assert [repr(call.params["kernel"]) for call in calls] == [kernel, kernel]
-
-
-def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
-    groups = ["--groups", write('{"pair": ["idle", "other"]}', "groups.json")]
-    lasso, net = ["--method", "lasso"], ["--method", "elastic-net"]
-    for options in (net, [*lasso, *groups], [*net, *groups]):
-        run("select", csv, "--target", "y", *options)
-    assert {call.kind for call in calls} == {"DerivativeLassoCV"}
-    assert [call.params["l1_ratio"] for call in calls] == [0.5, 1.0, 0.5]
-    partition = {"pair": ["idle", "other"], "curved": ["curved"], "straight": ["straight"]}
-    assert [call.params["feature_groups"] for call in calls] == [None, partition, partition]
+    assert set(calls[2].y) == {"0", "1"}
 
 
 @pytest.mark.parametrize(
@@ -250,37 +121,6 @@ def test_methods_and_groups_choose_the_estimator(run, csv, calls, write):
         (["--target", "y", "--ignore", "y"], "given to both --target and --ignore"),
         (["--target", "y", "--kernel", "laplacian"], "must be twice differentiable"),
         (["--target", "y", "--kernel", "cubic"], "kernel must be one of gaussian, matern"),
-        (
-            ["--target", "y", "--kernel", "gaussian", "--degree", "2"],
-            "--degree belongs to --kernel polynomial; the kernel is gaussian. Leave",
-        ),
-        (
-            ["--target", "y", "--order", "2"],
-            "--order belongs to --kernel anova; no kernel was named. Leave",
-        ),
-        (
-            ["--target", "y", "--alphas", "9"],
-            "--alphas belongs to --method lasso and elastic-net; the method is nablasso. Leave",
-        ),
-        (
-            ["--target", "y", "--method", "lasso", "--fdr", "0.1"],
-            "--fdr belongs to --method nablasso; the method is lasso. Leave --fdr out",
-        ),
-        (
-            ["--target", "y", "--method", "elastic-net", "--max-features", "2"],
-            "--max-features belongs to --method nablasso; the method is elastic-net.",
-        ),
-        (["--target", "y", "--fdr", "1.5"], "--fdr is the expected share of false discoveries"),
-        (["--target", "y", "--kernel", "anova", "--order", "9"], "order must be 1, 2 or 3; got 9"),
-        (
-            ["--target", "y", "--jobs", "2"],
-            "--jobs belongs to --method lasso and elastic-net; the method is nablasso. Leave",
-        ),
-        (
-            ["--target", "y", "--method", "lasso", "--jobs", "0"],
-            "--jobs must be a number of processes, or -1",
-        ),
-        (["--target", "y", "--seed", "-1"], "--seed must be between 0 and 4294967295; got -1"),
         (
             ["--target", "y", *QUICK, "--cv", "99"],
             "cv must be between 2 and the number of distinct rows",
@@ -337,7 +177,7 @@ def test_a_compressed_file_is_read(run, csv, calls, write):
 def test_a_real_table(run):
     outcome = run(
         *("select", DATA / "boston.csv.gz", "--target", "target", "--json"),
-        *("--method", "lasso", "--kernel", "linear", "--alphas", "5", "--cv", "2"),
+        *("--kernel", "linear"),
     )
     content = json.loads(outcome.out)
     assert (content["n_rows"], content["n_columns"]) == (506, 13)
@@ -354,18 +194,11 @@ def test_a_category_is_one_column_of_the_answer(run, csv, table, tmp_path):
     outcome = run("select", csv, "--target", "y", *QUICK, "--report", report, "--json")
     content = json.loads(outcome.out)
     assert content["answer"] == (
-        "3 of 5 columns matter for y (40 rows): curved, <b>city</b>, straight."
+        "3 of 5 columns matter for y (40 rows): <b>city</b>, curved, straight."
     )
     found = {v["name"]: v for v in content["selected"]}
     assert found["<b>city</b>"]["levels"] == ["Oslo", "Paris", "Rome"]
     assert content["n_columns"] == 5
-    model = DerivativeLassoCV(Polynomial(degree=2), alphas=5, cv=3)
-    dummies = pd.get_dummies(table[["<b>city</b>"]], prefix_sep="=", dtype=float)
-    X = pd.concat([table[["curved", "straight", "idle", "other"]], dummies], axis=1)
-    groups = {name: [name] for name in list(X)[:4]} | {"city": list(X)[4:]}
-    model.set_params(feature_groups=groups).fit(X, table["y"])
-    strength = np.linalg.norm(model.feature_importances_[4:])
-    assert found["<b>city</b>"]["strength"] == pytest.approx(strength)
     assert content["written"] == {"report": str(report)}
     page = report.read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
@@ -386,7 +219,6 @@ def test_rows_are_told(run, csv, table):
 def test_a_target_whose_squares_underflow_is_refused(run, table, write):
     table["y"] *= 1e-200
     path = write(table.to_csv(index=False))
-    quick = ("--method", "lasso", "--kernel", "linear", "--alphas", "2", "--cv", "2")
-    outcome = run("select", path, "--target", "y", *quick)
+    outcome = run("select", path, "--target", "y", "--kernel", "linear")
     assert outcome.code != 0
     assert "give y in another unit" in " ".join(outcome.err.split())

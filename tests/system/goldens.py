@@ -283,10 +283,6 @@ def commands() -> dict[str, tuple[str, ...]]:
     return {
         "select": ("select", "table.csv", "--target", "y", "--seed", "0"),
         "select classes": ("select", "table.csv", "--target", "level", "--ignore", "y"),
-        "select derivative": (
-            *("select", "table.csv", "--target", "y", "--ignore", "level"),
-            *("--method", "lasso", "--alphas", "4", "--cv", "3"),
-        ),
         "predict": ("predict", "model.skops", "new.csv", "--interval", "0.9"),
         "explain": ("explain", "model.skops", "table.csv", "x1"),
         "explain two": ("explain", "model.skops", "table.csv", "x1", "x2"),

@@ -8,20 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import Any
 
 EXTRA = ("typer", "rich", "pandas")
 UNEXPECTED = 3
 INTERRUPTED = 130  # what shells report for Ctrl-C
-
-
-class Method(StrEnum):
-    """Everything automatic, or one penalty on the partial derivatives."""
-
-    NABLASSO = "nablasso"
-    LASSO = "lasso"
-    ELASTIC_NET = "elastic-net"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

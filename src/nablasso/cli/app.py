@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from nablasso import __version__
-from nablasso.cli import INTERRUPTED, UNEXPECTED, Method, absent_extra
+from nablasso.cli import INTERRUPTED, UNEXPECTED, absent_extra
 from nablasso.data import Missing
 from nablasso.errors import NablassoError
 
@@ -141,51 +141,35 @@ OPTIONS: dict[str, Any] = {
         "from there if it was stopped.",
         panel=ROWS,
     ),
-    "method": _option(
-        "NAME",
-        "nablasso chooses everything from the data; lasso or elastic-net penalise the partial "
-        "derivatives in one kernel.",
-        default=Method.NABLASSO,
-        kind=Method,
-        panel=MODEL,
-    ),
     "fdr": _option(
         "SHARE",
-        "Of --method nablasso: select by p-values, with this expected share of false discoveries,"
-        " for example 0.1.",
+        "Select by p-values, with this expected share of false discoveries, for example 0.1.",
+        min=0.0,
+        max=1.0,
         panel=MODEL,
     ),
     "max_features": _option(
         "N",
-        "Of --method nablasso: select at most so many columns or groups, near copies apart.",
+        "Select at most so many columns or groups, near copies apart.",
         min=1,
         panel=MODEL,
     ),
     "kernel": _option(
         "NAME",
-        f"What shapes are possible: {KERNELS}. Without it nablasso compares families, "
-        "the other methods take gaussian.",
+        f"What shapes are possible: {KERNELS}. Without it families of functions are compared.",
         panel=MODEL,
-    ),
-    "degree": _option("N", "Of --kernel polynomial; 2 if not given.", panel=MODEL),
-    "order": _option(
-        "N", "Of --kernel anova: how many columns may interact; 2 if not given.", panel=MODEL
     ),
     "cv": _option(
         "N",
-        "Folds of cross-validation; by default 5, with nablasso single rows.",
+        "Folds of cross-validation; of select single rows if not given, else 5.",
         min=2,
-        panel=MODEL,
-    ),
-    "alphas": _option(
-        "N",
-        "Of lasso and elastic-net: sparsity weights to try; 30 if not given.",
-        min=1,
         panel=MODEL,
     ),
     "seed": _option(
         "N",
         "Draw folds and --sample by this number; without it the data fix the folds.",
+        min=0,
+        max=2**32 - 1,
         panel=MODEL,
     ),
     "levels": _option("LEVELS", "Levels of the quantiles; 0.1,0.5,0.9 if not given."),
@@ -230,7 +214,7 @@ OPTIONS: dict[str, Any] = {
 COMMANDS = {
     "select": (
         "file:blocks target classify ignore keep category groups missing sample dask checkpoint "
-        "method fdr max_features kernel degree order cv alphas seed report save jobs json",
+        "fdr max_features kernel cv seed report save json",
         "Select the columns of a table that the target depends on.",
         "\n\nExample: [bold cyan]nablasso select houses.csv --target price --report houses.html[/]"
         "\nLarger than memory: [bold cyan]nablasso select 'folder/*.parquet' --target price[/]",

@@ -19,14 +19,13 @@ from typing import Any
 
 import pandas as pd
 
-from nablasso import __version__
+from nablasso import NablassoClassifier, NablassoRegressor, __version__
 from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding
-from nablasso.cli.models import Asked, Saved, Settings, predictions, read_blocks
+from nablasso.cli.models import Asked, Saved, predictions, read_blocks
 from nablasso.cli.render import shown_progress
 from nablasso.data.cells import listed
-from nablasso.data.encoding import Groups
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
 from nablasso.errors import DataUnavailableError, InvalidParameterError
@@ -68,7 +67,6 @@ def select(given: Any) -> bool:
 
     An answer that took time is told even if its files cannot be written.
     """
-    settings = Settings.of(given)
     check_places(given.report, given.save, reads=(given.file, given.groups))
     roles = Roles(
         given.target, given.ignore or (), given.keep or (), given.category or (), given.classify
@@ -80,12 +78,22 @@ def select(given: Any) -> bool:
     with asked.client() as client:
         if asked.in_blocks:
             with shown_progress():
-                data, table = read_blocks(asked, roles, rows, settings.method, client)
+                data, table = read_blocks(asked, roles, rows, client)
         else:
             data = choose_columns(read_table(given.file), roles, rows)
         groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
         with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
-            result = fitted(data, settings, str(given.file), groups, table)
+            kind = NablassoClassifier if data.has_classes else NablassoRegressor
+            model = kind(
+                given.kernel or "auto",
+                cv=given.cv,
+                fdr=given.fdr,
+                max_features=given.max_features,
+                always_keep=list(data.kept) or None,
+                feature_groups=groups,
+                random_state=given.seed,
+            )
+            result = fitted(model, data, str(given.file), table)
             ended()
             try:
                 result.keep(written, given.report, given.save)
@@ -199,7 +207,7 @@ def demo(given: Any) -> bool:
     data = ReadTable(X, pd.Series(made.y, name=TARGET))
     if not given.json:
         render.print_text(INTRODUCTION + "\n")
-    result = fitted(data, Settings(), "nablasso.datasets.make_demo()")
+    result = fitted(NablassoRegressor(), data, "nablasso.datasets.make_demo()")
     written: dict[str, str] = {}
     result.keep(written, given.report, None)
     missing, extra, verdict = compared(truth, [column.name for column in result.answer.selected])
@@ -228,24 +236,21 @@ class Result:
     model: Any
     answer: Answer
     data: ReadTable
-    settings: Settings
     source: str  # where the table came from
     seconds: float
     warnings: tuple[str, ...] = ()
 
     def facts(self) -> list[tuple[str, str]]:
         """What was asked for."""
-        data, settings = self.data, self.settings
+        data, fdr = self.data, self.model.fdr
         few = not data.has_classes and data.y.nunique() <= FEW_VALUES
-        method = str(settings.method)
-        if settings.fdr is not None:
-            method += f", at most {settings.fdr:.0%} of the selected columns expected to be false"
+        false = "" if fdr is None else f"at most {fdr:.0%} of them are expected to be false"
         rows = [
             ("Task", task_sentence(self.answer, few)),
             ("Ignored", listed(data.ignored)),
             ("Always kept", listed(data.kept)),
             *(("Rows", remark) for remark in data.remarks if remark not in self.answer.notes),
-            ("Method", method),
+            ("Selected", false),
             ("Table", f"{data.n_rows} rows, {len(self.answer.columns)} columns and the target"),
             ("Time", f"{self.seconds:.1f} s"),
         ]
@@ -260,9 +265,8 @@ class Result:
             "ignored": list(self.data.ignored),
             "always_kept": list(self.data.kept),
             "rows": list(self.data.remarks),
-            "method": str(self.settings.method),
-            "fdr": self.settings.fdr,
-            "max_features": self.settings.max_features,
+            "fdr": self.model.fdr,
+            "max_features": self.model.max_features,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
         }
@@ -293,22 +297,15 @@ class Result:
             written["report"] = str(report)
 
 
-def fitted(
-    data: ReadTable,
-    settings: Settings,
-    source: str,
-    groups: Groups | None = None,  # selected as a whole
-    table: Any = None,  # in blocks, where data are a sample of it
-) -> Result:
-    """The fitted model, and what the command tells of it."""
-    model = settings.model(data, groups)
+def fitted(model: Any, data: ReadTable, source: str, table: Any = None) -> Result:
+    """Fit, to the ``table`` in blocks where the data are a sample of it, and read the answer."""
     start = time.monotonic()
     with noted() as notes:
         model.fit(*((data.X, data.y) if table is None else (table, None)))
     seconds = round(time.monotonic() - start, 3)
     answer = model.answer_.about(target=data.target, classes=data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
-    return Result(model, answer, data, settings, source, seconds, said)
+    return Result(model, answer, data, source, seconds, said)
 
 
 def compared(truth: Sequence[str], found: Sequence[str]) -> tuple[list[str], list[str], str]:

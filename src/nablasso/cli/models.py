@@ -1,4 +1,4 @@
-"""From options to an estimator, from a saved model to predictions, from several files to a table.
+"""From a saved model to predictions, from several files to a table.
 
 A model knows how the columns of its table became numbers, so that rows can be given as they were
 for the fit; the notes in the stamp of a saved file hold the target.
@@ -9,25 +9,17 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nablasso import (
-    DerivativeLassoClassifierCV,
-    DerivativeLassoCV,
-    NablassoClassifier,
-    NablassoRegressor,
-    load,
-)
+from nablasso import NablassoRegressor, load
 from nablasso.answer import Answer
-from nablasso.cli import Method
 from nablasso.data import Missing
 from nablasso.data.cells import COMMAND, listed, read_cells
-from nablasso.data.encoding import Groups
 from nablasso.data.roles import ReadTable, Roles, RowChoice
 from nablasso.errors import (
     InvalidDataError,
@@ -37,107 +29,12 @@ from nablasso.errors import (
     TableProblems,
 )
 from nablasso.estimators.display import Answers
-from nablasso.kernels import Anova, Kernel, Polynomial, as_kernel
 from nablasso.persistence import read_stamp
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
 from nablasso.streaming.encoded import encoded
 from nablasso.streaming.sample import Sample, prepared_rows
 from nablasso.streaming.sources import Source
-
-N_ALPHAS, N_FOLDS = 30, 5  # of the derivative methods, unless said otherwise
-
-ELASTIC = 0.5  # share of the norms in the penalty of the elastic net
-LARGEST_SEED = 2**32 - 1
-AUTOMATIC, CHOSEN = (Method.NABLASSO,), (Method.LASSO, Method.ELASTIC_NET)
-OWNERS = {"alphas": CHOSEN, "jobs": CHOSEN, "fdr": AUTOMATIC, "max_features": AUTOMATIC}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the options ask for, apart from files and columns; None is left to the method."""
-
-    method: Method = Method.NABLASSO
-    kernel: str | None = None
-    degree: int | None = None
-    order: int | None = None
-    alphas: int | None = None
-    cv: int | None = None
-    fdr: float | None = None
-    max_features: int | None = None
-    jobs: int | None = None
-    seed: int | None = None
-
-    @classmethod
-    def of(cls, given: Any) -> Settings:
-        """Those among the options, checked before a table is read."""
-        found = cls(**{one.name: getattr(given, one.name) for one in fields(cls)})
-        found.check()
-        return found
-
-    def check(self) -> None:
-        """Refuse what no table could be fitted with."""
-        self.built_kernel()
-        for name, owners in OWNERS.items():
-            if getattr(self, name) is not None and self.method not in owners:
-                option = f"--{name.replace('_', '-')}"
-                raise InvalidParameterError(
-                    f"{option} belongs to --method {' and '.join(owners)}; the method is "
-                    f"{self.method}. Leave {option} out or change the method."
-                )
-        if self.fdr is not None and not 0 < self.fdr < 1:
-            raise InvalidParameterError(
-                "--fdr is the expected share of false discoveries, between 0 and 1, for example "
-                f"0.1; got {self.fdr:g}."
-            )
-        if self.jobs == 0:
-            raise InvalidParameterError(
-                "--jobs must be a number of processes, or -1 for all cores; got 0."
-            )
-        if self.seed is not None and not 0 <= self.seed <= LARGEST_SEED:
-            raise InvalidParameterError(
-                f"--seed must be between 0 and {LARGEST_SEED}; got {self.seed}."
-            )
-
-    def built_kernel(self) -> Kernel | None:
-        """The kernel object, None where none was named; refuses a number that it does not have."""
-        kernel = None if self.kernel is None else as_kernel(self.kernel)
-        told = "no kernel was named" if kernel is None else f"the kernel is {self.kernel}"
-        for name, owner in (("degree", Polynomial), ("order", Anova)):
-            value = getattr(self, name)
-            if value is not None and not isinstance(kernel, owner):
-                raise InvalidParameterError(
-                    f"--{name} belongs to --kernel {owner.__name__.lower()}; {told}. Leave "
-                    f"--{name} out or add --kernel {owner.__name__.lower()}."
-                )
-            kernel = kernel if value is None else owner(**{name: value})
-        return kernel
-
-    def model(self, data: ReadTable, groups: Groups | None = None) -> Any:
-        """The estimator, not fitted yet; ``groups`` are of the table's columns."""
-        shared: dict[str, Any] = {
-            "always_keep": list(data.kept) or None,
-            "feature_groups": groups,
-            "random_state": self.seed,
-        }
-        if self.method is Method.NABLASSO:
-            automatic = NablassoClassifier if data.has_classes else NablassoRegressor
-            return automatic(
-                self.built_kernel() or "auto",
-                cv=self.cv,
-                fdr=self.fdr,
-                max_features=self.max_features,
-                **shared,
-            )
-        kind = DerivativeLassoClassifierCV if data.has_classes else DerivativeLassoCV
-        return kind(
-            self.built_kernel() or "gaussian",
-            alphas=self.alphas or N_ALPHAS,
-            cv=self.cv or N_FOLDS,
-            l1_ratio=ELASTIC if self.method is Method.ELASTIC_NET else 1.0,
-            n_jobs=self.jobs,
-            **shared,
-        )
 
 
 @dataclass(frozen=True)
@@ -234,7 +131,7 @@ def _with_interval(model: Any, X: pd.DataFrame, name: str, interval: float) -> d
         )
     if not isinstance(model, NablassoRegressor):
         raise InvalidDataError(
-            "This model has no intervals; those of --method nablasso for numbers have. Leave "
+            "This model has no intervals; those of nablasso select for numbers have. Leave "
             "--interval out."
         )
     values, ends = model.predict(X, return_interval=interval)
@@ -273,11 +170,10 @@ class Asked:
 
 
 def read_blocks(
-    asked: Asked, roles: Roles, rows: RowChoice, method: Method, client: Any
+    asked: Asked, roles: Roles, rows: RowChoice, client: Any
 ) -> tuple[ReadTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
     in_memory = {
-        f"--method {method}": method is not Method.NABLASSO,
         f"--missing {rows.missing}": rows.missing is Missing.DROP,
         "--sample": rows.sample is not None,
     }
