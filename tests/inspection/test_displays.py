@@ -122,10 +122,10 @@ def test_a_map_shows_every_pair_twice(pyplot, model):
     display = InteractionDisplay.from_estimator(model, X, columns=["x0", "x3", "x1"])
     matrix = display.matrix
     np.testing.assert_array_equal(matrix, matrix.T)
-    strongest = display.pairs[0]
-    assert (strongest.a, strongest.b) == (0, 3)
-    assert np.nanmax(matrix) == matrix[0, 1] == strongest.share
-    assert texts(display.ax_).count(f"{strongest.share:.2f}") == 2
+    a, b, share = display.pairs[0]
+    assert (a, b) == (0, 3)
+    assert np.nanmax(matrix) == matrix[0, 1] == share
+    assert texts(display.ax_).count(f"{share:.2f}") == 2
 
 
 def test_a_pair_is_drawn_with_its_rows(pyplot, model):

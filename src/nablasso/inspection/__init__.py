@@ -14,12 +14,7 @@ from nablasso.inspection.function_displays import (
     QuantileDisplay,
 )
 from nablasso.inspection.response import InspectedFunction, response_of
-from nablasso.inspection.sobol import (
-    Interaction,
-    SobolIndices,
-    interaction_shares,
-    sobol_indices,
-)
+from nablasso.inspection.sobol import interaction_shares, sobol_indices
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
@@ -29,13 +24,11 @@ __all__ = [
     "DerivativeDisplay",
     "EdrDisplay",
     "InspectedFunction",
-    "Interaction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
     "PathDisplay",
     "QuantileDisplay",
-    "SobolIndices",
     "interaction_shares",
     "pair_dependence",
     "partial_dependence",

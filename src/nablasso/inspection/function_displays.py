@@ -40,7 +40,7 @@ from nablasso.inspection.dependence import (
     partial_dependence,
 )
 from nablasso.inspection.response import inspected_columns, without_names
-from nablasso.inspection.sobol import Interaction, interaction_shares
+from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
@@ -179,7 +179,7 @@ class InteractionDisplay(Display):
     ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
     """
 
-    pairs: list[Interaction]
+    pairs: list[tuple[int, int, float]]  # places and shares
     columns: list[int]
     names: list[str]
 
