@@ -9,15 +9,9 @@ import pytest
 from sklearn import set_config
 
 from nablasso import DerivativeLasso, NablassoRegressor
-from nablasso.answer import Answer, Column, Interaction
+from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import (
-    Shape,
-    Surface,
-    answer_html,
-    bar_svg,
-    draw_answer,
-)
+from nablasso.estimators.display import Shape, answer_html, bar_svg, draw_answer
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -90,26 +84,23 @@ def test_fitted_selectors_show_their_answer_and_others_their_parameters():
         set_config(display="diagram")
 
 
-def test_one_figure_has_importances_shapes_and_the_strongest_pair():
+def test_one_figure_has_importances_and_shapes():
     pytest.importorskip("matplotlib")
     x = np.linspace(0, 1, 5)
     shapes = {
         "a": Shape(x, x, x - 0.1, x + 0.2),
         "b": Shape(x[:3], x[:3], x[:3] - 0.1, x[:3] + 0.1, ("red", "blue", "green")),
     }
-    pair = Interaction(("a", "b"), 0.2)
-    found = answer(column("a"), column("b", 0.1), column("c", 0.05), interactions=(pair,))
-    surface = Surface(("a", "b"), x, x, np.outer(x, x))
-    figure = draw_answer(found, shapes, {"a": x}, surface)
-    first, shape, levels, pairs = figure.axes[:4]
+    found = answer(column("a"), column("b", 0.1), column("c", 0.05))
+    figure = draw_answer(found, shapes, {"a": x})
+    first, shape, levels = figure.axes
     assert [patch.get_width() for patch in first.patches] == [0.05, 0.1, 0.25]
     assert shape.get_xlabel() == "a"
     np.testing.assert_allclose(shape.lines[1].get_ydata(), x)
     assert [label.get_text() for label in levels.get_xticklabels()] == ["red", "blue", "green"]
-    assert (pairs.get_xlabel(), pairs.get_ylabel()) == ("a", "b")
     assert found.headline() in figure.get_suptitle()
     with pytest.raises(InvalidParameterError, match="nothing to draw"):
-        draw_answer(answer(), {}, {}, None)
+        draw_answer(answer(), {}, {})
 
 
 def test_a_fitted_model_draws_itself():

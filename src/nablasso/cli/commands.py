@@ -6,7 +6,6 @@ whether its answer was cut short.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 import time
@@ -28,7 +27,7 @@ from nablasso.cli.render import shown_progress
 from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
-from nablasso.errors import DataUnavailableError, InvalidParameterError
+from nablasso.errors import InvalidParameterError
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
@@ -164,35 +163,12 @@ def quantiles(given: Any) -> None:
 
 
 def reproduce(given: Any) -> None:
-    """Regenerate tables and figures of the papers."""
-    experiments = open_door()  # takes a second
-    if given.show or (given.name is None and not given.everything):
-        entries = [(e.name, e.title) for e in experiments.EXPERIMENTS.values()]
-        if given.json:
-            render.print_json({"experiments": [{"name": n, "title": t} for n, t in entries]})
-        else:
-            render.print_table(("Name", "What"), entries, numbers=False)
-        return
-    results, skipped = [], {}
-    for experiment in choose_experiments(experiments, given.name, everything=given.everything):
-        try:
-            with shown_progress():
-                done = experiments.reproduce(experiment, given.out, quick=given.quick)
-        except DataUnavailableError as error:
-            if not given.everything:
-                raise
-            skipped[experiment.name] = str(error)
-            render.print_error(f"skipped {experiment.name}: {error}")
-            continue
-        results.append(done.to_json())
-        if not given.json:
-            render.print_text(done.experiment.title, "bold")
-            render.print_table(*done.table(), numbers=False)
-            render.print_text(done.remark)
-            print_written(done.written)
-    if given.json:
-        whole = {"experiments": results, "skipped": skipped}
-        render.print_json(whole if given.everything else results[0])
+    """Hand over to ``python -m experiments``: tables and figures of the papers."""
+    names = [] if given.name is None else [given.name]
+    flags = {"--all": given.everything, "--quick": given.quick}
+    asked = [*names, *(flag for flag, on in flags.items() if on), "--out", str(given.out)]
+    with shown_progress():
+        open_door().main(asked)
 
 
 def demo(given: Any) -> bool:
@@ -403,7 +379,7 @@ def print_written(written: dict[str, str]) -> None:
 
 
 def open_door() -> Any:
-    """The module ``experiments`` of the checkout, or an error that says where it was looked for.
+    """``experiments.__main__`` of the checkout, or an error that says where it was looked for.
 
     The experiments are no part of the package. The door opens where the package is used from a
     checkout, or the command is called in one.
@@ -413,25 +389,9 @@ def open_door() -> Any:
         if (place / FOLDER / "registry.py").exists() and (place / "src" / "nablasso").exists():
             if str(place) not in sys.path:
                 sys.path.insert(0, str(place))
-            return importlib.import_module(FOLDER)
+            return importlib.import_module(f"{FOLDER}.__main__")
     raise InvalidParameterError(
         f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
         f"{places[-1]} is one: they are not part of the installed package. Clone the repository "
         "and call the command there."
     )
-
-
-def choose_experiments(experiments: Any, name: str | None, *, everything: bool) -> list[Any]:
-    """The experiment of that name, or all of them."""
-    known = experiments.EXPERIMENTS
-    if everything:
-        if name is not None:
-            raise InvalidParameterError(f"--all means every experiment; leave out {name!r}.")
-        return list(known.values())
-    if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidParameterError(
-            f"{name!r} is not an experiment.{hint} nablasso reproduce --list shows them."
-        )
-    return [known[name]]

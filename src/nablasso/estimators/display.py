@@ -23,7 +23,6 @@ from nablasso.types import Array
 
 ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
-GRID, ROWS = 25, 40  # of a surface, and rows that it is averaged over
 RUG = 60  # ticks
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?")
 FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")
@@ -64,8 +63,9 @@ class Answers:
     def plot(self, *, n_shapes: int = 6) -> Any:
         """The answer as one figure.
 
-        Importances with intervals, the largest shapes with their bands and a rug of the rows, and
-        the strongest pair as a map. Models that keep no shapes draw importances alone.
+        Importances with intervals, and the largest shapes with their bands and a rug of the rows.
+        Models that keep no shapes draw importances alone; two columns at once are drawn by
+        :class:`~nablasso.inspection.PairDisplay`.
 
         Parameters
         ----------
@@ -76,10 +76,7 @@ class Answers:
         -------
         matplotlib.figure.Figure
         """
-        answer = self.answer_
-        return draw_answer(
-            answer, shapes_of(self), rugs_of(self), surface_of(self, answer), n_shapes
-        )
+        return draw_answer(self.answer_, shapes_of(self), rugs_of(self), n_shapes)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -102,15 +99,6 @@ class Shape(NamedTuple):
     low: Array
     high: Array
     labels: tuple[str, ...] = ()
-
-
-class Surface(NamedTuple):
-    """The prediction over two columns, all others as they are: ``value[i, j]`` at ``a_i, b_j``."""
-
-    names: tuple[str, str]
-    a: Array
-    b: Array
-    value: Array
 
 
 def shapes_of(model: Any) -> dict[str, Shape]:
@@ -156,43 +144,12 @@ def rugs_of(model: Any) -> dict[str, Array]:
     read = getattr(model, "_explanation", None)
     if read is None:
         return {}
-    scaler, places = model._scaler, _places(model)
+    scale, centre = (getattr(model._scaler, part)[read.chosen] for part in ("scale", "centre"))
     return {
-        name: read.Z[:RUG, a] * scaler.scale[read.chosen[a]] + scaler.centre[read.chosen[a]]
-        for name, a in places.items()
+        name: read.Z[:RUG, own[0]] * scale[own[0]] + centre[own[0]]
+        for name, own in zip(player_names(model), read.players, strict=True)
+        if len(own) == 1
     }
-
-
-def surface_of(model: Any, answer: Answer) -> Surface | None:
-    """The prediction over the strongest pair of columns of numbers, averaged over rows."""
-    read, places = getattr(model, "_explanation", None), {}
-    if read is not None:
-        places = _places(model)
-    pairs = [
-        one.columns
-        for one in answer.strongest_interactions()
-        if len(one.columns) == 2 and all(name in places for name in one.columns)
-    ]
-    if read is None or not pairs:
-        return None
-    at = [places[name] for name in pairs[0]]
-    ends = [np.quantile(read.Z[:, a], (0.02, 0.98)) for a in at]
-    axes = [np.linspace(float(low), float(high), GRID) for low, high in ends]
-    rows = np.repeat(read.Z[:ROWS][None], GRID * GRID, axis=0)
-    first, second = np.meshgrid(*axes, indexing="ij")
-    rows[:, :, at[0]], rows[:, :, at[1]] = first.reshape(-1, 1), second.reshape(-1, 1)
-    values = read.values(rows.reshape(-1, rows.shape[-1]))[:, -1, 0]
-    mean = values.reshape(GRID, GRID, -1).mean(axis=-1) + getattr(model, "_y_mean", 0.0)
-    scale, centre = (getattr(model._scaler, part)[read.chosen[at]] for part in ("scale", "centre"))
-    units = [axis * s + c for axis, s, c in zip(axes, scale, centre, strict=True)]
-    return Surface((pairs[0][0], pairs[0][1]), units[0], units[1], mean)
-
-
-def _places(model: Any) -> dict[str, int]:
-    """Where the selected columns of numbers are among those that the explanation reads."""
-    read = model._explanation
-    each = zip(player_names(model), read.players, strict=True)
-    return {name: int(player[0]) for name, player in each if len(player) == 1}
 
 
 def answer_html(answer: Answer, shapes: Mapping[str, Shape] | None = None) -> str:
@@ -270,13 +227,9 @@ def shape_svg(shape: Shape) -> str:
 
 
 def draw_answer(
-    answer: Answer,
-    shapes: Mapping[str, Shape],
-    rugs: Mapping[str, Array],
-    surface: Surface | None,
-    most: int = 6,
+    answer: Answer, shapes: Mapping[str, Shape], rugs: Mapping[str, Array], most: int = 6
 ) -> Any:
-    """Importances with intervals, the largest shapes with bands, the strongest pair: one figure.
+    """Importances with intervals and the largest shapes with bands: one figure.
 
     ``rugs`` are values of rows, drawn as ticks below the curves; ``most`` shapes are drawn.
     """
@@ -289,7 +242,7 @@ def draw_answer(
     if not answer.selected:
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
     drawn = [column.name for column in answer.selected if column.name in shapes][:most]
-    n_cells = 1 + len(drawn) + (surface is not None)
+    n_cells = 1 + len(drawn)
     columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
@@ -297,8 +250,6 @@ def draw_answer(
     _draw_sizes(cells[0], answer)
     for cell, name in zip(cells[1:], drawn, strict=False):
         _draw_shape(cell, name, shapes[name], rugs.get(name), answer.target)
-    if surface is not None:
-        _draw_surface(figure, cells[1 + len(drawn)], surface, answer.target)
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -343,12 +294,3 @@ def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: s
             )
     cell.set_xlabel(name)
     cell.set_ylabel(f"part in {target}")
-
-
-def _draw_surface(figure: Any, cell: Any, surface: Surface, target: str) -> None:
-    drawn = cell.pcolormesh(
-        surface.a, surface.b, surface.value.T, shading="gouraud", cmap="viridis"
-    )
-    figure.colorbar(drawn, ax=cell, label=f"predicted {target}")
-    cell.set_xlabel(surface.names[0])
-    cell.set_ylabel(surface.names[1])
