@@ -11,7 +11,7 @@ from sklearn import set_config
 from nablasso import DerivativeLasso, NablassoRegressor
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import Shape, answer_html, bar_svg, draw_answer
+from nablasso.estimators.display import Dependence, answer_html, bar_svg, draw_answer
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -23,6 +23,11 @@ def answer(*columns, **more):
 
 def column(name="a", share=0.25, low=0.2, high=0.4, **more):
     return Column(name, selected=True, share=share, low=low, high=high, evidence=9.0, **more)
+
+
+def shape(name, x, value, below=0.1, above=0.1, labels=()):
+    about = (name, -1, "category" if labels else "continuous", "part in y", x, value)
+    return Dependence(*about, low=value - below, high=value + above, labels=labels, quantiles=x)
 
 
 class Reader(HTMLParser):
@@ -55,7 +60,7 @@ def test_bars_have_the_length_of_the_share_and_the_ends_of_its_interval():
 def test_the_notebook_shows_the_sentences_of_the_answer_and_nothing_is_fetched():
     x = np.linspace(0, 1, 5)
     found = answer(column(EVIL), column("b", 0.1, direction="rises"), cautions=(EVIL,))
-    page = answer_html(found, {"b": Shape(x, x**2, x**2 - 0.1, x**2 + 0.1)})
+    page = answer_html(found, {"b": shape("b", x, x**2)})
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
@@ -88,19 +93,19 @@ def test_one_figure_has_importances_and_shapes():
     pytest.importorskip("matplotlib")
     x = np.linspace(0, 1, 5)
     shapes = {
-        "a": Shape(x, x, x - 0.1, x + 0.2),
-        "b": Shape(x[:3], x[:3], x[:3] - 0.1, x[:3] + 0.1, ("red", "blue", "green")),
+        "a": shape("a", x, x, above=0.2),
+        "b": shape("b", x[:3], x[:3], labels=("red", "blue", "green")),
     }
     found = answer(column("a"), column("b", 0.1), column("c", 0.05))
-    figure = draw_answer(found, shapes, {"a": x})
-    first, shape, levels = figure.axes
+    figure = draw_answer(found, shapes)
+    first, curve, levels = figure.axes
     assert [patch.get_width() for patch in first.patches] == [0.05, 0.1, 0.25]
-    assert shape.get_xlabel() == "a"
-    np.testing.assert_allclose(shape.lines[1].get_ydata(), x)
+    assert curve.get_xlabel() == "a"
+    np.testing.assert_allclose(curve.lines[1].get_ydata(), x)
     assert [label.get_text() for label in levels.get_xticklabels()] == ["red", "blue", "green"]
     assert found.headline() in figure.get_suptitle()
     with pytest.raises(InvalidParameterError, match="nothing to draw"):
-        draw_answer(answer(), {}, {})
+        draw_answer(answer(), {})
 
 
 def test_a_fitted_model_draws_itself():

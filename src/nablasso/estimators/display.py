@@ -1,4 +1,4 @@
-"""Looking at an answer: in words, in a notebook, as one figure.
+"""Looking at an answer: in words, in a notebook, as one figure; curves as all drawings take them.
 
 All of it prints :mod:`nablasso.answer`; nothing is computed here but where ink goes. The page of a
 notebook needs no script, no network and no theme of its own: text has the colour of its
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,12 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.estimators.answering import answer_of
-from nablasso.estimators.explained import player_names
+from nablasso.estimators.explained import ONE_WAY, player_names
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 RUG = 60  # ticks
+SURE = 0.9  # level of the band of the function
+LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
+ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?")
 FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")
 STYLE = f"""
@@ -76,7 +80,7 @@ class Answers:
         -------
         matplotlib.figure.Figure
         """
-        return draw_answer(self.answer_, shapes_of(self), rugs_of(self), n_shapes)
+        return draw_answer(self.answer_, shapes_of(self), n_shapes)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -91,29 +95,123 @@ class Answers:
         return answer_html(self.answer_, shapes_of(self))
 
 
-class Shape(NamedTuple):
-    """A column's part in the prediction, and the band that holds it; labels of a category."""
+def nothing() -> Array:
+    """What is not known of a curve."""
+    return np.empty(0)
 
-    x: Array
-    value: Array
-    low: Array
-    high: Array
+
+@dataclass(frozen=True)
+class Dependence:
+    """Partial dependence of a prediction on one variable, in the units of the table.
+
+    Parameters
+    ----------
+    name, column, kind
+        The variable, its (first) place, and ``"continuous"``, ``"discrete"`` or ``"category"``.
+    unit : str
+        What the values are: ``"prediction"``, ``"probability of ..."`` or ``"part in ..."``.
+    grid, mean, band_low, band_high : arrays, shape (g,)
+        Points, partial dependence, and the band of the middle 80 % of the rows' curves.
+    slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
+        Derivatives at the same points; of a discrete column between its levels.
+    quantiles : array
+        Where the data are: quantiles of the observed values every five per cent, or some values.
+    labels : tuple of str
+        Of a category: what each point of the grid stands for.
+    low, high : arrays, shape (g,)
+        Where the partial dependence itself lies, with 90 % probability; empty where not known.
+    """
+
+    name: str
+    column: int
+    kind: str
+    unit: str
+    grid: Array
+    mean: Array
+    band_low: Array = field(default_factory=nothing)
+    band_high: Array = field(default_factory=nothing)
+    slope_grid: Array = field(default_factory=nothing)
+    slope_mean: Array = field(default_factory=nothing)
+    slope_low: Array = field(default_factory=nothing)
+    slope_high: Array = field(default_factory=nothing)
+    quantiles: Array = field(default_factory=nothing)
     labels: tuple[str, ...] = ()
+    low: Array = field(default_factory=nothing)
+    high: Array = field(default_factory=nothing)
+
+    @property
+    def band(self) -> tuple[Array, Array, str]:
+        """What is drawn around the mean: where the function lies, else what rows differ by."""
+        if len(self.low):
+            return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
+        return self.band_low, self.band_high, f"{ROWS_INSIDE} of the rows (no confidence band)"
+
+    @property
+    def effect(self) -> float:
+        """How far the partial dependence moves, from its lowest to its highest value."""
+        return float(np.ptp(self.mean))
+
+    @property
+    def direction(self) -> str:
+        """The shape in a word: rises, falls, bends, flat or (categories) differs."""
+        way = float(np.abs(np.diff(self.mean)).sum())
+        if way <= 1e-9 * max(1.0, float(np.abs(self.mean).max())):
+            return "flat"
+        if self.labels:
+            return "differs"
+        net = float(self.mean[-1] - self.mean[0]) / way
+        return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
+
+    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
+        low, high, _ = self.band
+        sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
+        header = [self.name, self.unit.capitalize(), sure]
+        if self.labels:
+            places = np.argsort(-self.mean, kind="stable")
+        else:
+            places = np.unique(
+                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
+            )
+        rows = []
+        for k in places.astype(int):
+            point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
+            rows.append([point, f"{self.mean[k]:.4g}", f"{low[k]:.4g} to {high[k]:.4g}"])
+            if len(self.slope_grid):
+                slope = np.interp(self.grid[k], self.slope_grid, self.slope_mean)
+                rows[-1].append(f"{slope:.3g}")
+        return ([*header, "Slope"] if len(self.slope_grid) else header), rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return plain(self)
 
 
-def shapes_of(model: Any) -> dict[str, Shape]:
+def plain(found: Any) -> dict[str, Any]:
+    """A dataclass of arrays as numbers, strings and lists."""
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(found).items()
+    }
+
+
+def shapes_of(model: Any) -> dict[str, Dependence]:
     """Curves by column; of several classes those of the last. Empty where the model keeps none."""
     return next(reversed(shapes_by_class(model).values()), {})
 
 
-def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
-    """Curves by class (None for numbers) and column; empty where the model keeps none."""
+def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Dependence]]:
+    """What columns add to the prediction, by class (None for numbers) and name.
+
+    Empty where the model keeps no curves.
+    """
     if not hasattr(model, "shapes") or not model.support_.any():
         return {}
     table = model.shapes()
     part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
     labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
-    found: dict[Any, dict[str, Shape]] = {}
+    found: dict[Any, dict[str, Dependence]] = {}
+    rugs = _rugs(model)
     for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
         own = (labels == label) & (part["column"] == name)
         gapped = _is_gapped(part["x"][own])
@@ -128,7 +226,18 @@ def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
             order = np.argsort(value, kind="stable")
             value, low, high = value[order], low[order], high[order]
             levels = tuple(levels[i] for i in order)
-        found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
+        found.setdefault(label, {})[str(name)] = Dependence(
+            name=str(name),
+            column=-1,
+            kind="category" if words else "continuous",
+            unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
+            grid=at,
+            mean=value,
+            quantiles=rugs.get(str(name), nothing()),
+            labels=levels,
+            low=low,
+            high=high,
+        )
     return found
 
 
@@ -139,11 +248,9 @@ def _is_gapped(x: Any) -> bool:
     )
 
 
-def rugs_of(model: Any) -> dict[str, Array]:
+def _rugs(model: Any) -> dict[str, Array]:
     """Some values of each selected column of numbers."""
-    read = getattr(model, "_explanation", None)
-    if read is None:
-        return {}
+    read = model._explanation
     scale, centre = (getattr(model._scaler, part)[read.chosen] for part in ("scale", "centre"))
     return {
         name: read.Z[:RUG, own[0]] * scale[own[0]] + centre[own[0]]
@@ -152,7 +259,7 @@ def rugs_of(model: Any) -> dict[str, Array]:
     }
 
 
-def answer_html(answer: Answer, shapes: Mapping[str, Shape] | None = None) -> str:
+def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
     """An answer for a notebook, with ``shapes`` by the names of columns."""
     first = [fact for fact in answer.facts() if fact[0] in FIRST]
     rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
@@ -173,7 +280,7 @@ def _html_fact(label: str, sentence: str) -> str:
     return f"<p><b>{escape(label)}</b> {escape(sentence)}</p>"
 
 
-def _html_table(answer: Answer, shapes: Mapping[str, Shape]) -> str:
+def _html_table(answer: Answer, shapes: Mapping[str, Dependence]) -> str:
     headers, rows = answer.table()
     largest = largest_size(answer)
     lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headers)}</tr>"]
@@ -209,10 +316,10 @@ def bar_svg(column: Column, largest: float) -> str:
     )
 
 
-def shape_svg(shape: Shape) -> str:
+def shape_svg(shape: Dependence) -> str:
     """A small curve with its band."""
     low, high = float(np.min(shape.low)), float(np.max(shape.high))
-    across = WIDTH * (shape.x - shape.x.min()) / (float(np.ptp(shape.x)) or 1.0)
+    across = WIDTH * (shape.grid - shape.grid.min()) / (float(np.ptp(shape.grid)) or 1.0)
 
     def way(values: Array, turn: int = 1) -> str:
         down = 1 + (HEIGHT - 2) * (1 - (values - low) / ((high - low) or 1.0))
@@ -222,17 +329,12 @@ def shape_svg(shape: Shape) -> str:
     return (
         f'<svg class="shape" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'aria-hidden="true"><path class="band" d="M{way(shape.high)} {way(shape.low, -1)}z"/>'
-        f'<path class="curve" d="M{way(shape.value)}"/></svg>'
+        f'<path class="curve" d="M{way(shape.mean)}"/></svg>'
     )
 
 
-def draw_answer(
-    answer: Answer, shapes: Mapping[str, Shape], rugs: Mapping[str, Array], most: int = 6
-) -> Any:
-    """Importances with intervals and the largest shapes with bands: one figure.
-
-    ``rugs`` are values of rows, drawn as ticks below the curves; ``most`` shapes are drawn.
-    """
+def draw_answer(answer: Answer, shapes: Mapping[str, Dependence], most: int = 6) -> Any:
+    """Importances with intervals and the ``most`` largest shapes with bands: one figure."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
@@ -249,7 +351,7 @@ def draw_answer(
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
     _draw_sizes(cells[0], answer)
     for cell, name in zip(cells[1:], drawn, strict=False):
-        _draw_shape(cell, name, shapes[name], rugs.get(name), answer.target)
+        _draw_shape(cell, shapes[name], answer.target)
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -270,27 +372,19 @@ def _draw_sizes(cell: Any, answer: Answer) -> None:
     cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
-def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: str) -> None:
+def _draw_shape(cell: Any, shape: Dependence, target: str) -> None:
     cell.axhline(0.0, color="0.7", lw=0.8)
     if shape.labels:
         at = np.arange(len(shape.labels))
-        spread = np.maximum([shape.value - shape.low, shape.high - shape.value], 0.0)
-        cell.errorbar(at, shape.value, yerr=spread, fmt="o", color=ACCENT, capsize=3)
+        spread = np.maximum([shape.mean - shape.low, shape.high - shape.mean], 0.0)
+        cell.errorbar(at, shape.mean, yerr=spread, fmt="o", color=ACCENT, capsize=3)
         cell.set_xticks(at, shape.labels, rotation=30, ha="right")
     else:
-        cell.fill_between(shape.x, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
-        cell.plot(shape.x, shape.value, color=ACCENT)
+        cell.fill_between(shape.grid, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
+        cell.plot(shape.grid, shape.mean, color=ACCENT)
         note = {"xycoords": "axes fraction", "fontsize": 7, "color": "0.4", "va": "top"}
         cell.annotate("band: 90 % for the function", (0.03, 0.98), **note)
-        if rug is not None:
-            cell.plot(
-                rug,
-                np.full(len(rug), 0.02),
-                "|",
-                color="0.3",
-                ms=6,
-                mew=0.5,
-                transform=cell.get_xaxis_transform(),
-            )
-    cell.set_xlabel(name)
+        ticks = {"color": "0.3", "ms": 6, "mew": 0.5, "transform": cell.get_xaxis_transform()}
+        cell.plot(shape.quantiles, np.full(len(shape.quantiles), 0.02), "|", **ticks)
+    cell.set_xlabel(shape.name)
     cell.set_ylabel(f"part in {target}")

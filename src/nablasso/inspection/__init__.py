@@ -1,11 +1,7 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
-from nablasso.inspection.dependence import (
-    Dependence,
-    PairDependence,
-    pair_dependence,
-    partial_dependence,
-)
+from nablasso.estimators.display import Dependence
+from nablasso.inspection.dependence import PairDependence, pair_dependence, partial_dependence
 from nablasso.inspection.function_displays import (
     DensityDisplay,
     DerivativeDisplay,

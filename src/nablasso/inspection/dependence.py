@@ -27,7 +27,7 @@ that does not depend on the order of the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,8 @@ from sklearn.base import is_classifier
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.explained import ONE_WAY, drawn_predictions
+from nablasso.estimators.display import LEVELS, SURE, Dependence, nothing, plain
+from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
@@ -52,103 +53,8 @@ from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation
-LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
-ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
-
-SURE, DRAWS, SURE_ROWS = 0.9, 100, 64  # of the band of the function: level, draws, rows
+DRAWS, SURE_ROWS = 100, 64  # of the band of the function
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
-
-
-def nothing() -> Array:
-    """What is not known of a curve."""
-    return np.empty(0)
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """Partial dependence of a prediction on one variable, in the units of the table.
-
-    Parameters
-    ----------
-    name, column, kind
-        The variable, its (first) place, and ``"continuous"``, ``"discrete"`` or ``"category"``.
-    unit : str
-        What the values are: ``"prediction"`` or ``"probability of ..."``.
-    grid, mean, band_low, band_high : arrays, shape (g,)
-        Points, partial dependence, and the band of the middle 80 % of the rows' curves.
-    slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
-        Derivatives at the same points; of a discrete column between its levels.
-    quantiles : array, shape (21,)
-        Quantiles of the observed values, every five per cent: where the data are.
-    labels : tuple of str
-        Of a category: what each point of the grid stands for.
-    low, high : arrays, shape (g,)
-        Where the partial dependence itself lies, with 90 % probability; empty where not known.
-    """
-
-    name: str
-    column: int
-    kind: str
-    unit: str
-    grid: Array
-    mean: Array
-    band_low: Array = field(default_factory=nothing)
-    band_high: Array = field(default_factory=nothing)
-    slope_grid: Array = field(default_factory=nothing)
-    slope_mean: Array = field(default_factory=nothing)
-    slope_low: Array = field(default_factory=nothing)
-    slope_high: Array = field(default_factory=nothing)
-    quantiles: Array = field(default_factory=nothing)
-    labels: tuple[str, ...] = ()
-    low: Array = field(default_factory=nothing)
-    high: Array = field(default_factory=nothing)
-
-    @property
-    def band(self) -> tuple[Array, Array, str]:
-        """What is drawn around the mean: where the function lies, else what rows differ by."""
-        if len(self.low):
-            return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
-        return self.band_low, self.band_high, f"{ROWS_INSIDE} of the rows (no confidence band)"
-
-    @property
-    def effect(self) -> float:
-        """How far the partial dependence moves, from its lowest to its highest value."""
-        return float(np.ptp(self.mean))
-
-    @property
-    def direction(self) -> str:
-        """The shape in a word: rises, falls, bends, flat or (categories) differs."""
-        way = float(np.abs(np.diff(self.mean)).sum())
-        if way <= 1e-9 * max(1.0, float(np.abs(self.mean).max())):
-            return "flat"
-        if self.labels:
-            return "differs"
-        net = float(self.mean[-1] - self.mean[0]) / way
-        return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
-
-    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
-        low, high, _ = self.band
-        sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
-        header = [self.name, self.unit.capitalize(), sure]
-        if self.labels:
-            places = np.argsort(-self.mean, kind="stable")
-        else:
-            places = np.unique(
-                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
-            )
-        rows = []
-        for k in places.astype(int):
-            point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
-            rows.append([point, f"{self.mean[k]:.4g}", f"{low[k]:.4g} to {high[k]:.4g}"])
-            if len(self.slope_grid):
-                slope = np.interp(self.grid[k], self.slope_grid, self.slope_mean)
-                rows[-1].append(f"{slope:.3g}")
-        return ([*header, "Slope"] if len(self.slope_grid) else header), rows
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        return _plain(self)
 
 
 @dataclass(frozen=True)
@@ -187,14 +93,7 @@ class PairDependence:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as numbers, strings and lists."""
-        return _plain(self) | {"strength": self.strength}
-
-
-def _plain(found: Dependence | PairDependence) -> dict[str, Any]:
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(found).items()
-    }
+        return plain(self) | {"strength": self.strength}
 
 
 def partial_dependence(

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import Dependence
 from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
@@ -33,12 +34,7 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.inspection.dependence import (
-    Dependence,
-    PairDependence,
-    pair_dependence,
-    partial_dependence,
-)
+from nablasso.inspection.dependence import PairDependence, pair_dependence, partial_dependence
 from nablasso.inspection.response import inspected_columns, without_names
 from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array

@@ -21,10 +21,10 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.answering import answer_of
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.display import Shape, rugs_of, shapes_by_class
+from nablasso.estimators.display import Dependence, shapes_by_class
 from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
-from nablasso.inspection import Dependence, PairDependence, pair_dependence, partial_dependence
+from nablasso.inspection import PairDependence, pair_dependence, partial_dependence
 from nablasso.progress import track
 from nablasso.types import Array, Index
 
@@ -72,13 +72,18 @@ class Report:
     warnings: tuple[str, ...] = ()
     effects: dict[str, list[Dependence]] = field(default_factory=dict)  # one for each class
     pairs: tuple[tuple[Interaction, PairDependence], ...] = ()
-    small_shapes: dict[str, Shape] = field(default_factory=dict)
     held_out: HeldOut | None = None
     works: tuple[str, ...] = ()  # to cite
     call: str = ""
     version: str = __version__
     created: str = ""
     seconds: float | None = None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether curves are what a column adds to the prediction, not the prediction itself."""
+        curves = [curve for own in self.effects.values() for curve in own]
+        return any(curve.unit.startswith("part in") for curve in curves)
 
 
 def build_report(
@@ -119,15 +124,13 @@ def build_report(
             f"{type(model).__name__}."
         )
     answer = answer_of(model, getattr(model, "_n_rows", len(X)), target=target)
-    kept = shapes_by_class(model)
     return Report(
         answer=answer,
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
-        effects=_effects(model, X, answer, kept) if hasattr(model, "predict") else {},
+        effects=_effects(model, X, answer) if hasattr(model, "predict") else {},
         # someone who has pressed Ctrl-C waits: what takes long is left out
         pairs=() if answer.interrupted else tuple(_pairs(model, X, answer)),
-        small_shapes=next(reversed(kept.values()), {}),
         held_out=_held_out(model) if isinstance(model, AutomaticSelector) else None,
         works=next((works for kind, works in WORKS.items() if isinstance(model, kind)), ()),
         call=repr(model),
@@ -136,23 +139,19 @@ def build_report(
     )
 
 
-def _effects(
-    model: Any, X: Any, answer: Answer, kept: dict[Any, dict[str, Shape]]
-) -> dict[str, list[Dependence]]:
+def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
     """Curves of the strongest selected columns, for each class where there are several.
 
-    Those that the model ``kept``, with the band that holds the function; else partial
+    Those that the model keeps, with the band that holds the function; else partial
     dependences, with the spread of the rows.
     """
     most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
-    chosen, rugs = [column.name for column in answer.selected][:most], rugs_of(model)
+    chosen = [column.name for column in answer.selected][:most]
+    kept = list(shapes_by_class(model, answer.target).values())
     found: dict[str, list[Dependence]] = {}
     for name in track(chosen, len(chosen), "Shapes"):
-        if kept and all(name in shapes for shapes in kept.values()):
-            found[name] = [
-                _kept(name, shapes[name], rugs.get(name), label, answer.target)
-                for label, shapes in list(kept.items())[:MAX_CLASSES]
-            ]
+        if kept and all(name in shapes for shapes in kept):
+            found[name] = [shapes[name] for shapes in kept[:MAX_CLASSES]]
         else:
             found[name] = [
                 partial_dependence(model, X, name, target=label, max_rows=200, grid_size=31)
@@ -166,22 +165,6 @@ def _outputs(model: Any) -> list[Any]:
     if not is_classifier(model) or len(model.classes_) == 2:
         return [None]
     return list(model.classes_.tolist()[:MAX_CLASSES])
-
-
-def _kept(name: str, shape: Shape, rug: Array | None, label: Any, target: str) -> Dependence:
-    """A curve that the model keeps."""
-    return Dependence(
-        name=name,
-        column=-1,
-        kind="category" if shape.labels else "continuous",
-        unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
-        grid=shape.x,
-        mean=shape.value,
-        quantiles=np.empty(0) if rug is None else rug,
-        labels=shape.labels,
-        low=shape.low,
-        high=shape.high,
-    )
 
 
 def _pairs(model: Any, X: Any, answer: Answer) -> Iterator[tuple[Interaction, PairDependence]]:

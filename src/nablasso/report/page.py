@@ -18,8 +18,8 @@ import numpy as np
 
 from nablasso.answer import curve_sentence, number, output_words, percent
 from nablasso.errors import MissingExtraError
-from nablasso.estimators.display import bar_svg, largest_size, shape_svg
-from nablasso.inspection import Dependence, PairDependence
+from nablasso.estimators.display import Dependence, bar_svg, largest_size, shape_svg
+from nablasso.inspection import PairDependence
 from nablasso.inspection.canvas import moved_apart
 from nablasso.persistence import atomic_write
 from nablasso.report.build import HeldOut, Report
@@ -316,7 +316,7 @@ def render_report(report: Report) -> str:
         words=curve_sentence,
         percent=percent,
         share_bar=lambda column: markup(bar_svg(column, largest)),
-        small_shape=lambda name: markup(shape_svg(report.small_shapes[name])),
+        small_shape=lambda name: markup(shape_svg(report.effects[name][-1])),
         **{chart.__name__: drawn(chart) for chart in charts},
     )
     return str(page)
