@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 __all__ = ["Accuracy", "Answer", "Certificate", "Column", "Interaction", "Replacement", "Rival"]
@@ -454,10 +454,6 @@ class Answer:
             "constant": list(self.constant),
             "remedies": self.remedies(),
         }
-
-    def about(self, **changes: Any) -> Answer:
-        """The same answer under other names: ``target``, ``classes``, ``columns`` ..."""
-        return replace(self, **changes)
 
 
 LEGEND = {  # headers in their order, and what they mean

@@ -102,7 +102,7 @@ def test_one_figure_has_importances_and_shapes():
     assert [patch.get_width() for patch in first.patches] == [0.05, 0.1, 0.25]
     assert curve.get_xlabel() == "a"
     np.testing.assert_allclose(curve.lines[1].get_ydata(), x)
-    assert [label.get_text() for label in levels.get_xticklabels()] == ["red", "blue", "green"]
+    assert [label.get_text() for label in levels.get_yticklabels()] == ["green", "blue", "red"]
     assert found.headline() in figure.get_suptitle()
     with pytest.raises(InvalidParameterError, match="nothing to draw"):
         draw_answer(answer(), {})

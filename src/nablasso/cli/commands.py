@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +279,7 @@ def fitted(model: Any, data: ReadTable, source: str, table: Any = None) -> Resul
     with noted() as notes:
         model.fit(*((data.X, data.y) if table is None else (table, None)))
     seconds = round(time.monotonic() - start, 3)
-    answer = model.answer_.about(target=data.target, classes=data.classes)
+    answer = replace(model.answer_, target=data.target, classes=data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return Result(model, answer, data, source, seconds, said)
 

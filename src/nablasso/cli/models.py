@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class Saved:
         """What was found by the fit; None where it selects nothing."""
         if not isinstance(self.model, Answers):
             return None
-        return self.model.answer_.about(target=self.target)
+        return replace(self.model.answer_, target=self.target)
 
     @classmethod
     def read(cls, path: Path) -> Saved:

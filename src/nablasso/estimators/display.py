@@ -197,7 +197,7 @@ def plain(found: Any) -> dict[str, Any]:
 
 def shapes_of(model: Any) -> dict[str, Dependence]:
     """Curves by column; of several classes those of the last. Empty where the model keeps none."""
-    return next(reversed(shapes_by_class(model).values()), {})
+    return next(reversed(shapes_by_class(model, model._target_name).values()), {})
 
 
 def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Dependence]]:
@@ -351,7 +351,9 @@ def draw_answer(answer: Answer, shapes: Mapping[str, Dependence], most: int = 6)
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
     _draw_sizes(cells[0], answer)
     for cell, name in zip(cells[1:], drawn, strict=False):
-        _draw_shape(cell, shapes[name], answer.target)
+        nothing_added = cell.axvline if shapes[name].kind == "category" else cell.axhline
+        nothing_added(0.0, color="0.7", lw=0.8)
+        draw_curve(cell, shapes[name])
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -367,24 +369,45 @@ def _draw_sizes(cell: Any, answer: Answer) -> None:
         low, high = np.array(ends, dtype=float).T
         spread = np.maximum([sizes - low, high - sizes], 0.0)
         cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
-    cell.set_yticks(range(len(chosen)), [c.name for c in chosen])
+    cell.set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
     shares = all(column.share is not None for column in chosen)
     cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
-def _draw_shape(cell: Any, shape: Dependence, target: str) -> None:
-    cell.axhline(0.0, color="0.7", lw=0.8)
-    if shape.labels:
-        at = np.arange(len(shape.labels))
-        spread = np.maximum([shape.mean - shape.low, shape.high - shape.mean], 0.0)
-        cell.errorbar(at, shape.mean, yerr=spread, fmt="o", color=ACCENT, capsize=3)
-        cell.set_xticks(at, shape.labels, rotation=30, ha="right")
+def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:
+    """A line in its band, with ticks where the data are; levels as points with bars.
+
+    Those of a category one below the other, the highest first.
+    """
+    low, high, about = curve.band
+    category = curve.kind == "category"
+    if category:
+        order, places = np.argsort(-curve.mean, kind="stable"), np.arange(len(curve.mean))
+        ax.hlines(places, low[order], high[order], color=colour, alpha=0.3, linewidth=6)
+        ax.plot(curve.mean[order], places, "o", color=colour, markersize=7)
+        ax.set_yticks(places, [shorten(curve.labels[k]) for k in order])
+        ax.set_ylim(len(places) - 0.4, -0.8)  # room for what the bars are
+    elif curve.kind == "discrete":
+        ax.plot(curve.grid, curve.mean, color=colour, linewidth=1, alpha=0.5)
+        ax.vlines(curve.grid, low, high, color=colour, alpha=0.3, linewidth=6)
+        ax.plot(curve.grid, curve.mean, "o", color=colour, markersize=7)
+        ax.set_xticks(curve.grid)
     else:
-        cell.fill_between(shape.grid, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
-        cell.plot(shape.grid, shape.mean, color=ACCENT)
-        note = {"xycoords": "axes fraction", "fontsize": 7, "color": "0.4", "va": "top"}
-        cell.annotate("band: 90 % for the function", (0.03, 0.98), **note)
-        ticks = {"color": "0.3", "ms": 6, "mew": 0.5, "transform": cell.get_xaxis_transform()}
-        cell.plot(shape.quantiles, np.full(len(shape.quantiles), 0.02), "|", **ticks)
-    cell.set_xlabel(shape.name)
-    cell.set_ylabel(f"part in {target}")
+        ax.fill_between(curve.grid, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(curve.grid, curve.mean, color=colour, linewidth=2)
+        inside = curve.quantiles[curve.quantiles >= curve.grid[0]]
+        inside = inside[inside <= curve.grid[-1]]
+        place: Any = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+        ax.plot(inside, np.zeros(len(inside)), "|", color="0.35", markersize=8, **place)
+    axes = (curve.unit, curve.name) if category else (curve.name, curve.unit)
+    ax.set(xlabel=shorten(axes[0], 60), ylabel=shorten(axes[1], 60))
+    what = "band" if curve.kind == "continuous" else "bars"
+    place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
+    looks: Any = {"va": "top", "fontsize": 8, "color": "0.35"}
+    ax.annotate(f"{what}: {about}", (0, 1), **place, **looks)
+
+
+def shorten(name: str, most: int = 24) -> str:
+    """A name that fits beside a plot, its dollar signs taken literally."""
+    text = name if len(name) <= most else name[: most - 1] + "…"
+    return text.replace("$", r"\$")

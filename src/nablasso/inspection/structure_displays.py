@@ -19,6 +19,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, path
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
+from nablasso.estimators.display import shorten
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.inspection.canvas import (
@@ -33,7 +34,6 @@ from nablasso.inspection.canvas import (
     name_axes,
     note,
     rows_down,
-    shorten,
     subtitle,
     tidy,
 )

@@ -30,7 +30,6 @@ from nablasso.types import Array, Index
 
 BINS = 10  # of a calibration
 MAX_EFFECTS = 20  # columns with curves, the strongest
-MAX_HURRIED = 3  # after an interrupt
 MAX_CLASSES = 6  # classes with a curve each
 MAX_PAIRS = 3  # pairs drawn
 WORKS = {  # what to cite; the page has the words
@@ -129,8 +128,7 @@ def build_report(
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         effects=_effects(model, X, answer) if hasattr(model, "predict") else {},
-        # someone who has pressed Ctrl-C waits: what takes long is left out
-        pairs=() if answer.interrupted else tuple(_pairs(model, X, answer)),
+        pairs=tuple(_pairs(model, X, answer)),
         held_out=_held_out(model) if isinstance(model, AutomaticSelector) else None,
         works=next((works for kind, works in WORKS.items() if isinstance(model, kind)), ()),
         call=repr(model),
@@ -145,8 +143,7 @@ def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
     Those that the model keeps, with the band that holds the function; else partial
     dependences, with the spread of the rows.
     """
-    most = MAX_HURRIED if answer.interrupted else MAX_EFFECTS
-    chosen = [column.name for column in answer.selected][:most]
+    chosen = [column.name for column in answer.selected][:MAX_EFFECTS]
     kept = list(shapes_by_class(model, answer.target).values())
     found: dict[str, list[Dependence]] = {}
     for name in track(chosen, len(chosen), "Shapes"):
