@@ -22,7 +22,7 @@ from nablasso import NablassoClassifier, NablassoRegressor, __version__
 from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding
-from nablasso.cli.models import Asked, Saved, predictions, read_blocks
+from nablasso.cli.models import Saved, client_at, in_blocks, predictions, read_blocks
 from nablasso.cli.render import shown_progress
 from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
@@ -70,16 +70,14 @@ def select(given: Any) -> bool:
     roles = Roles(
         given.target, given.ignore or (), given.keep or (), given.category or (), given.classify
     )
-    rows, table = RowChoice(given.missing, given.sample, given.seed), None
-    asked = Asked(given.file, given.dask, given.checkpoint)
-    written: dict[str, str] = {}
+    table, written = None, dict[str, str]()
     failure: BaseException | None = None
-    with asked.client() as client:
-        if asked.in_blocks:
+    with client_at(given.dask) as client:
+        if in_blocks(given):
             with shown_progress():
-                data, table = read_blocks(asked, roles, rows, client)
+                data, table = read_blocks(given, roles, client)
         else:
-            data = choose_columns(read_table(given.file), roles, rows)
+            data = choose_columns(read_table(given.file), roles, _row_choice(given))
         groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
         with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
             kind = NablassoClassifier if data.has_classes else NablassoRegressor

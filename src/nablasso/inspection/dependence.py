@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import is_classifier
 
-from nablasso.data.table import check_weights
+from nablasso.data.table import check_weights, discrete_columns
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.display import LEVELS, SURE, Dependence, nothing, plain
@@ -49,7 +49,6 @@ from nablasso.inspection.response import (
     response_of,
     sample_rows,
 )
-from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation
