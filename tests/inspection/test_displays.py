@@ -134,6 +134,18 @@ def test_a_pair_is_drawn_with_its_rows(pyplot, model):
     np.testing.assert_array_equal(display.points, X[:, [0, 3]])
 
 
+def test_columns_of_words_are_no_hindrance(pyplot):
+    pandas = pytest.importorskip("pandas")
+    words = np.where(X[:40, 2] > 0, "b", "a")
+    table = pandas.DataFrame({"word": words, "a": X[:40, 0], "b": X[:40, 1]})
+    fitted = DerivativeLasso("linear", alpha=1e-2).fit(table, X[:40, 0] + (words == "b"))
+    pair = PairDisplay.from_estimator(fitted, table, ("a", "b"), grid_size=4)
+    np.testing.assert_array_equal(pair.points, table[["a", "b"]])
+    fitted = MultiQuantileRegressor((0.25, 0.75), rank=10, tol=0.1).fit(table, X[:40, 0])
+    display = QuantileDisplay.from_estimator(fitted, table, feature="b", grid_size=5)
+    assert (display.name, display.others) == ("b", 2)
+
+
 def test_the_drawing_of_a_hull(pyplot, hull):
     display = DagDisplay.from_estimator(hull)
     assert set(texts(display.ax_)) == {"1", "x0", "x3", "x0 x3"}

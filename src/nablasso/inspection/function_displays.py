@@ -17,6 +17,7 @@ from nablasso.estimators.nonnegative_regressors import (
     MultiQuantileRegressor,
     weighted_quantiles,
 )
+from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import (
     BLUE,
@@ -116,7 +117,8 @@ class PairDisplay(Display):
         ``X`` are rows to average over, ``options`` those of :func:`pair_dependence`.
         """
         pair = pair_dependence(estimator, X, features, **options)
-        return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)])
+        own = players(estimator)
+        return cls(pair, check_new_data(estimator, X)[:, [own[a][0] for a in pair.columns]])
 
     def _draw(self, ax: Any) -> Any:
         pair = self.dependence
@@ -317,16 +319,19 @@ class QuantileDisplay(Display):
                 "QuantileDisplay needs a fitted MultiQuantileRegressor or "
                 f"HeteroscedasticRegressor; got {estimator!r}."
             )
-        X = check_new_data(estimator, X)
-        a = int(column_indices(estimator, [feature], "feature")[0])
+        X, numbers = check_new_data(estimator, X), behind(estimator)
+        (place,) = column_indices(estimator, [feature], "feature").tolist()
+        name, own = feature_names(estimator)[place], players(estimator)[place]
+        if not len(own):
+            raise InvalidParameterError(f"{name} does not vary. Name another column.")
+        a = int(own[0])
         grid = np.linspace(X[:, a].min(), X[:, a].max(), grid_size)
         middle = [weighted_quantiles(column, np.ones(len(X)), np.array([0.5]))[0] for column in X.T]
         at = np.tile(np.array(middle), (grid_size, 1))
         at[:, a] = grid
-        levels, quantiles = _quantiles(estimator, at)
+        levels, quantiles = _quantiles(numbers, at)
         points = None if y is None else np.column_stack([X[:, a], np.asarray(y, dtype=float)])
-        name, others = feature_names(estimator)[a], X.shape[1] - 1
-        return cls(grid, quantiles, levels, name, points, others)
+        return cls(grid, quantiles, levels, name, points, estimator.n_features_in_ - 1)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)
