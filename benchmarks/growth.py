@@ -20,10 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 HERE = Path(__file__).parent
-PASS = {"cpu_seconds": "seconds of the processor", "memory_above_input_mb": "MB above the input"}
-PATH = {"cpu_seconds": "path, seconds of the processor", "iterations": "iterations"}
 WIDE = {"time_in_e": "time in E", "peak_gib": "peak memory, GiB"}
-SIZES = ("n", "d", "m")
 
 
 class Panel(NamedTuple):
@@ -71,24 +68,6 @@ def line(rows: pd.DataFrame, x: str, y: str, label: str = "") -> tuple[str, np.n
     return label, rows[x].to_numpy(float), rows[y].to_numpy(float)
 
 
-def sweeps(rows: pd.DataFrame, names: tuple[str, ...] = SIZES) -> dict[str, pd.DataFrame]:
-    """Rows in which one size varies and the others are those that occur most often."""
-    usual = rows[list(names)].mode().iloc[0]
-    return {
-        name: rows[(rows[[k for k in names if k != name]] == usual.drop(name)).all(axis=1)]
-        for name in names
-    }
-
-
-def by_sweep(rows: pd.DataFrame, measures: dict[str, str]) -> list[Panel]:
-    """A panel for each measure and size."""
-    return [
-        Panel(name, label, [line(mine, name, measure)])
-        for measure, label in measures.items()
-        for name, mine in sweeps(rows).items()
-    ]
-
-
 def wide(rows: pd.DataFrame) -> list[Panel]:
     """The first seed of each method, on its problem of most widths."""
     rows = rows[rows["seed"] == 0]
@@ -121,9 +100,6 @@ def densities(rows: pd.DataFrame) -> list[Panel]:
 
 
 FIGURES: dict[str, Callable[[pd.DataFrame], list[Panel]]] = {
-    "scale/results/passes": lambda rows: by_sweep(rows[rows["question"] == "scaling"], PASS),
-    # copies: the same problem from more rows; with fresh rows it becomes an easier one
-    "scale/results/path_time": lambda rows: by_sweep(rows[rows["question"] != "rows"], PATH),
     "scale/results/wide": wide,
     "hierarchy/results/cost": hierarchy,
     "nonnegative/results/rows": densities,

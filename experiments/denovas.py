@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.real_tables import RealTable, load_table
 from experiments.rivals import (
     cosso,
     default,
@@ -50,8 +51,6 @@ from experiments.two_steps import (
 )
 from nablasso.datasets import (
     KnownSupport,
-    RealTable,
-    load_table,
     make_additive,
     make_parabola,
     make_product,

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.contestants.mars import NativeMars
+from experiments.real_tables import load_table
 from experiments.rivals import (
     Fitted,
     Levels,
@@ -39,7 +40,7 @@ from experiments.rivals import (
     tree,
 )
 from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, missing, record_of
-from nablasso.datasets import load_table, make_pairwise
+from nablasso.datasets import make_pairwise
 from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
     NablassoRegressor,

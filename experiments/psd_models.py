@@ -83,10 +83,6 @@ class OtherModel:
         if self.solver not in SOLVERS.get(self.name, ()):
             known = ", ".join(f"{name} by {' or '.join(by)}" for name, by in SOLVERS.items())
             raise InvalidParameterError(f"The other models are {known}; got {self!r}.")
-        if task.functionals:
-            raise InvalidParameterError(
-                f"Constraints need model='psd'; got {len(task.functionals)} with {self.name!r}."
-            )
         if max_iter is None:
             max_iter = MOST_PROJECTIONS if self.solver == "projected_gradient" else MAX_ITER
         rng, factors = np.random.default_rng(task.random_state), PSDFitter(task).factors

@@ -17,8 +17,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from experiments.psd import CALL, FOLDS, MODELS, told
 from experiments.psd_models import model_of
+from experiments.real_tables import load_table
 from experiments.running import Row
-from nablasso.datasets import KnownSupport, load_table, make_bow_tie, make_wavy_noise
+from nablasso.datasets import KnownSupport, make_bow_tie, make_wavy_noise
 from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,

@@ -315,7 +315,7 @@ def symmetry(repeats: int = 20, seed: int = 0, n_samples: int = 100) -> Iterator
             columns = learner.data.table.columns
             support, gradients = np.zeros(data.X.shape[1], dtype=bool), np.zeros(data.X.shape)
             support[columns] = np.any(B != 0, axis=1)
-            at_rows = (learner.data.phi @ B.T)[learner.data.table.rows]
+            at_rows = (learner.data.factor.phi @ B.T)[learner.data.table.rows]
             gradients[:, columns] = at_rows
             hessian = np.einsum("nbr,ar->nab", slopes, B)
             odd = hessian - hessian.swapaxes(1, 2)
@@ -342,7 +342,6 @@ def _affine_learner(data: KnownSupport) -> Learner:
         n_neighbors=TURLACH["n_neighbors"],
         form="lasso",
         ridge=None,
-        smoothness=0.0,
         classes=False,
         labels=np.arange(d),
         group_weights=np.ones(d),
@@ -386,7 +385,7 @@ def _penalised(
 
     def gradient(B: Array) -> Array:
         z = problem.predictions(problem.X, B, nothing)
-        g, _ = problem.gradient(problem.slopes(z), problem.X, B)
+        g, _ = problem.gradient(problem.slopes(z), problem.X)
         hessian = np.einsum("nbr,ar->nab", slopes, B)
         odd = hessian - hessian.swapaxes(1, 2)
         return np.asarray(g + (2 * mu / n) * np.einsum("nab,nbr->ar", odd, slopes))

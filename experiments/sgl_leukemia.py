@@ -25,8 +25,8 @@ from sklearn.linear_model import lasso_path
 from sklearn.svm import SVC
 
 import nablasso
+from experiments.real_tables import RealTable, load_table
 from experiments.running import CAPPED, CONVERGED, Row, record_of
-from nablasso.datasets import RealTable, load_table
 from nablasso.errors import InvalidDataError
 from nablasso.estimators import (
     SparseGradientClassifier,

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from nablasso import spaces
 from nablasso.data.table import prepare
 from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels import Gaussian, Linear, Polynomial
@@ -20,7 +21,7 @@ from nablasso.paths import (
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition
 from nablasso.solvers import DualSolver, Solution, Status, support_of
-from nablasso.spaces import exact, require_memory
+from nablasso.spaces import require_memory
 
 PENALTIES = {
     "lasso": lambda d: GroupLasso(Partition.singletons(d), np.ones(d)),
@@ -273,7 +274,7 @@ def test_ridges_that_are_refused(ridge):
 
 
 def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
-    monkeypatch.setattr(exact, "available_bytes", lambda: 2**30)
+    monkeypatch.setattr(spaces, "available_bytes", lambda: 2**30)
     with pytest.raises(DataTooLargeError) as caught:
         require_memory(20_000, 10)
     text = str(caught.value)
@@ -288,20 +289,20 @@ def test_too_little_memory_says_how_much_and_what_to_do(monkeypatch):
 
 
 def test_families_ask_before_they_take(monkeypatch):
-    monkeypatch.setattr(exact, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(spaces, "available_bytes", lambda: 1000)
     with pytest.raises(DataTooLargeError):
         make_family()
 
 
 def test_where_the_system_does_not_tell_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(exact, "available_bytes", lambda: None)
+    monkeypatch.setattr(spaces, "available_bytes", lambda: None)
     require_memory(10**7, 10)
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not tell")
 def test_available_memory_is_a_number_of_bytes():
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 2**20 < exact.available_bytes() <= total
+    assert 2**20 < spaces.available_bytes() <= total
 
 
 def test_the_module_warns_of_nothing():

@@ -12,9 +12,9 @@ from benchmarks.gradients.reference import Algorithm1
 from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import SIZE, timed
+from experiments.real_tables import load_table
 from experiments.sgl_leukemia import divided
 from nablasso import SparseGradientRegressor
-from nablasso.datasets import load_table
 from nablasso.errors import NablassoError
 from nablasso.types import Array
 

@@ -1,1 +1,1 @@
-"""What a million rows cost, and what the feature spaces lose."""
+"""What a hundred thousand columns and a million rows cost."""

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from benchmarks.problem import ALL, Array, Draw, Problem, Quick, Suite
-from nablasso.datasets import CATALOGUE, load_table
+from experiments.real_tables import CATALOGUE, load_table
 
 TEST = 4000
 SIZES = (100, 500, 2000)

@@ -113,18 +113,6 @@ class DegenerateFitWarning(UserWarning):
     """The fitted function is flat at the data and steep between them."""
 
 
-class DriftWarning(UserWarning):
-    """The rows differ from the subsample that fixed the scaling and the features."""
-
-
-class NoSelectionWarning(UserWarning):
-    """The space has no functions of fewer variables: derivatives shrink, none is left out."""
-
-
-class MissingInteractionsWarning(UserWarning):
-    """A space of features is too small to hold all interactions of its kernel."""
-
-
 class UnseenValuesWarning(UserWarning):
     """New rows hold values that the fit has not seen; they are predicted as others."""
 

@@ -72,14 +72,8 @@ false selections (Shah and Samworth 2013).
 ``"worst-case"``: :math:`V \le q^2 / ((2\tau - 1) p)`, no assumption. Meinshausen and Buehlmann
 (2010) have the same number for plain half-samples under exchangeability.
 
-``"unimodal"``: the share of the B pairs in which *both* halves select the variable has a unimodal
-distribution. For :math:`\theta \le 1/\sqrt 3`, :math:`V \le C q^2 / p` with
-
-.. math::
-    C = \frac{1}{2 (2\tau - 1 - 1/2B)} \;(\tau \le 3/4), \qquad
-    C = \frac{4 (1 - \tau + 1/2B)}{1 + 1/B} \;(\tau > 3/4).
-
-``"r-concave"``: that share is -1/2-concave and the share of the 2B halves is -1/4-concave. Then
+``"r-concave"``: the share of the B pairs in which *both* halves select the variable is
+-1/2-concave and the share of the 2B halves is -1/4-concave. Then
 :math:`V \le p \min\{D(\theta^2, 2\tau - 1, B, -1/2),\, D(\theta, \tau, 2B, -1/4)\}`, where
 ``D(eta, t, B, r)`` is the largest probability of ``[t, 1]`` under an r-concave distribution on
 ``{0, 1/B, ..., 1}`` of mean at most eta: ``f^r`` is convex where ``f > 0``. The extreme ones are
@@ -124,7 +118,7 @@ FIRST_BATCH = 20
 MAX_CELLS = 2_000_000  # numbers in one batch of copies
 MIN_DRAWS = 199
 TIE = 1e-10  # relative: batches of other sizes may round differently
-ASSUMPTIONS = ("worst-case", "unimodal", "r-concave")
+ASSUMPTIONS = ("worst-case", "r-concave")
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice
 STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
 
@@ -481,8 +475,6 @@ def false_selection_bound(
     if q == 0 or 2 * tau <= 1:
         return markov
     bounds = [markov, q**2 / ((2 * tau - 1) * p)]
-    if assumption == "unimodal":
-        bounds.append(_unimodal(tau, q, p, n_pairs))
     if assumption == "r-concave":
         theta = q / p
         bounds.append(p * largest_tail(theta**2, count - n_pairs, n_pairs, -1 / 2))
@@ -493,18 +485,6 @@ def false_selection_bound(
 def lattice_count(threshold: float, n_pairs: int) -> int:
     """Number of halves, of 2B, that reach the threshold."""
     return int(np.ceil(2 * n_pairs * threshold - 1e-9))
-
-
-def _unimodal(tau: float, q: float, p: int, B: int) -> float:
-    theta = q / p
-    smallest = 0.5 + min(theta**2, 1 / (2 * B) + 0.75 * theta**2)
-    if theta > 1 / np.sqrt(3) or tau <= smallest or 2 * tau - 1 <= 1 / (2 * B):
-        return np.inf
-    if tau <= 0.75:
-        factor = 1 / (2 * (2 * tau - 1 - 1 / (2 * B)))
-    else:
-        factor = 4 * (1 - tau + 1 / (2 * B)) / (1 + 1 / B)
-    return float(factor * q**2 / p)
 
 
 def largest_tail(mean: float, start: int, size: int, r: float) -> float:

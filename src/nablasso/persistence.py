@@ -45,7 +45,7 @@ from nablasso.errors import (
     optional,
 )
 
-FORMAT = 4  # raised when the classes of a file are to be found elsewhere
+FORMAT = 5  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 
@@ -180,8 +180,7 @@ def save(
     Parameters
     ----------
     model : estimator
-        Usually fitted; pipelines and other containers of estimators too, and
-        :class:`~nablasso.streaming.SufficientStatistics`.
+        Usually fitted; pipelines and other containers of estimators too.
     path : path-like
         Where to write; ``.skops`` is the usual suffix.
     notes : mapping, optional

@@ -37,8 +37,7 @@ replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
 the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
 has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
 lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a true
-bound. On features a model is (P) on pseudo-rows (:mod:`nablasso.spaces.features`), one pass over
-the rows, O(n m^2); its multipliers on the rows are ``u = q (t - z) / lambda``.
+bound.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -55,15 +54,9 @@ from scipy.linalg import eigh
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.regression.machine import (
-    GramRows,
-    Machines,
-    OnFeatures,
-    QuadraticModel,
-    quadratic_model,
-)
+from nablasso.regression.machine import GramRows, Machines, quadratic_model
 from nablasso.regression.ridge import WeightedRidge
-from nablasso.spaces import FeatureSpace, PseudoRows, Space
+from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
 ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
@@ -114,7 +107,7 @@ class Problem(ABC):
 
     loss: Loss
     penalty: Penalty
-    space: Space
+    space: RepresenterSpace
     y: Array
     weights: Array
     alpha: float
@@ -384,25 +377,10 @@ class LocalModel(NamedTuple):
 
     problem: SquaredProblem
     scale: float  # c: the sum of the curvatures
-    expansion: QuadraticModel
-    rows: FeatureSpace | None = None  # the space of (P), where the problem is on pseudo-rows
 
     def lift(self, point: DualPoint) -> DualPoint:
-        """The model's dual point in the units of (P), on the rows.
-
-        From pseudo-rows its function is computed by ``u``: where the loss is flat targets are far
-        away, and ``w`` itself would be another one by their rounding.
-        """
-        s = point.s * self.scale
-        if self.rows is None:
-            return point._replace(s=s)
-        v, pseudo = self.problem.coefficient(point.s), self.problem.space
-        assert isinstance(pseudo, FeatureSpace)
-        assert isinstance(pseudo.rows, PseudoRows)
-        w = pseudo.coefficients(point.u, v)
-        rest = self.expansion.target - self.rows.rows.at_rows(w) - pseudo.rows.intercept(w)
-        u = self.expansion.weights * rest / (self.problem.ridge * self.scale)
-        return DualPoint(s, u, *self.rows.products(u, v))
+        """The model's dual point in the units of (P)."""
+        return point._replace(s=point.s * self.scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -412,8 +390,7 @@ class SmoothProblem(Problem):
     @property
     def machines(self) -> Machines:
         """(P) without its penalty."""
-        space = self.space
-        rows = OnFeatures(space.rows) if isinstance(space, FeatureSpace) else GramRows(space.gram)
+        rows = GramRows(self.space.gram)
         return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
 
     def predictions(self, point: DualPoint) -> Array:
@@ -421,25 +398,25 @@ class SmoothProblem(Problem):
         return point.values + self._best_intercept(point.values)
 
     def model(self, point: DualPoint) -> LocalModel:
-        """Second-order model of (P) at a point: one O(n^3) inversion, or a pass over the rows."""
+        """Second-order model of (P) at a point: one O(n^3) inversion."""
         expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
         centre = self.fit_intercept
-        rows = self.space if isinstance(self.space, FeatureSpace) else None
-        if rows is not None:
-            pseudo = rows.compressed(expansion.target, weights, fit_intercept=centre)
-            own = on_pseudo_rows(pseudo, ridge)
-        else:
-            inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=centre)
-            points = self.weights if self.penalty_weights is None else self.penalty_weights
-            own = {"space": self.space, "penalty_weights": points, "P": inverse.matrix()}
-            own |= {"y": expansion.target, "weights": weights, "fit_intercept": centre}
-        alpha = self.alpha / scale
+        inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=centre)
         problem = SquaredProblem(
-            loss=Squared(), penalty=self.penalty, alpha=alpha, ridge=ridge, **own
+            loss=Squared(),
+            penalty=self.penalty,
+            space=self.space,
+            y=expansion.target,
+            weights=weights,
+            alpha=self.alpha / scale,
+            ridge=ridge,
+            fit_intercept=centre,
+            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
+            P=inverse.matrix(),
         )
-        return LocalModel(problem, scale, expansion, rows)
+        return LocalModel(problem, scale)
 
     def dual_point(self, s: Array) -> DualPoint:
         """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
@@ -485,20 +462,6 @@ class SmoothProblem(Problem):
                 break
             tight = tight or drop <= LOOSE**2 * self.reference
         return there.s, model
-
-
-def on_pseudo_rows(space: FeatureSpace, ridge: float) -> dict[str, Any]:
-    """What :class:`SquaredProblem` takes from a space of pseudo-rows, each of weight one."""
-    rows = space.rows
-    assert isinstance(rows, PseudoRows)
-    return {
-        "space": space,
-        "y": rows.y,
-        "weights": np.ones(rows.n_samples),
-        "fit_intercept": False,  # the means are removed from the moments
-        "penalty_weights": np.ones(len(space.points)),
-        "P": rows.ridge_inverse(ridge),
-    }
 
 
 def descend(

@@ -123,7 +123,7 @@ def test_the_table_holds_every_exported_generator():
     exported = {name for name in datasets.__all__ if name.startswith("make_")}
     # a density has no target: see test_structured.py
     assert {case.make.__name__ for case in CASES} | {"make_two_modes"} == exported
-    others = {"CATALOGUE", "KnownDensity", "KnownSupport", "RealTable", "load_table"}
+    others = {"KnownDensity", "KnownSupport"}
     assert set(datasets.__all__) == exported | others
 
 

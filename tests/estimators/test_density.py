@@ -6,7 +6,6 @@ from scipy.integrate import quad
 
 from nablasso import PSDDensity, PSDDensityCV
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.nonnegative import BoxProbability, LinearConstraint, Moment, pair_integrals
 
 # The terms of a closed form cancel: their absolute sum times the machine precision is 3e-6 here.
 CANCELLED = 3e-5
@@ -63,28 +62,6 @@ def test_weights_are_copies_and_order_does_not_matter():
     np.testing.assert_allclose(
         turned.score_samples(X[:, ::-1]), weighted.score_samples(X), rtol=1e-12
     )
-
-
-def test_constraints_are_met():
-    X = two_bumps(80)
-    constraints = (Moment([1], 9.0), BoxProbability([[-np.inf, 9.0]], 0.6))
-    model = PSDDensity(constraints=constraints).fit(X)
-    assert model.density_.moment([1]) == pytest.approx(9.0, abs=1e-4)
-    assert model.integrate([[-np.inf, 9.0]]) == pytest.approx(0.6, abs=CANCELLED)
-    assert model.integrate() == pytest.approx(1.0, abs=CANCELLED)
-    assert model.dual_gap_ <= 1e-5
-    free = PSDDensity().fit(X)
-    assert free.objective_ <= model.objective_
-
-
-def test_constraints_with_a_base_measure_and_by_a_function():
-    X = two_bumps(60)
-    half = np.array([[-np.inf, 10.0]])
-    constraint = LinearConstraint(lambda bumps: pair_integrals(bumps, half), 0.5)
-    model = PSDDensity(constraints=[constraint], base_measure="gaussian").fit(X)
-    assert model.integrate(half) == pytest.approx(0.5, abs=CANCELLED)
-    with pytest.raises(InvalidParameterError, match="Moment"):
-        PSDDensity(constraints=[3]).fit(X)
 
 
 def test_samples_look_like_the_data():
@@ -172,26 +149,6 @@ def test_an_outlier_does_not_stop_tuning():
     assert model.best_params_["width"] == 1.0
 
 
-@pytest.mark.parametrize(("unit", "shift"), [(1e6, 0.0), (1.0, 1e4), (1e-5, 0.0)])
-def test_constraints_hold_in_any_units(unit, shift):
-    X = np.random.default_rng(5).normal(size=(60, 1)) * unit + shift
-    second = shift**2 + unit**2
-    model = PSDDensity(constraints=[Moment([1], shift), Moment([2], second)]).fit(X)
-    assert 0 <= model.dual_gap_ <= 1e-5
-    mean = model.density_.moment([1])
-    centred = model.density_.moment([2]) - 2 * shift * mean + shift**2
-    assert mean == pytest.approx(shift, abs=1e-5 * max(unit, shift))
-    assert centred == pytest.approx(unit**2, rel=1e-5 * (1 + (shift / unit) ** 2))
-    assert model.objective_ == pytest.approx(2.064, abs=2e-3)  # the same in all units
-
-
-@pytest.mark.parametrize("constraint", [Moment([2], -1.0), BoxProbability([[0, 1]], 1.5)])
-def test_constraints_that_no_density_meets(constraint):
-    X = np.random.default_rng(5).normal(size=(40, 1))
-    with pytest.raises(InvalidParameterError, match="meets the constraints"):
-        PSDDensity(constraints=[constraint]).fit(X)
-
-
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
 def test_a_density_beyond_floating_point_numbers(unit):
     X = unit * np.random.default_rng(0).normal(size=(20, 30))
@@ -208,20 +165,3 @@ def test_columns_and_counts_are_checked():
         model.conditional([0, 0], [1.0, 2.0])
     with pytest.raises(InvalidParameterError, match="whole number"):
         model.sample(2.5)
-
-
-def test_a_width_at_which_the_constraints_cannot_be_met_is_out():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(30, 1))
-    tuned = PSDDensityCV(
-        widths=(0.01, 1.0),
-        weights=(0.1,),
-        cv=2,
-        standardize=False,
-        length_scale=1.0,
-        constraints=[Moment([1], 1.2)],
-    )
-    with pytest.warns(UserWarning, match="width 0.01"):
-        tuned.fit(X)
-    assert tuned.best_params_["width"] == 1.0
-    assert tuned.selection_status_ == "all columns"

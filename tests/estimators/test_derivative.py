@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import nablasso
-from nablasso import DerivativeLasso
+from nablasso import DerivativeLasso, spaces
 from nablasso.datasets import make_parabola
 from nablasso.errors import (
     DataTooLargeError,
@@ -31,7 +31,6 @@ from nablasso.estimators.base import Data, selection_status
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
-from nablasso.spaces import exact
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 elastic_net = partial(DerivativeLasso, l1_ratio=0.5)
@@ -827,7 +826,7 @@ def test_constant_y_depends_on_nothing(kernel, alpha, constant):
 
 
 def test_data_too_large(monkeypatch):
-    monkeypatch.setattr(exact, "available_bytes", lambda: 90_000)
+    monkeypatch.setattr(spaces, "available_bytes", lambda: 90_000)
     with pytest.raises(DataTooLargeError, match=r"40 rows.*random sample of at most \d+ rows"):
         cheap().fit(*draw())
 

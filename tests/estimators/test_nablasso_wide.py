@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
+from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor, spaces
 from nablasso.errors import DataTooLargeError
 from nablasso.search.rules import Rules
 from nablasso.solvers import DualSolver
-from nablasso.spaces import exact
 
 N, D = 120, 300
 
@@ -90,7 +89,7 @@ def test_a_hundred_thousand_columns_in_four_gib():
 def test_one_exact_fit_holds_few_arrays_of_the_size_of_the_table(monkeypatch):
     import tracemalloc
 
-    monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(spaces, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(DualSolver, "large", 1_000_000)
     X = np.random.default_rng(0).normal(size=(80, 40_000))
     tracemalloc.start()

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import nablasso
@@ -60,14 +59,13 @@ def test_attributes_agree_with_each_other():
     model = SparseGradientRegressor(0.001, **AFFINE).fit(X, y)
     s, Z = model.support_, (X - X.mean(axis=0)) / X.std(axis=0)
     assert 0 < s.sum() < 10
-    np.testing.assert_array_equal(np.any(model.gradients_ != 0, axis=0), s)
-    np.testing.assert_allclose(model.predict_gradient(X), model.gradients_, atol=1e-8)
+    gradients = model.predict_gradient(X)
+    np.testing.assert_array_equal(np.any(gradients != 0, axis=0), s)
     xi = model.gradient_covariance_.toarray()
-    C = np.linalg.lstsq(1 + Z @ Z.T, model.gradients_ * X.std(axis=0), rcond=1e-10)[0]
+    C = np.linalg.lstsq(1 + Z @ Z.T, gradients * X.std(axis=0), rcond=1e-10)[0]
     np.testing.assert_allclose(xi, C.T @ (1 + Z @ Z.T) @ C, atol=1e-8)
     np.testing.assert_allclose(model.feature_importances_, np.sqrt(np.diag(xi)) / y.std())
     np.testing.assert_allclose(model.transform(X), Z @ model.components_.T)
-    np.testing.assert_allclose(model.select(X), X[:, s])
     assert model.get_support(indices=True).tolist() == np.flatnonzero(s).tolist()
     assert model.spectrum_[: len(model.components_)].sum() >= 0.95 * np.trace(xi)
     assert f"{s.sum()} of 10 columns matter" in model.summary()
@@ -93,7 +91,7 @@ def test_classes_as_text_and_prediction_through_f0():
     assert model.score(data.X, y) > 0.9
     odds = model.decision_function(data.X)
     np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], 1 / (1 + np.exp(-odds)))
-    assert model.gradients_.shape == (60, 6)
+    assert model.predict_gradient(data.X).shape == (60, 6)
 
 
 def test_three_classes_are_one_against_the_rest():
@@ -101,31 +99,15 @@ def test_three_classes_are_one_against_the_rest():
     X = rng.normal(size=(60, 4))
     y = np.where(X[:, 0] > 0.4, "a", np.where(X[:, 1] > 0, "b", "c"))
     model = SparseGradientClassifier().fit(X, y)
-    assert model.gradients_.shape == (60, 3, 4)
+    gradients = model.predict_gradient(X)
+    assert gradients.shape == (60, 3, 4)
     assert model.support_[:2].all()
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     one = SparseGradientClassifier(model.alpha_, ridge=model.ridge_).fit(X, y == "b")
-    np.testing.assert_allclose(one.gradients_, model.gradients_[:, 1], atol=1e-3)
+    np.testing.assert_allclose(one.predict_gradient(X), gradients[:, 1], atol=1e-3)
 
 
 # --- options, and what each improves
-
-
-def gradient_error(model, X, truth):
-    return float(np.sqrt(np.mean((model.predict_gradient(X) - truth) ** 2)))
-
-
-def test_two_steps_bring_the_gradients_nearer_to_the_truth():
-    errors = []
-    for seed in range(4):
-        X, y = smooth_data(seed, n=60, p=8)
-        truth = np.column_stack([np.ones(60), 2 * X[:, 1], *np.zeros((6, 60))])
-        models = [SparseGradientRegressor(tol=1e-4, two_step=t).fit(X, y) for t in (False, True)]
-        np.testing.assert_array_equal(models[0].support_, models[1].support_)
-        assert models[0].dual_gap_ == models[1].dual_gap_
-        errors.append([gradient_error(model, X, truth) for model in models])
-    one, two = np.mean(errors, axis=0)
-    assert two < 0.95 * one
 
 
 def test_adaptive_weights_raise_the_relevant_variables_above_the_noise():
@@ -159,36 +141,6 @@ def test_adaptive_weights_find_the_rings_behind_wide_noise():
     assert alone.support_.all()
     assert adaptive.alpha_ / alone.alpha_max_ == pytest.approx(0.3)
     assert adaptive.objective_ == pytest.approx(alone.objective_, abs=1e-6)
-
-
-def test_smoothness_helps_and_unlabelled_rows_help_it():
-    errors = []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        X, U = rng.uniform(-1, 1, size=(20, 2)), rng.uniform(-1, 1, size=(80, 2))
-        y = X.sum(axis=1) + 0.3 * rng.normal(size=20)
-        alpha = 0.01 * SparseGradientRegressor(tol=1e-2).fit(X, y).alpha_max_
-        smooth = SparseGradientRegressor(alpha, tol=1e-4, smoothness=1.0)
-        models = [
-            SparseGradientRegressor(alpha, tol=1e-4).fit(X, y),
-            clone(smooth).fit(X, y),
-            clone(smooth).fit(X, y, X_unlabeled=U),
-        ]
-        errors.append([gradient_error(model, U, 1.0) for model in models])
-    none, labelled, unlabelled = np.mean(errors, axis=0)
-    assert unlabelled < 0.9 * labelled
-    assert labelled < 0.8 * none
-
-
-def test_the_squared_form_has_the_lassos_solutions():
-    X, y = smooth_data(0)
-    squared = SparseGradientRegressor(penalty="squared", tol=1e-10).fit(X, y)
-    total = np.sum(squared.feature_importances_) * y.std()
-    lasso = SparseGradientRegressor(2 * squared.alpha_ * total, tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(
-        squared.feature_importances_, lasso.feature_importances_, rtol=1e-3, atol=1e-5
-    )
-    assert squared.alpha_max_ == np.inf
 
 
 def test_the_ridge_form_selects_everything_and_solves_wide_tables():
@@ -228,9 +180,9 @@ def test_weights_are_copies_and_permutations_permute(kind):
     np.testing.assert_array_equal(
         moved.feature_importances_, weighted.feature_importances_[columns]
     )
-    np.testing.assert_allclose(moved.gradients_, weighted.gradients_[rows][:, columns], atol=1e-12)
-    assert weighted.gradients_.shape == (25, 4)  # rows of weight zero too
-    np.testing.assert_allclose(weighted.gradients_, weighted.predict_gradient(X), atol=1e-8)
+    gradients = weighted.predict_gradient(X)
+    expected = moved.predict_gradient(X[rows][:, columns])
+    np.testing.assert_allclose(expected, gradients[rows][:, columns], atol=1e-12)
 
 
 def test_column_names_are_used():
@@ -239,9 +191,6 @@ def test_column_names_are_used():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = SparseGradientRegressor(always_keep=["d"]).fit(frame, y)
     assert model.support_[3]
-    assert list(model.select(frame).columns) == [
-        c for c in "abcd" if model.support_["abcd".index(c)]
-    ]
     assert model.get_feature_names_out()[0] == "sparsegradientregressor0"
 
 
@@ -270,7 +219,7 @@ def test_identical_points_are_no_obstacle():
     X[:30] = X[0]  # most distances are zero, so is their median; y differs
     model = SparseGradientRegressor().fit(X, y)
     assert model.bandwidth_ > 0
-    assert np.isfinite(model.gradients_).all()
+    assert np.isfinite(model.predict_gradient(X)).all()
 
 
 def test_a_table_of_constants_selects_nothing():
@@ -295,12 +244,11 @@ def test_rows_without_weights_are_named():
     [
         ({"n_neighbors": 40}, "n_neighbors must be smaller than the number of distinct rows, 40"),
         ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1, or None; got 0"),
-        ({"penalty": "l1"}, "penalty must be one of lasso, squared, ridge; got 'l1'"),
+        ({"penalty": "l1"}, "penalty must be one of lasso, ridge; got 'l1'"),
         ({"bandwidth": -1}, "bandwidth must be a positive number or one of"),
         ({"length_scale": "wide"}, "length_scale must be a positive number or one of"),
         ({"alpha": 0}, "alpha must be a positive number, or None; got 0"),
         ({"alpha": -1}, "alpha must be a positive number"),
-        ({"smoothness": -1}, "smoothness must be zero or positive"),
         ({"ridge": 0}, "ridge must be a positive number, or None; got 0"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
     ],
@@ -308,19 +256,6 @@ def test_rows_without_weights_are_named():
 def test_bad_parameters_are_named(settings, message):
     with pytest.raises(InvalidParameterError, match=message):
         SparseGradientRegressor(**settings).fit(*smooth_data(0))
-
-
-def test_unlabelled_rows_without_smoothness_are_refused():
-    X, y = smooth_data(0)
-    with pytest.raises(InvalidParameterError, match="set smoothness above 0"):
-        SparseGradientRegressor().fit(X, y, X_unlabeled=X)
-
-
-def test_a_second_step_that_ends_early_says_so():
-    X, y = smooth_data(0, n=40, p=6)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = SparseGradientRegressor(two_step=True, tol=1e-12, max_iter=60).fit(X, y)
-    assert model.solver_status_ != "converged"
 
 
 def test_an_interrupt_ends_the_adaptation(monkeypatch):
@@ -383,7 +318,7 @@ def test_one_standard_error_selects_no_more_than_the_best():
 def test_a_score_is_what_the_fold_model_predicts():
     alpha, rows = 0.002, np.arange(80)
     folds = [(rows[rows % 2 == 0], rows[rows % 2 == 1])]
-    settings = {"kernel": Polynomial(1), "tol": 1e-4, "two_step": True, "adaptive_weights": True}
+    settings = {"kernel": Polynomial(1), "tol": 1e-4, "adaptive_weights": True}
     model = SparseGradientRegressorCV(alphas=[alpha], cv=folds, **settings).fit(SMALL.X, SMALL.y)
     train, test = folds[0]
     by_hand = SparseGradientRegressor(alpha, **settings).fit(SMALL.X[train], SMALL.y[train])

@@ -360,9 +360,7 @@ def test_many_classes_by_name_are_classes():
 
 PUBLIC = [kind for name in nablasso.__all__ if hasattr(kind := getattr(nablasso, name), "fit")]
 NEEDS_NONE = {
-    "freeze",
     "fit",
-    "fit_statistics",
     "fit_transform",
     "get_params",
     "set_params",

@@ -9,6 +9,7 @@ import pytest
 
 from experiments import denovas, nvsd, printed, rivals, tables, two_steps
 from experiments.denovas import divided, judged, selection_error
+from experiments.real_tables import RealTable
 from experiments.rivals import (
     cosso,
     hierarchical_kernels,
@@ -18,7 +19,7 @@ from experiments.rivals import (
     sparse_additive,
 )
 from experiments.running import DEFAULT
-from nablasso.datasets import RealTable, make_additive, make_two_way
+from nablasso.datasets import make_additive, make_two_way
 from nablasso.kernels import Gaussian
 
 

@@ -8,8 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from experiments import hkl, rivals
+from experiments.real_tables import RealTable
 from nablasso import HierarchicalKernelRegressorCV
-from nablasso.datasets import RealTable
 
 
 @pytest.fixture(scope="module")

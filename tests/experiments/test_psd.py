@@ -26,7 +26,8 @@ from experiments.psd_regression import (
     quantile_curves,
     quantiles,
 )
-from nablasso.datasets import load_table, make_bow_tie
+from experiments.real_tables import load_table
+from nablasso.datasets import make_bow_tie
 from nablasso.datasets.structured import bow_tie_deviation, two_modes_log_density
 from nablasso.errors import DataUnavailableError
 

@@ -26,7 +26,6 @@ from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import (
     Base,
     Bumps,
-    Functional,
     GaussianLoss,
     PinballLoss,
     PoissonLoss,
@@ -300,9 +299,6 @@ def test_an_integral_that_rests_on_few_draws_is_told():
 
 def test_models_without_a_meaning_are_refused():
     X = table(11)[0]
-    constrained = density(X, functionals=(Functional(lambda bumps: np.eye(len(bumps)), 1.0),))
-    with pytest.raises(InvalidParameterError, match="model='psd'"):
-        fit(constrained, "ncm", tol=1e-3)
     with pytest.raises(InvalidParameterError, match="The other models are"):
         fit(density(X), "kde", tol=1e-3)
     with pytest.raises(InvalidParameterError, match="The other models are"):

@@ -159,7 +159,7 @@ def test_a_missing_data_file_says_where_to_put_it(tmp_path, monkeypatch):
     def no_network(**_):
         raise URLError("no network")
 
-    monkeypatch.setattr("nablasso.datasets.real.fetch_openml", no_network)
+    monkeypatch.setattr("experiments.real_tables.fetch_openml", no_network)
     with pytest.raises(DataUnavailableError, match="environment variable NABLASSO_DATA"):
         reproduce(EXPERIMENTS["hkl_figure_9"], tmp_path, quick=True)
 

@@ -5,7 +5,6 @@ import numpy as np
 from nablasso.data.table import prepare
 from nablasso.gradients import GradientData, GradientParameters
 from nablasso.kernels import Gaussian
-from nablasso.spaces import penalty_points
 
 N, P = 14, 5
 
@@ -16,13 +15,11 @@ def data_of(
     kernel=None,
     n_neighbors=None,
     form="lasso",
-    smoothness=0.0,
     weights=None,
     kept=(),
     labels=None,
     n=N,
     p=P,
-    unlabelled=0,
     seed=0,
 ):
     """Random data whose target depends on the first two columns, and the target."""
@@ -43,22 +40,18 @@ def data_of(
         n_neighbors=n_neighbors,
         form=form,
         ridge=0.02 if classes or kept else None,
-        smoothness=smoothness,
         classes=classes,
         labels=column_labels,
         group_weights=sizes,
     )
-    extra = rng.normal(size=(unlabelled, p))
-    points = penalty_points(table, extra) if unlabelled else None
-    return GradientData(parameters, table, points), table.y
+    return GradientData(parameters, table), table.y
 
 
 def literal_objective(ours, y, C, alpha, c0=None):
     """(40) or (62) with loops and the kernel matrix; ``C`` (p, N), ``c0`` (N,)."""
     table = ours.table
     X, p = table.X, table.weights
-    points = X if ours.points is None else np.vstack([X, ours.points.extra])
-    K = ours.parameters.kernel(points / ours.width, points / ours.width)
+    K = ours.parameters.kernel(X / ours.width, X / ours.width)
     total = 0.0
     for i in range(len(X)):
         for j in range(len(X)):

@@ -5,13 +5,34 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from nablasso import SparseGradientRegressor
-from nablasso.gradients import Constant, Delta, KernelFactor, find_directions
-from nablasso.kernels import Gaussian, Linear, Polynomial
+from nablasso.gradients import KernelFactor, find_directions
+from nablasso.kernels import DotProductKernel, Gaussian, Kernel, Linear, Polynomial
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(20, 4)), RNG.normal(size=(7, 4))
 COLUMNS = np.array([1, 4])
 B = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 0.0]])
+
+
+class Constant(DotProductKernel):
+    """``1``: the space of the constant functions."""
+
+    def profile(self, t):
+        return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
+
+
+class Delta(Kernel):
+    """One where two points are equal, zero elsewhere; it has values and no derivatives."""
+
+    has_width = False
+
+    def __call__(self, Z, X):
+        return np.asarray((Z[:, None] == X).all(axis=2), dtype=float)
+
+    def between(self, Z, X):
+        raise NotImplementedError
+
+    diagonal = derivative_diagonal = between
 
 
 @pytest.mark.parametrize(
@@ -35,12 +56,6 @@ def test_functions_are_kernel_expansions_of_the_same_norm(kernel):
     np.testing.assert_allclose(C @ K, B @ factor.phi.T, atol=1e-8)
     expected = kernel(Z / 1.3, X / 1.3) @ C.T
     np.testing.assert_allclose(factor.evaluate(Z, B), expected, atol=1e-8)
-
-
-def test_delta_tells_equal_points_only():
-    points = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
-    assert Delta()(points, points).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
-    assert KernelFactor(Delta(), points, 1.0).rank == 2
 
 
 def test_covariance_spectrum_and_directions():
@@ -82,7 +97,7 @@ def test_remark_2_with_constant_gradients_and_equal_weights_it_is_the_lasso():
     # sum_ij (.)^2 / n^2 is twice the variance of the residuals, scikit-learn's loss half of it
     lasso = Lasso(0.2 / 4, tol=1e-12).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     assert 0 < np.sum(lasso.coef_ != 0) < 6
-    np.testing.assert_allclose(model.gradients_[7] * X.std(axis=0), lasso.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.predict_gradient(X)[7] * X.std(axis=0), lasso.coef_, atol=1e-6)
     np.testing.assert_array_equal(model.support_, lasso.coef_ != 0)
 
 
@@ -98,6 +113,6 @@ def test_remark_1_with_separate_gradients_and_no_penalty_it_is_opg():
     for i in range(len(X)):
         root = np.sqrt(weights[i])
         local.append(np.linalg.lstsq(root[:, None] * (X - X[i]), root * (y - y[i]), rcond=None)[0])
-    np.testing.assert_allclose(model.gradients_, local, atol=1e-5)
+    np.testing.assert_allclose(model.predict_gradient(X), local, atol=1e-5)
     outer = np.linalg.eigh(np.transpose(local) @ local)[1]
     np.testing.assert_allclose(abs(model.components_[0] @ outer[:, -1]), 1.0, atol=1e-8)

@@ -66,17 +66,6 @@ def test_products_are_sums_over_pairs_and_adjoint(data, n_neighbors):
     assert pairs.first_sums(theta) @ f0 == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("n_neighbors", [None, 4])
-def test_laplacian_is_the_sum_of_squared_differences(data, n_neighbors):
-    X, p = data
-    pairs = make_pairs(X, p, 1.0, n_neighbors)
-    phi = np.random.default_rng(1).normal(size=(N, 5))
-    b = np.arange(5.0)
-    f = phi @ b
-    expected = np.sum(as_dense(pairs) * (f[:, None] - f[None]) ** 2)
-    assert b @ pairs.laplacian(phi) @ b == pytest.approx(expected, rel=1e-12)
-
-
 def test_as_many_neighbours_as_rows_are_refused(data):
     X, p = data
     with pytest.raises(InvalidParameterError, match=r"n_neighbors must be smaller .* 12; got 12"):

@@ -22,17 +22,11 @@ R_CONCAVE = [
     (0.60, 5, 100, 0.2605),
     (0.60, 10, 100, 1.141),
 ]
-UNIMODAL = [(0.6, 1, 100, 0.02631579), (0.6, 10, 100, 2.631579), (0.96, 3, 10, 0.176)]
 
 
 @pytest.mark.parametrize(("tau", "q", "p", "value"), R_CONCAVE)
 def test_r_concave_bound_as_published(tau, q, p, value):
     assert false_selection_bound(tau, q, p, 50, "r-concave") == pytest.approx(value, abs=6e-4)
-
-
-@pytest.mark.parametrize(("tau", "q", "p", "value"), UNIMODAL)
-def test_unimodal_bound_as_published(tau, q, p, value):
-    assert false_selection_bound(tau, q, p, 50, "unimodal") == pytest.approx(value, rel=3e-3)
 
 
 def test_worst_case_is_the_bound_of_meinshausen_and_buehlmann():
@@ -77,7 +71,7 @@ def test_no_r_concave_mass_has_a_larger_tail(r):
     assert largest >= 0.5 * bound  # the search came near
 
 
-@pytest.mark.parametrize("assumption", ["worst-case", "unimodal", "r-concave"])
+@pytest.mark.parametrize("assumption", ["worst-case", "r-concave"])
 def test_blind_picks_respect_every_bound(assumption):
     """Each half picks q of p at random: all selections are false."""
     p, q, n_pairs, tau = 40, 8, 10, 0.6
@@ -91,21 +85,21 @@ def test_blind_picks_respect_every_bound(assumption):
 
 
 def test_assumptions_sharpen_the_bound():
-    worst, unimodal, concave = (
-        false_selection_bound(0.7, 5, 100, 50, a) for a in ("worst-case", "unimodal", "r-concave")
+    worst, concave = (
+        false_selection_bound(0.7, 5, 100, 50, a) for a in ("worst-case", "r-concave")
     )
-    assert concave < unimodal < worst
+    assert concave < worst
 
 
 def test_a_threshold_between_two_shares_is_the_upper_one():
     assert lattice_count(0.6, 50) == 60
     assert lattice_count(0.601, 50) == 61
-    between = false_selection_bound(0.601, 5, 100, 50, "unimodal")
-    assert between == false_selection_bound(0.61, 5, 100, 50, "unimodal")
+    between = false_selection_bound(0.601, 5, 100, 50, "r-concave")
+    assert between == false_selection_bound(0.61, 5, 100, 50, "r-concave")
 
 
 def test_bounds_that_say_nothing_are_markovs():
-    assert false_selection_bound(0.8, 9, 10, 50, "unimodal") == pytest.approx(10.0)
+    assert false_selection_bound(0.8, 9, 10, 50, "r-concave") == pytest.approx(10.0)
     assert false_selection_bound(0.9, 0, 10, 50, "r-concave") == 0.0
 
 
@@ -132,7 +126,7 @@ def test_labels_are_divided_evenly():
         assert counts.min() >= 1
 
 
-@pytest.mark.parametrize("assumption", ["worst-case", "unimodal", "r-concave"])
+@pytest.mark.parametrize("assumption", ["worst-case", "r-concave"])
 def test_the_smallest_threshold_is_the_first_that_meets_the_bound(assumption):
     found = smallest_threshold(0.55, 0.5, 4.0, 60, 20, assumption)
     assert false_selection_bound(found, 4.0, 60, 20, assumption) <= 0.5

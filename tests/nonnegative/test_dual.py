@@ -66,7 +66,7 @@ def random_point(fitter, rng):
     t = fitted.point.t + 0.1 * rng.normal(size=fitted.point.t.shape)
     if task.loss.bounded:
         t = np.clip(t, 0.01, 0.99)
-    return task, SlopePoint(t, fitted.point.multipliers)
+    return task, SlopePoint(t, fitted.point.c)
 
 
 @pytest.mark.parametrize("name", NAMES)

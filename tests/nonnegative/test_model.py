@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Bumps, LinearModel, PSDModel
-from nablasso.nonnegative.model import pair_integrals, pair_moments
+from nablasso.nonnegative.model import pair_integrals
 
 
 @pytest.fixture
@@ -30,15 +30,6 @@ def test_integrals_match_quadrature(bumps, interval):
         for j in range(3):
             f = product(bumps, i, j)
             assert W[i, j] == pytest.approx(quad(f, low, high, limit=200)[0], rel=1e-7, abs=1e-12)
-
-
-@pytest.mark.parametrize("power", [1, 2])
-def test_moments_match_quadrature(bumps, power):
-    W = pair_moments(bumps, np.array([power]))
-    for i, j in ((0, 1), (2, 2), (1, 2)):
-        f = product(bumps, i, j)
-        expected = quad(lambda x, f=f: x**power * f(x), -40, 40, limit=200)[0]
-        assert W[i, j] == pytest.approx(expected, rel=1e-8, abs=1e-12)
 
 
 def test_integrals_of_several_variables_are_products():
@@ -103,7 +94,7 @@ def test_values_are_the_quadratic_form():
     model, X = make(), np.random.default_rng(1).normal(size=(7, 2))
     v = model.bumps.values(X)
     np.testing.assert_allclose(
-        model.values(X), np.einsum("ki,ij,kj->k", v, model.matrix, v), rtol=1e-12
+        model.values(X), np.einsum("ki,ij,kj->k", v, model.factor @ model.factor.T, v), rtol=1e-12
     )
 
 
@@ -125,13 +116,11 @@ def test_gradients_match_differences(linear):
         np.testing.assert_allclose(model.gradients(X)[:, a], difference, rtol=1e-6, atol=1e-8)
 
 
-def test_integral_and_moments_match_quadrature():
+def test_integral_matches_quadrature():
     model = make(d=1)
     f = lambda x: model.values(np.array([[x]]))[0]  # noqa: E731
     assert model.integral() == pytest.approx(quad(f, -15, 15, limit=200)[0], rel=1e-8)
     assert model.integral([-1, 0.4]) == pytest.approx(quad(f, -1, 0.4)[0], rel=1e-8)
-    second = quad(lambda x: x**2 * f(x), -15, 15, limit=200)[0]
-    assert model.moment([2]) == pytest.approx(second, rel=1e-8)
 
 
 def test_integral_over_a_box_in_the_plane():
@@ -139,16 +128,6 @@ def test_integral_over_a_box_in_the_plane():
     f = lambda y, x: model.values(np.array([[x, y]]))[0]  # noqa: E731
     expected = dblquad(f, -1, 0.5, 0, 2, epsabs=1e-9)[0]
     assert model.integral([[-1, 0.5], [0, 2]]) == pytest.approx(expected, rel=1e-7)
-
-
-def test_sum_and_product():
-    one, two = make(0), make(1, m=3, q=1)
-    X = np.random.default_rng(2).normal(size=(5, 2))
-    np.testing.assert_allclose((one + two).values(X), one.values(X) + two.values(X), rtol=1e-12)
-    np.testing.assert_allclose((one * two).values(X), one.values(X) * two.values(X), rtol=1e-10)
-    np.testing.assert_allclose((3 * one).values(X), 3 * one.values(X), rtol=1e-12)
-    with pytest.raises(InvalidParameterError, match="at least 0"):
-        one * -1.0
 
 
 def test_product_with_a_gaussian():
@@ -223,14 +202,6 @@ def test_every_coordinate_follows_its_marginal():
     for a in range(3):
         marginal = model.marginal(np.array([a]))
         assert kstest(X[:, a], lambda x, m=marginal: distribution(m, x)).pvalue > 0.01
-
-
-def test_second_moments():
-    model = density(2, seed=3)
-    X = model.sample(4000, np.random.default_rng(3))
-    expected = model.moment([1, 1])
-    error = np.std(X[:, 0] * X[:, 1]) / np.sqrt(4000)
-    assert abs(np.mean(X[:, 0] * X[:, 1]) - expected) < 4 * error
 
 
 def test_draws_are_fixed_by_the_generator():

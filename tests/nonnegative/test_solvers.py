@@ -54,7 +54,7 @@ def system(task, seed=1):
     rng = np.random.default_rng(seed)
     problem = PSDFitter(task).problem(task.l1, task.l2)
     u = rng.uniform(0.05, 0.95, size=(len(task.X), 3))
-    here = problem.evaluate(SlopePoint(u, (np.zeros(0),) * 3))
+    here = problem.evaluate(SlopePoint(u, np.zeros(0)))
     return problem, here, rng.uniform(0.1, 10, size=u.shape)
 
 
@@ -64,8 +64,7 @@ def test_the_system_is_the_derivative_of_the_residuals():
     x, h = rng.normal(size=D.shape), 1e-6
     w = problem.weights[:, None] / 3
     ahead, behind = (
-        problem.evaluate(SlopePoint(here.point.t + s * h * x, here.point.multipliers)).Z
-        for s in (1, -1)
+        problem.evaluate(SlopePoint(here.point.t + s * h * x, here.point.c)).Z for s in (1, -1)
     )
     product = w * (D * x - (ahead - behind) / (2 * h))
     np.testing.assert_allclose(
@@ -93,7 +92,7 @@ def test_few_steps_at_any_weight(weight):
 def test_both_ways_reach_the_same_optimum():
     task = make_quantiles()
     problem = PSDFitter(task).problem(task.l1, task.l2)
-    start = SlopePoint(task.loss.start(np.zeros((30, 3))), (np.zeros(0),) * 3)
+    start = SlopePoint(task.loss.start(np.zeros((30, 3))), np.zeros(0))
     direct, iterated = (
         solvers.solve(partial(solvers.interior, dense=dense), problem, start, tol=1e-6, max_iter=99)
         for dense in (solvers.DENSE, 0)
@@ -134,7 +133,7 @@ def test_a_free_function_alone_needs_one_product():
         }
     )
     problem = PSDFitter(alone).problem(alone.l1, alone.l2)
-    here = problem.evaluate(SlopePoint(np.full((30, 1), 0.4), (np.zeros(0),)))
+    here = problem.evaluate(SlopePoint(np.full((30, 1), 0.4), np.zeros(0)))
     rng = np.random.default_rng(4)
     D, g = rng.uniform(0.1, 10, size=(30, 1)), rng.normal(size=(30, 1))
     direct = solvers.normal_solver(problem, here, D)(g)
@@ -201,11 +200,11 @@ def test_the_step_is_the_largest_curvature_of_the_dual(name):
 
 def test_multipliers_bend_as_much_as_slopes():
     problem = problem_of("density", 0.0)
-    step, ((unit,),) = solvers.step_size(problem)
+    step, unit = solvers.step_size(problem)
     block, p, u = problem.blocks[0], problem.weights, unit
     # the map from slopes and multiplier to the matrix, in the units of the inner product
     columns = [np.sqrt(w) * np.outer(phi, phi).ravel() for w, phi in zip(p, block.Phi, strict=True)]
-    T = np.array([*columns, u * block.functionals[0].ravel()])
+    T = np.array([*columns, u * block.mass.ravel()])
     assert 1 / step >= np.linalg.norm(T @ T.T, 2) / block.l2
 
 

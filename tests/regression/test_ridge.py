@@ -7,8 +7,7 @@ import pytest
 
 from nablasso.kernels import Anova, Gaussian, Linear, Polynomial
 from nablasso.regression import ridge
-from nablasso.regression.ridge import FeatureRidge, LeaveOutRidge, Ridge, WeightedRidge
-from nablasso.spaces import FeatureRows, draw_fourier
+from nablasso.regression.ridge import LeaveOutRidge, Ridge, WeightedRidge
 
 N = 11
 KERNELS = (Gaussian(1.2), Linear(), Polynomial(2, 0.0), Polynomial(2), Anova(1), Anova(2))
@@ -270,61 +269,22 @@ def test_weighted_ridge_is_the_operator_of_the_eigendecomposition(fit_intercept)
     np.testing.assert_allclose(ours.diagonal(), np.diagonal(P), atol=1e-9)
 
 
-def feature_problem(fit_intercept, chunk_bytes=1 << 24, judged=1000):
+@each_intercept
+def test_moments_are_weighted_means_whatever_the_chunks(fit_intercept, monkeypatch):
     rng = np.random.default_rng(9)
-    X = rng.normal(size=(60, 3))
-    y = 2.0 + np.sin(X[:, 0]) + 0.3 * rng.normal(size=60)
-    weights = rng.uniform(0.5, 2.0, size=60)
-    weights /= weights.sum()
-    features = draw_fourier(Anova(1), np.full(3, 0.8), 24)
-    rows = FeatureRows(features, X, keep=False, chunk_bytes=chunk_bytes)
-    ours = FeatureRidge(rows, y, weights, fit_intercept=fit_intercept, judged=judged)
-    phi = features.features(X)
-    theirs = Ridge(phi @ phi.T, weights, fit_intercept=fit_intercept)
-    return ours, theirs, phi
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_same_function_same_left_out_residuals_same_ridge(fit_intercept):
-    ours, theirs, phi = feature_problem(fit_intercept)
-    y = ours.y
-    assert ours.trace == pytest.approx(theirs.trace)
-    assert ours.best_ridge() == pytest.approx(theirs.best_ridge(y))
-    for penalty in (1e-4, 1e-2, 1.0):
-        w, b = ours.coefficients(penalty)
-        u = theirs.coefficients(y, penalty)
-        np.testing.assert_allclose(w, phi.T @ u, atol=1e-8)
-        offset = ours.weights @ (y - phi @ w) if fit_intercept else 0.0
-        assert b == pytest.approx(offset, abs=1e-10)
-        left_out = ours.loo_residuals(penalty)
-        np.testing.assert_allclose(left_out, theirs.loo_residuals(y, penalty), rtol=1e-6)
-
-
-def test_leaving_out_really_is_leaving_out():
-    ours, _, _ = feature_problem(True)
-    left_out = ours.loo_residuals(0.05)
-    i = 7
-    rest = np.arange(60) != i
-    weights = ours.weights[rest]
-    # the loss of the others keeps its weight against the ridge
-    rows = FeatureRows(ours.rows.features, ours.rows.Z[rest])
-    less = FeatureRidge(rows, ours.y[rest], weights, fit_intercept=True)
-    w, b = less.coefficients(0.05 / weights.sum())
-    expected = ours.y[i] - b - ours.rows.features.evaluate(ours.rows.Z[[i]], w)[0]
-    assert left_out[i] == pytest.approx(expected, rel=1e-8)
-
-
-def test_chunks_and_few_judges():
-    whole, _, _ = feature_problem(True)
-    parts, _, _ = feature_problem(True, chunk_bytes=8 * 24 * 7)
-    assert len(parts.rows.chunks()) == 9
-    best = whole.best_ridge()
-    assert parts.best_ridge() == pytest.approx(best)
-    np.testing.assert_allclose(parts.loo_residuals(best), whole.loo_residuals(best), rtol=1e-8)
-    few, _, _ = feature_problem(True, judged=20)
-    ridges = ridge.ridge_grid(few.trace)
-    errors = [few.weights[:20] @ few.loo_residuals(r)[:20] ** 2 for r in ridges]
-    assert few.best_ridge() == pytest.approx(ridges[int(np.argmin(errors))])
+    Phi, y, q = rng.normal(size=(60, 4)) + 2, rng.normal(size=60) + 3, rng.uniform(0.5, 2, 60)
+    weight, mean, C, c = ridge.moments_of(Phi, y, q, centre=fit_intercept)
+    assert weight == pytest.approx(q.sum())
+    p = q / q.sum()
+    expected = p @ Phi if fit_intercept else np.zeros(4)
+    np.testing.assert_allclose(mean, expected, atol=1e-12)
+    centred = Phi - expected
+    np.testing.assert_allclose(C, (centred * p[:, None]).T @ centred, atol=1e-12)
+    np.testing.assert_allclose(c, centred.T @ (p * (y - (p @ y if fit_intercept else 0))))
+    monkeypatch.setattr(ridge, "CHUNK", 4 * 7)
+    again = ridge.moments_of(Phi, y, q, centre=fit_intercept)
+    np.testing.assert_allclose(again.C, C, atol=1e-12)
+    np.testing.assert_allclose(again.c, c, atol=1e-12)
 
 
 def refit_without(Z, T, weights, row, columns, penalty):

@@ -10,6 +10,7 @@ import pytest
 from nablasso import NablassoRegressor
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
+from nablasso.regression.paired import paired
 from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
@@ -244,12 +245,24 @@ def test_folds_and_scores_of_the_check():
     assert {tuple(fold) for _, fold in seen} == {tuple(fold) for fold in folds}
 
 
-def test_groups_that_are_kept_or_trusted_are_not_checked():
+def test_groups_that_are_kept_are_not_checked():
     rows = replace(draw(), kept=index(4))
-    model = rows.tune(QUADRATIC, np.arange(D))
-    found, clear = check(rows, model, trusted=index(3))
-    assert {3, 4} <= set(found.groups.tolist())
+    found, clear = check(rows, rows.tune(QUADRATIC, np.arange(D)))
+    assert 4 in found.groups
     assert set(clear) == {0, 1, 2}
+
+
+def test_what_is_spared_one_by_one_may_not_all_go():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 10))
+    rows = few_rows(X, 0.16 * X.sum(axis=1) + rng.normal(size=120), families=(LINEAR,))
+    full = rows.tune(LINEAR, np.arange(10))
+    found, clear = check(rows, full)
+    assert 0 < len(found.groups) < 10
+    errors = [np.abs(rows.solved(m).left_out()[0][:, 0]) for m in (found, full)]
+    lost, error = paired(errors[0] - errors[1], rows.weights)
+    assert lost < rows.rules.clearly * error
+    assert min(clear.values()) >= rows.rules.clearly
 
 
 @pytest.mark.parametrize("family", [QUADRATIC, GAUSSIAN], ids=lambda f: f.name)
@@ -517,9 +530,9 @@ def test_the_log_odds_are_asked_only_where_labels_are_not_clearly_mistaken():
         losses, densities, wrong, weights = _left_out(few, some)
         return losses, densities, np.zeros_like(wrong), weights
 
-    _, clear = _without(few, model, 0, partial(_left_out, few), objecting)
+    _, clear = _without(few, model, 0, model, partial(_left_out, few), objecting)
     assert clear >= few.rules.clearly  # without the first column half of the labels are mistaken
     assert not asked
-    _, clear = _without(few, model, 0, never_mistaken, objecting)
+    _, clear = _without(few, model, 0, model, never_mistaken, objecting)
     assert clear == 0.0
     assert len(asked) == 2

@@ -12,15 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import DerivativeLasso, NablassoRegressor
-from nablasso.errors import DriftWarning, InvalidDataError, NablassoError, WorkersTimeoutError
-from nablasso.kernels import Anova
+from nablasso import NablassoRegressor
+from nablasso.errors import InvalidDataError, NablassoError, WorkersTimeoutError
 from nablasso.progress import reporting, run_jobs
 from nablasso.search.grown import grow
-from nablasso.streaming import SufficientStatistics, collect_statistics, fair_sample, open_table
+from nablasso.streaming import fair_sample, open_table
 from nablasso.streaming.encoded import encoded
 from nablasso.streaming.sources import Arrays
-from tests.frozen_spaces import frozen, rows
 
 distributed = pytest.importorskip("distributed", reason="needs the extra distributed")
 array = pytest.importorskip("dask.array", reason="needs the extra distributed")
@@ -234,81 +232,3 @@ def test_processes_that_stand_still_run_into_the_timeout(processes, data):
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
-
-
-# --- sufficient statistics ---
-
-
-@pytest.fixture(scope="module")
-def weighted():
-    X, y = rows(2000)
-    weights = np.arange(2000) % 3 + 0.5
-    return X, y, weights, frozen(X[:300], y[:300], feature_names=tuple(NAMES))
-
-
-def assert_same_sums(found, expected):
-    for k in range(5):
-        one, other = found.fold(k), expected.fold(k)
-        np.testing.assert_allclose(one.C, other.C, rtol=0, atol=1e-10 * np.abs(other.C).max())
-        np.testing.assert_allclose(one.c, other.c, rtol=0, atol=1e-10 * np.abs(other.c).max())
-        assert one.y_variance == pytest.approx(other.y_variance, rel=1e-10)
-    assert found.n_samples == expected.n_samples
-
-
-def test_statistics_are_those_in_memory(client, weighted):
-    X, y, weights, space = weighted
-    expected = SufficientStatistics(space).partial_fit(X, y, weights)
-    lazy = [array.from_array(part, chunks=300) for part in weighted[:3]]
-    seen = []
-    with reporting(seen.append):
-        found = collect_statistics(open_table(*lazy, client=client), space)
-    assert_same_sums(found, expected)
-    assert [(p.done, p.total) for p in seen] == [(k, 7) for k in range(1, 8)]
-    frame = pd.DataFrame(X, columns=NAMES).assign(y=y, w=weights)
-    pieces = dataframe.from_pandas(frame, npartitions=5)
-    assert_same_sums(
-        collect_statistics(open_table(pieces, "y", "w", client=client), space), expected
-    )
-    other = open_table(pieces.rename(columns={"d": "e"}), "y", "w", client=client)
-    with pytest.raises(InvalidDataError, match="lacks 'd' and has 'e'"):
-        collect_statistics(other, space)
-    few = lazy[0][lazy[1] > 100], lazy[1][lazy[1] > 100]
-    with pytest.warns(DriftWarning, match="'a'"):
-        part = collect_statistics(open_table(*few, client=client), space)
-    assert_same_sums(part, SufficientStatistics(space).partial_fit(X[y > 100], y[y > 100]))
-
-
-@pytest.mark.slow
-def test_statistics_do_not_know_of_a_dead_worker(processes, weighted):
-    X, y, _, space = weighted
-    lazy = array.from_array(X, chunks=(100, 4)).map_blocks(slowly, dtype=float)
-    lazy_y = array.from_array(y, chunks=100)
-    processes.wait_for_workers(2, timeout=120)
-    undisturbed = collect_statistics(open_table(lazy, lazy_y, client=processes), space)
-    pid = worker_pids(processes)[0]
-
-    def kill(progress):
-        if progress.done == 6:
-            os.kill(pid, signal.SIGKILL)
-
-    with reporting(kill):
-        found = collect_statistics(open_table(lazy, lazy_y, client=processes), space)
-    expected = undisturbed.sums
-    for name, sums in found.sums.items():
-        np.testing.assert_array_equal(sums, expected[name])  # to the last bit
-
-
-@pytest.mark.slow
-def test_the_support_is_that_of_the_rows_in_memory(client):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 6))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(3000)
-    model = DerivativeLasso(kernel=Anova(1), n_components=96)
-    space = model.freeze(X[:500], y[:500])
-    lazy = array.from_array(X, chunks=(700, 3)), array.from_array(y, chunks=700)
-    found = collect_statistics(open_table(*lazy, client=client), space)
-    here = SufficientStatistics(space).partial_fit(X, y)
-    assert_same_sums(found, here)
-    support = model.fit_statistics(found).support_
-    assert support.tolist() == [True, True, False, False, False, False]
-    assert support.tolist() == model.fit_statistics(here).support_.tolist()

@@ -39,8 +39,8 @@ ATTRIBUTES = (
     *DECISIONS,
     *("alpha_", "alpha_max_", "ridge_", "length_scale_", "bandwidth_", "scales_", "objective_"),
     *("feature_importances_", "slopes_", "support_certified_", "loo_r2_", "classes_"),
-    *("selection_status_", "solver_status_", "search_status_", "space_", "twins_", "sinks_"),
-    *("best_score_", "spectrum_", "support_mean_", "support_noise_", "levels_", "active_set_"),
+    *("selection_status_", "solver_status_", "search_status_", "twins_", "sinks_"),
+    *("best_score_", "spectrum_", "levels_", "active_set_"),
     *("selection_probabilities_", "threshold_", "expected_false_selections_"),
     *("knockoff_statistics_", "p_values_", "adjusted_p_values_", "scores_", "chance_", "clear_"),
     *("evidence_", "clear_by_", "runner_up_", "assumptions_", "cautions_", "alternatives_"),
@@ -128,10 +128,6 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
         "DerivativeLassoCV": (n.DerivativeLassoCV(**FOLDS), numbers),
         "DerivativeLassoClassifier": (n.DerivativeLassoClassifier(**FIT), classes),
         "DerivativeLassoClassifierCV": (n.DerivativeLassoClassifierCV(**FOLDS), classes),
-        "DerivativeLasso on Fourier features": (
-            n.DerivativeLasso(**FIT, space="fourier", n_components=60, random_state=0),
-            numbers,
-        ),
         "DerivativeGroupLasso": (n.DerivativeLasso(feature_groups=GROUPS, **FIT), numbers),
         "DerivativeGroupLassoCV": (
             n.DerivativeLassoCV(feature_groups=GROUPS, **FOLDS),

@@ -112,8 +112,7 @@ OPTIONS: dict[str, Any] = {
     ),
     "groups": _option(
         "FILE",
-        "Columns to select as a whole: JSON with lists of columns by group, or CSV with the first"
-        " line group,column.",
+        "Columns to select as a whole: JSON with lists of columns by group.",
     ),
     "missing": _option(
         "state|drop",

@@ -8,8 +8,7 @@ columns::
 
     {"climate": ["temperature", "humidity"], "feeding": ["water", "nutrient"]}
 
-or a CSV file with the columns ``group`` and ``column`` and one row per column of the table. Columns
-in no group are groups of their own.
+Columns in no group are groups of their own.
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ KINDS = {  # by the names of pyarrow; what columns of text hold is said so
     "durations": ("duration",),
     "nothing": ("null", "nothing"),
 }
-EXPECTED_GROUPS = (
-    'expected JSON such as {"climate": ["temperature", "humidity"]}, or CSV with the first line '
-    "group,column"
-)
+EXPECTED_GROUPS = 'expected lists of columns by group: {"climate": ["temperature", "humidity"]}'
 
 
 def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) -> pd.DataFrame:
@@ -276,8 +272,7 @@ def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) ->
 
     The file may name ``ignored`` columns.
     """
-    text = decoded(_read_bytes(path), path)
-    groups = _from_json(text, path) if text.lstrip().startswith("{") else _from_csv(text, path)
+    groups = _groups_of(decoded(_read_bytes(path), path), path)
     owner: dict[str, str] = {}
     for group, members in groups.items():
         check_known(f"{path}, group {group!r}:", members, [*variables, *ignored])
@@ -299,29 +294,16 @@ def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) ->
     return {group: members for group, members in (partition | rest).items() if members}
 
 
-def _from_json(text: str, path: Path) -> Groups:
+def _groups_of(text: str, path: Path) -> Groups:
     try:
         groups = json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidDataError(f"{path} is not valid JSON ({error}); {EXPECTED_GROUPS}.") from error
+    if not isinstance(groups, dict):
+        raise InvalidDataError(f"{path} holds no groups; {EXPECTED_GROUPS}.")
     for name, members in groups.items():
         if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
             raise InvalidDataError(
                 f"{path}: group {name!r} must be a list of column names; {EXPECTED_GROUPS}."
             )
     return dict(groups)
-
-
-def _from_csv(text: str, path: Path) -> Groups:
-    rows = _rows_of(text, _separator(text, path))
-    _, header = next(rows)
-    if header != ["group", "column"]:
-        raise InvalidDataError(f"{path} begins with {','.join(header)!r}; {EXPECTED_GROUPS}.")
-    groups: Groups = {}
-    for line, fields in rows:
-        if len(fields) != 2 or not all(fields):
-            raise InvalidDataError(
-                f"{path}, line {line} is {','.join(fields)!r}; {EXPECTED_GROUPS}."
-            )
-        groups.setdefault(fields[0], []).append(fields[1])
-    return groups

@@ -1,12 +1,9 @@
-"""Data sets: generated ones whose relevant variables are known, and tables of the real world.
+"""Data sets whose relevant variables are known, because they are generated.
 
 Each ``make_*`` function returns a :class:`KnownSupport` (:func:`make_two_modes`, which draws a
 density, a :class:`KnownDensity`). The noiseless function behind it stands beside it with its
 gradient, for instance ``nablasso.datasets.generators.radial_function``; both are evaluated at the
 rows. The noise level is a constant of the population: two draws differ in their rows only.
-
-:func:`load_table` returns a :class:`RealTable` by its name, from a folder or from OpenML;
-:data:`CATALOGUE` says what is known of each.
 """
 
 from nablasso.datasets.generators import (
@@ -21,7 +18,6 @@ from nablasso.datasets.generators import (
     make_turlach,
     make_two_way,
 )
-from nablasso.datasets.real import CATALOGUE, RealTable, load_table
 from nablasso.datasets.structured import (
     KnownDensity,
     make_bell,
@@ -37,11 +33,8 @@ from nablasso.datasets.structured import (
 )
 
 __all__ = [
-    "CATALOGUE",
     "KnownDensity",
     "KnownSupport",
-    "RealTable",
-    "load_table",
     "make_additive",
     "make_bell",
     "make_bow_tie",

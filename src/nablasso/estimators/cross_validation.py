@@ -195,7 +195,7 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
 
 
 def outcomes_of(
-    candidates: Iterable[Candidate], score_of: Callable[[Any], float] = float
+    candidates: Iterable[Candidate], score_of: Callable[[Any], float]
 ) -> list[dict[str, float]]:
     """What is known of every candidate; ``score_of`` judges models."""
     outcomes: list[dict[str, float]] = []

@@ -14,12 +14,6 @@ Classes have the logistic loss, several of them one against the rest.
 fold. The grid, the folds and the canonical order are fixed before any fold is fitted. A candidate
 is what ``predict`` would use at one width, ridge and alpha: the refits on its supports, or the
 penalised functions; one per problem. Candidates of one support share their refit.
-
-**From sums over rows**, for more rows than memory or rows on other machines, in three steps:
-``freeze`` on a sample fixes scaling, metric and features;
-:class:`~nablasso.streaming.SufficientStatistics` of that space are collected from all rows,
-anywhere and in any order; ``fit_statistics`` solves. The folds of the statistics choose what
-``fit`` chooses by leave-one-out or cross-validation, so that no row is read twice.
 """
 
 from __future__ import annotations
@@ -39,12 +33,10 @@ from nablasso.data.table import Table
 from nablasso.errors import (
     DegenerateFitWarning,
     InvalidParameterError,
-    NoSelectionWarning,
     warn,
 )
 from nablasso.estimators.alpha_path import Path, descending
 from nablasso.estimators.base import (
-    CLEAR_GAIN,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -57,10 +49,8 @@ from nablasso.estimators.cross_validation import (
     Cell,
     CrossValidated,
     as_fitted,
-    by_key,
     decreasing,
     grid_points,
-    outcomes_of,
     positive_list,
 )
 from nablasso.estimators.display import Answers
@@ -68,35 +58,26 @@ from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, sprea
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
-    check_count,
     check_length_scale,
     check_non_negative,
-    check_parameters,
     check_share,
-    feature_kinds,
     feature_names,
-    groups_of,
 )
 from nablasso.kernels import as_kernel
-from nablasso.losses import Squared
 from nablasso.paths import (
     DEFAULT_FRACTION,
     Formulation,
     ProblemFamily,
-    StatisticsFamily,
     alpha_grid,
     walk_path,
 )
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
-from nablasso.regression.adaptive import adaptive_scales
 from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
-from nablasso.spaces import Function, SpaceChoice, choose_space, penalty_points
-from nablasso.streaming import FrozenSpace, SufficientStatistics
+from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
 
-METRIC_ROWS = 1000  # that teach the metric where the space is not the exact one
 STEEP = 10.0  # derivative norms growing this much between the data call for a warning
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
@@ -133,15 +114,9 @@ class DerivativeEstimator(Answers, Selects, Selector):
         zero, or left out with an upper bound under one per cent of the strongest variable. It
         says what the exact minimiser does, not whether the variable matters in nature.
     scales_ : array, shape (n_features,)
-        Multiplier of each column inside the kernel; one over the length scale for one pass.
+        Multiplier of each column inside the kernel: one over the length scale.
     alpha_, ridge_, length_scale_, kernel_, loss_
         What was used.
-    space_, space_reason_ : str
-        The space, and why it was taken.
-    approximation_error_ : float
-        How far that space is from the exact one: root mean squared difference of predictions
-        in deviations of ``y``, both refits of the selected columns on the same few rows. Zero in
-        the exact space, nan where no rows were seen.
     class_importances_ : array, shape (n_classes, n_features)
         Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
         the second class, where there are two.
@@ -177,26 +152,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
         "elastic net, which keeps correlated variables together more often.",
         check_share,
     )
-    n_passes: int = parameter(
-        1,
-        "int",
-        "With more than one, kernel ridge fits first teach the kernel a scale per column (or "
-        "group): the derivative norms of the fit before, relative to the largest. The last pass is "
-        "the penalised fit, and the certificate is for it, in the metric ``scales_``.",
-        check_count,
-    )
-    space: Any = parameter(
-        "auto",
-        '{"auto", "exact", "fourier", "nystrom"}',
-        """
-        Where f lives. ``"exact"`` is the representer space: n x n matrices. ``"fourier"``: cosines
-        and sines, one pass over the rows (with other losses than the squared one, one pass a Newton
-        step); selects with ANOVA kernels. ``"nystrom"``: the exact problem on ``n_components``
-        rows, the refit on all rows. ``"auto"`` is exact while memory and time allow, then the one
-        of the others that can select with the kernel.
-        """,
-    )
-    n_components: int = parameter(512, "int", "Number of features, or of landmark rows.")
     fit_intercept: bool = parameter(True, "bool")
     debias: bool = parameter(
         True,
@@ -210,10 +165,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
     @abstractmethod
     def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
         """The weights of the problem, given or chosen."""
-
-    @abstractmethod
-    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
-        """The weights of the problem, given or chosen by the folds of the statistics."""
 
     def fit(
         self,
@@ -255,38 +206,12 @@ class DerivativeEstimator(Answers, Selects, Selector):
     def _families(
         self, table: Table, width: float, unlabelled: Array | None
     ) -> list[ProblemFamily]:
-        """One family of problems per function; the metric, if any, is taught with all targets."""
-        targets, points = self._target.functions(table.y), penalty_points(table, unlabelled)
-        n = len(table.X) + (0 if points is None else len(points.extra))
-        size = (n, table.X.shape[1], self.n_components)
-        choice = choose_space(self.space, as_kernel(self.kernel), *size)
-        n = len(table.X) if choice.name == "exact" else min(len(table.X), METRIC_ROWS)
-        shared = ProblemFamily(
-            table,
-            self._formulation(),
-            width,
-            points,
-            self._metric(table.first(n), targets[:n]),
-            choice=choice,
-            n_components=int(self.n_components),
-            random_state=self.random_state,
-        )
+        """One family of problems per function."""
+        points = penalty_points(table, unlabelled)
+        shared = ProblemFamily(table, self._formulation(), width, points)
         if self._target.classes is None:
             return [shared]
-        return [shared.with_target(target) for target in targets.T]
-
-    def _metric(self, table: Table, targets: Array) -> Array | None:
-        """Multiplier of each column, from ``n_passes - 1`` kernel ridge fits of ``targets``.
-
-        None, and no fit, for one pass: (P) with the kernel as it is.
-        """
-        if self.n_passes == 1 or not table.X.shape[1]:
-            return None
-        labels, groups = groups_of(self, table)
-        kept = np.isin(np.arange(int(labels.max()) + 1), groups)
-        X = table.X if (table.deviations == 1).all() else table.X / table.deviations
-        kernel, passes = clone(as_kernel(self.kernel)), int(self.n_passes) - 1
-        return adaptive_scales(kernel, X, targets, table.weights, labels, kept, passes)[labels]
+        return [shared.with_target(target) for target in self._target.functions(table.y).T]
 
     def _solved(
         self, families: list[ProblemFamily], alpha: float | None, ridge: float | None
@@ -309,20 +234,11 @@ class DerivativeEstimator(Answers, Selects, Selector):
         return fits
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
-        table, choice = fits[0].family.table, fits[0].family.choice
+        """What the solved problems say, per column of the input."""
+        first, table, d = fits[0], fits[0].family.table, data.X.shape[1]
         for fit in fits:
             if fit.support.any() or not self.debias:
                 _warn_if_degenerate(fit)
-        self._unpack_problems(fits, data.X.shape[1])
-        self.approximation_error_ = max(fit.family.approximation_error(fit.support) for fit in fits)
-        self.space_, self.space_reason_ = choice or ("exact", "")
-        self._keep([fit.function(self.debias) for fit in fits], table)
-        self._keep_status(data, table, left_out_gain(fits))
-
-    def _unpack_problems(self, fits: list[Fit], d: int) -> None:
-        """What the solved problems say, without a look at the rows."""
-        first, table = fits[0], fits[0].family.table
-        self._warn_unless_selecting(first.family)
         support = np.any([fit.support for fit in fits], axis=0)
         bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
         self.support_ = spread(support, table, d, fill=False)
@@ -331,22 +247,13 @@ class DerivativeEstimator(Answers, Selects, Selector):
         self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
         self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
-        self.scales_ = spread(first.family.scales, table, d)
+        self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
         self._target: Target = self._target.fitted(self.loss_)
         self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
         self.solver_status_ = worst_status(fit.solution for fit in fits)
-
-    def _warn_unless_selecting(self, family: ProblemFamily) -> None:
-        taught = len(np.unique(family.metric)) > 1
-        if family.features is None or family.features.selects or taught:
-            return
-        warn(
-            f"Fourier features of {family.formulation.kernel!r} touch all variables at once: the "
-            "penalty shrinks derivatives but leaves no variable out. To select use "
-            'kernel="anova", space="nystrom", or n_passes > 1 (a learned metric).',
-            NoSelectionWarning,
-        )
+        self._keep([fit.function(self.debias) for fit in fits], table)
+        self._keep_status(data, table, left_out_gain(fits))
 
 
 def _warn_if_degenerate(fit: Fit) -> None:
@@ -388,7 +295,7 @@ def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
 
 @estimator
 class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
-    """Shared by the regressors; they also fit from sums over rows."""
+    """Shared by the regressors."""
 
     _: KW_ONLY
     loss: Any = parameter(
@@ -398,97 +305,6 @@ class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
         "predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds are "
         "in units of a robust deviation of ``y``.",
     )
-
-    def freeze(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_rows: int = 2000
-    ) -> FrozenSpace:
-        """Fix scaling, metric and Fourier features on a sample of the rows.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            A fair sample: a few thousand rows.
-        n_rows : int, default=2000
-            At most so many of the rows are used.
-
-        Returns
-        -------
-        FrozenSpace
-            What :class:`~nablasso.streaming.SufficientStatistics` are collected for.
-        """
-        self._require_squares()
-        data = self._read(X, y, sample_weight)
-        table = self._table(data).first(n_rows)
-        family = ProblemFamily(
-            table,
-            self._formulation(),
-            metric=self._metric(table, table.y[:, None]),
-            choice=SpaceChoice("fourier", "asked for"),
-            n_components=self.n_components,
-            random_state=self.random_state,
-        )
-        assert family.features is not None
-        names = getattr(self, "feature_names_in_", None)
-        return FrozenSpace.from_table(
-            table,
-            family.features,
-            feature_names=None if names is None else tuple(map(str, names)),
-            kernel=family.formulation.kernel,
-            length_scale=family.width,
-            scales=family.scales,
-            kinds=tuple(map(str, feature_kinds(data.X[table.rows >= 0]))),
-        )
-
-    def fit_statistics(self, statistics: SufficientStatistics) -> Self:
-        """Select variables and fit the function from sums over rows.
-
-        Parameters
-        ----------
-        statistics : SufficientStatistics
-            Of a space that :meth:`freeze` made. What is not given is chosen by their folds, by mean
-            squared errors; the width is that of the space.
-        """
-        family, d = self._statistics_family(statistics), statistics.space.n_columns
-        self._target = Target(self._loss(), centred=self.fit_intercept)
-        alpha, ridge, _ = self._statistics_weights(family)
-        (fit,) = self._solved([family], alpha, ridge)
-        self._unpack_problems([fit], d)
-        self.approximation_error_ = float("nan")
-        self.space_, self.space_reason_ = "fourier", "the space of the statistics"
-        self.feature_kinds_ = np.array(statistics.space.kinds or ("unknown",) * d)
-        usable = family.can_refit(fit.support)
-        self.loo_r2_, self._loo_gain = family.fold_gain(fit.support) if usable else (np.nan, np.inf)
-        self._keep([fit.function(self.debias and usable)], family.table)
-        few = self._loo_gain < CLEAR_GAIN
-        self.selection_status_ = (
-            "none found" if not fit.support.any() else "too few rows" if few else "clear"
-        )
-        self.twins_ = []  # correlations of columns are not kept
-        self._n_rows = family.moments.n_samples
-        return self
-
-    def _statistics_family(self, statistics: SufficientStatistics) -> StatisticsFamily:
-        """What is asked for, in the frozen space; sets what scikit-learn wants to know."""
-        check_parameters(self)
-        self._require_squares()
-        statistics.warn_of_drift()
-        space = statistics.space
-        self.n_features_in_ = space.n_columns
-        if space.feature_names is not None:
-            self.feature_names_in_ = np.array(space.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        formulation = self._formulation()
-        if space.kernel is not None:
-            formulation = replace(formulation, kernel=space.kernel)
-        return StatisticsFamily(statistics, formulation)
-
-    def _require_squares(self) -> None:
-        if not isinstance(self._loss(), Squared):
-            raise InvalidParameterError(
-                f"Statistics serve the squared loss alone; got loss={self.loss!r}. Other losses "
-                "need all rows at every step: use fit."
-            )
 
 
 @estimator
@@ -515,9 +331,6 @@ class GivenWeights(DerivativeEstimator):
 
     def _weights(self, *_: Any) -> Weights:
         return Weights(self.alpha, self.ridge)
-
-    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
-        return self._weights()
 
     def _path(
         self,
@@ -589,32 +402,9 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
             families = self._families(table, width, data.unlabelled)
             cells += self._cells(families, float(width))
-        judge, choice = copy(self), families[0].choice
-        assert choice is not None
-        judge.space = choice.name  # folds have fewer rows
+        judge = copy(self)
         judge._target = self._target.fitted(families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
-
-    def _statistics_weights(self, family: StatisticsFamily) -> Weights:
-        if self.widths is not None or self.scoring is not None:
-            raise InvalidParameterError(
-                "Statistics have one width and one score, the mean squared error; got "
-                f"widths={self.widths!r}, scoring={self.scoring!r}. Leave both at None."
-            )
-        cells, statistics = self._cells([family], 1.0), family.statistics
-
-        def candidates(k: int) -> Iterator[Candidate]:
-            families = [(family.without(k), Refits())]
-            test = statistics.fold(k)
-            for cell in cells:
-                for (step,) in self._steps(cell, families):
-                    fitted = step.function
-                    assert fitted.u is not None
-                    error = float(test.mean_squared_error(fitted.u, fitted.intercept))
-                    yield _candidate([step], score=-error)
-
-        judged = [outcomes_of(candidates(k)) for k in range(statistics.n_folds)]
-        return self._best(cells, by_key(judged))
 
     def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
         """The weights of the candidate that the rule takes."""
@@ -623,9 +413,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         least_shrunk = np.array([p["alpha"] for p in params])
         return Weights(**self._choose(params, outcomes, allowed=allowed, ties=least_shrunk))
 
-    def _cells(
-        self, families: list[ProblemFamily] | list[StatisticsFamily], width: float
-    ) -> list[Cell]:
+    def _cells(self, families: list[ProblemFamily], width: float) -> list[Cell]:
         """The cells of one width."""
         ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
         unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
@@ -684,13 +472,12 @@ class Step(NamedTuple):
     seconds: float
 
 
-def _candidate(parts: Sequence[Step], model: Any = None, score: float = np.nan) -> Candidate:
+def _candidate(parts: Sequence[Step], model: Any) -> Candidate:
     return Candidate(
         model,
         size=float(np.any([part.support for part in parts], axis=0).sum()),
         seconds=sum(part.seconds for part in parts),
         more={"steepness": max(part.steepness for part in parts)},
-        score=score,
     )
 
 
@@ -714,10 +501,10 @@ def _path_steps(
     start = perf_counter()
     for problem, solution in walk_path(free, alphas[::-1], solver):
         support = support_of(problem, solution)
-        key, refit = support.tobytes(), debias and family.can_refit(support)
-        if refit and key not in refits:
+        key = support.tobytes()
+        if debias and key not in refits:
             refits[key] = family.refit(support).function
-        function = refits[key] if refit else family.function(solution)
+        function = refits[key] if debias else family.function(solution)
         steepness = family.steepness(solution, *held_out)
         now = perf_counter()
         found.append(Step(function, support, steepness, now - start))

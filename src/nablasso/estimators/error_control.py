@@ -8,7 +8,6 @@ in :mod:`nablasso.inference`; here are rows, folds and seeds, and what they ask 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
 from numbers import Integral
@@ -24,7 +23,6 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
@@ -317,7 +315,7 @@ class StabilitySelection(WrappedSelector):
     )
     assumption: str = parameter(
         "r-concave",
-        '{"r-concave", "unimodal", "worst-case"}',
+        '{"r-concave", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
         ":mod:`nablasso.inference`.",
     )
@@ -448,9 +446,9 @@ class RandomizationTest(WrappedSelector):
 
     The estimator is fitted on the training rows of every fold. A variable's values on the held-out
     rows are then redrawn many times from their distribution given the other columns. Its p-value
-    says how often the held-out loss with redrawn values is as small as with the real ones.
-    Variables that no fit uses get p = 1 without a draw, which is valid and conservative. Benjamini
-    and Hochberg's rule selects. See :mod:`nablasso.inference`.
+    says how often the held-out loss (squared errors, for classes the log loss) with redrawn values
+    is as small as with the real ones. Variables that no fit uses get p = 1 without a draw, which is
+    valid and conservative. Benjamini and Hochberg's rule selects. See :mod:`nablasso.inference`.
 
     Attributes
     ----------
@@ -488,12 +486,6 @@ class RandomizationTest(WrappedSelector):
         None,
         "list of lists, mapping or labels",
         "Columns that are redrawn together and share a p-value, such as indicators of one factor.",
-    )
-    scoring: Any = parameter(
-        None,
-        "str or callable",
-        "A scorer of scikit-learn's in place of the loss. By default the squared error, or the log "
-        "loss for classifiers.",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -558,10 +550,8 @@ class RandomizationTest(WrappedSelector):
             for model, (_, test) in zip(fitted, folds, strict=True)
         ]
 
-    def _loss(self, model: Any, rows: Rows, test: Index) -> Any:
+    def _loss(self, model: Any, rows: Rows, test: Index) -> PredictionLoss:
         weights = rows.weights[test]
-        if self.scoring is not None:
-            return ScorerLoss(get_scorer(self.scoring), model, rows.targets[test], weights)
         if not chooses_classes(self.estimator):
             return PredictionLoss(model.predict, rows.y[test], weights, squared_loss)
         predict = partial(class_probabilities, model, np.unique(rows.targets))
@@ -575,27 +565,6 @@ class RandomizationTest(WrappedSelector):
             )
         if isinstance(self.cv, Integral) and self.cv < 2:
             raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
-
-
-@dataclass(frozen=True)
-class ScorerLoss:
-    """Minus a scorer's score, times the weight of the rows; one call per copy."""
-
-    scorer: Any
-    model: Any
-    y: NDArray[np.generic]
-    weights: Array
-
-    def __call__(self, copies: Array) -> Array:
-        """Loss of each copy."""
-        weighted = {} if np.ptp(self.weights) == 0 else {"sample_weight": self.weights}
-        scores = [self.scorer(self.model, copy, self.y, **weighted) for copy in copies]
-        if not np.isfinite(scores).all():
-            raise InvalidParameterError(
-                f"{self.scorer!r} gave no number on {len(self.y)} held-out rows. Use larger folds "
-                "or another score."
-            )
-        return np.asarray(-self.weights.sum() * np.array(scores, dtype=float))
 
 
 def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> Array:

@@ -60,7 +60,7 @@ class Fit:
         norms = np.sqrt(np.einsum("ia,ia->a", g, g))
         table = self.family.table
         discrete = discrete_columns(table.X) & self.support
-        if len(table.X) and discrete.any():  # a family of statistics has no rows to look at
+        if discrete.any():
             function = replace(
                 self.family.function(self.solution), columns=np.arange(table.X.shape[1])
             )

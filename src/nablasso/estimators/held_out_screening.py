@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.errors import InvalidParameterError
 from nablasso.estimators.base import Data, Target, read_classes, read_numbers
 from nablasso.estimators.fitting import spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
-from nablasso.estimators.validation import feature_names, groups_of
+from nablasso.estimators.validation import at_least, feature_names, groups_of
 from nablasso.losses import Logistic, Squared
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
 from nablasso.search.few import FewRows
@@ -64,6 +63,7 @@ class HeldOutScreening(Selects, BaseEstimator):
         10,
         "int",
         "Columns (groups) kept besides those that are clearly relevant: the next best ones.",
+        at_least(0),
     )
     _: KW_ONLY
     pairs: bool = parameter(
@@ -95,7 +95,6 @@ class HeldOutScreening(Selects, BaseEstimator):
         y : array-like, shape (n_samples,)
             Numbers or labels.
         """
-        self._check_parameters()
         data, target = self._read(X, y, sample_weight)
         table, d = target.table(data, standardize=True), data.X.shape[1]
         rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
@@ -123,16 +122,6 @@ class HeldOutScreening(Selects, BaseEstimator):
             f"variance on left-out rows, where the best of {d} useless variables would get about "
             f"{self.chance_:.1%}."
         )
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.n_spare, int | np.integer) or self.n_spare < 0:
-            raise InvalidParameterError(
-                f"n_spare must be a whole number of at least 0; got {self.n_spare!r}."
-            )
-        if self.task not in ("auto", "regression", "classification"):
-            raise InvalidParameterError(
-                f"task must be 'auto', 'regression' or 'classification'; got {self.task!r}."
-            )
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Target]:
         numbers = y is None or np.issubdtype(np.asarray(y).dtype, np.number)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
@@ -48,14 +47,12 @@ from nablasso.kernels.base import width_by_rule
 from nablasso.nonnegative import (
     Base,
     FittedTask,
-    InfeasibleError,
     PSDFitter,
     PSDModel,
     Task,
     density_loss,
     natural_height,
 )
-from nablasso.nonnegative.task import as_functionals
 from nablasso.solvers import Status
 from nablasso.types import Array
 
@@ -89,9 +86,6 @@ class NonnegativeEstimator(Solved):
         How the solver ended.
     length_scale_ : float
         Width of the kernel on standardised inputs.
-    selection_status_ : str
-        ``"all columns"`` or, with ``metric="adaptive"``, ``"clear"``, ``"too few rows"`` or
-        ``"none found"``.
     """
 
     _: KW_ONLY
@@ -179,18 +173,11 @@ class NonnegativeEstimator(Solved):
         """The result in words."""
         check_is_fitted(self)
         gap = f", within {self.dual_gap_:.1e} of the optimum" if self.dual_gap_ >= 0 else ""
-        return " ".join(
-            [
-                f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
-                f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
-                f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}.",
-                *self._words(),
-            ]
+        return (
+            f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
+            f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
+            f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}."
         )
-
-    def _words(self) -> list[str]:
-        """Sentences of the summary that are the estimator's own."""
-        return []
 
     def _prepare(self, data: Data) -> Table:
         X, y, weights, _ = data
@@ -202,7 +189,6 @@ class NonnegativeEstimator(Solved):
 
     def _look_at(self, data: Data) -> Table:
         """The table, and what is done once, before the first fit."""
-        self.selection_status_ = "all columns"
         return self._prepare(data)
 
     def _fit_at(self, table: Table, penalty: WidthAndWeights) -> Self:
@@ -318,18 +304,13 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         solver = getattr(self.model, "solver", self.solver)  # another model may have its own
         limit = FOLD_ITER if self.max_iter is None and solver == "auto" else self.max_iter
         for _, path in groupby(grid, key=lambda point: point.width):
-            points = list(path)
-            left = len(points)
-            with suppress(InfeasibleError):  # at this width no density meets the constraints
-                tasks = [probe._task(table, point) for point in points]
-                fits = probe._path(tasks, tol=max(self.tol, self.fold_tol), max_iter=limit)
-                for task, fitted in zip(tasks, fits, strict=True):
-                    if fitted.status is Status.INTERRUPTED:
-                        raise KeyboardInterrupt
-                    probe._unpack(task, fitted, table)
-                    yield Candidate(None, score=probe._held_out(held_out))
-                    left -= 1
-            yield from [Candidate(None, score=-np.inf)] * left
+            tasks = [probe._task(table, point) for point in path]
+            fits = probe._path(tasks, tol=max(self.tol, self.fold_tol), max_iter=limit)
+            for task, fitted in zip(tasks, fits, strict=True):
+                if fitted.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+                probe._unpack(task, fitted, table)
+                yield Candidate(None, score=probe._held_out(held_out))
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Folds over the rows, or over as many as candidates are judged on."""
@@ -350,13 +331,6 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 "tuned and the widest kernel with the largest weight is used."
             )
             scores = seconds = np.zeros_like(scores)
-        elif len(getattr(self, "constraints", ())) and np.isneginf(scores).any():
-            unmet = np.atleast_1d(np.isneginf(scores).any(axis=0))
-            widths = sorted({c.width for c, bad in zip(candidates, unmet, strict=True) if bad})
-            caution = (
-                f"In some fold no density of width {', '.join(f'{w:g}' for w in widths)} was found "
-                "that meets the constraints; candidates of that width are out."
-            )
         elif np.isneginf(scores).any(axis=0).all():
             caution = (
                 f"Every candidate of {name} gives some held-out row probability zero, so nothing "
@@ -425,11 +399,6 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         independent coordinates (by default centred at the data with twice their variances): the
         function then only says where the data differ from it, and tails are the Gaussian's.
         """,
-    )
-    constraints: Any = parameter(
-        (),
-        "sequence of Moment, BoxProbability or LinearConstraint",
-        "Equalities that the density meets, such as a known mean (:mod:`nablasso.nonnegative`).",
     )
 
     def score_samples(self, X: Any) -> Array:
@@ -540,7 +509,6 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
             height=natural_height(table.X, scales[0], base),
             normalise=True,
             base=base,
-            functionals=as_functionals(self.constraints, table, scales[0], base),
         )
 
     def _width_of(self, table: Table, width: float) -> float:

@@ -10,46 +10,22 @@ rows score it; each exists with given parameters and, as ``...CV``, with tuned o
 with ``f`` free and ``g >= 0``. The middle is the smoothest of the quantiles, and where it is free
 the problem of ``-y`` is that of ``y`` turned round. Spread is a smaller effect than location, so
 ``f`` has a lighter weight than ``g``, a hundredth of it unless said otherwise.
-
-``metric`` says which columns the functions see, and in which scales: all alike; those that the
-search of the one call finds; or every column and its rank, in the scales of largest evidence: how
-fast the targets change along each.
-
-**Ranks.** A skewed column is uneven ground for one length scale. Its rank, the share of the rows
-below a value, is even, and a kernel that sees both follows whichever the target does.
-
-**Evidence.** With ``y ~ N(0, s K(theta) + v Diag(1 / (n p)))`` for centred targets in units of
-their deviation, ``K`` the Gaussian kernel with a scale ``e^theta_g`` for every group of columns and
-for the ranks of each, and weights p that add up to one, the scales minimise
-
-.. math:: \tfrac12 y^\top A^{-1} y + \tfrac12 \log \det A
-          + \tfrac{1}{2 \rho^2} \sum_g (\theta_g - \theta^0)^2
-          + \tfrac{1}{2 \rho_s^2} \log^2 s
-
-(the first two terms once for each of several targets) from the isotropic start ``theta0``, half the
-inverse median distance. The last terms are priors: with few rows most columns should stay where
-they were, and nothing is dropped. Kernel and derivatives are those of
-:class:`~nablasso.regression.evidence.Covariance`; its evidence, which selects, has no prior and a
-signal at its best value. L-BFGS; an evaluation costs O(n^3 + n^2 m) for m columns and at most
-``EVIDENCE_ROWS`` rows, fewer when there are many groups.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.optimize import OptimizeResult, minimize
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import listed
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import CLEAR_GAIN, Data
+from nablasso.estimators.base import Data
 from nablasso.estimators.nonnegative import (
     FOLD_TOL,
     NonnegativeEstimator,
@@ -64,12 +40,8 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_positive,
     check_training_data,
-    feature_names,
     group_labels,
-    groups_of,
 )
-from nablasso.kernels import Gaussian
-from nablasso.kernels.base import width_by_rule
 from nablasso.nonnegative import (
     FittedTask,
     GaussianLoss,
@@ -79,62 +51,19 @@ from nablasso.nonnegative import (
     SquaredLoss,
     Task,
 )
+from nablasso.nonnegative.metric import Ranks, evidence_scales
 from nablasso.nonnegative.task import cone_matrix, decompose
-from nablasso.regression.evidence import FAILED, Covariance
-from nablasso.regression.paired import saving
-from nablasso.search.decide import search
-from nablasso.search.families import GAUSSIAN
-from nablasso.search.few import FewRows
-from nablasso.types import Array, Index
+from nablasso.types import Array
 
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
-SEARCH_ROWS = 500  # rows that say which columns matter
-EVIDENCE_ROWS = 500
-WORK = 2e7  # squared rows times groups, at most
-STEPS = 60
-SPREAD, SIGNAL_SPREAD = 2.0, 3.0  # prior deviations of the logs of scales and signal
-NOISE = 0.1  # to start from, in variances of the target
-BOUNDS = ((-8.0, 5.0), (-6.0, 8.0), (float(np.log(1e-6)), 2.0))  # logs: scales, signal, noise
-SMALLEST = 1e-6  # squared residuals below, in units of their mean, are as good as zero
 
 
 @estimator
 class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
     """What the regressors share: a class says what its loss is, and how outputs are made.
 
-    Attributes
-    ----------
-    support_ : array of bool, shape (n_features,)
-        Columns that the functions depend on: all that vary, or those that
-        ``metric="adaptive"`` found.
-    scales_ : array, shape (n_features,)
-        Multiplier of each standardised column inside the kernel, zero outside the support; with
-        ``metric="evidence"`` the root of the sum of squares of those of a column and its rank.
+    The kernel of every function is ``k + 1``: it has a constant part, penalised like the rest.
     """
-
-    _: KW_ONLY
-    fit_intercept: bool = parameter(
-        True,
-        "bool",
-        "Let every function have a constant part, penalised like the rest: the kernel is "
-        "``k + 1``.",
-    )
-    metric: str | None = parameter(
-        None,
-        '{"adaptive", "evidence"}',
-        '``"adaptive"`` first finds out which columns matter and how much '
-        "(:mod:`nablasso.search.decide`), and the kernel sees them in that metric. "
-        '``"evidence"`` drops no column: it gives each, and its rank, the scale of largest '
-        "evidence of a Gaussian process.",
-    )
-    feature_groups: Any = parameter(
-        None,
-        "lists of columns, mapping or labels",
-        "With a metric: columns that are selected, or scaled, together.",
-    )
-    always_keep: Any = parameter(
-        None, "columns", 'With ``metric="adaptive"``: columns that stay in.'
-    )
 
     _flat = True  # whether predictions have the shape (n_samples,)
 
@@ -167,13 +96,18 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
         made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
+        scales = np.ones(1)
+        if table.columns.size:
+            relative = self._relative_of(table)
+            width = penalty.width * width_of(X * relative, table.weights, self.length_scale)
+            scales = relative / width
         return self._made(
             table,
             penalty,
             X=X,
             loss=self._row_loss((Y - made["centre"]) / made["unit"]),
-            scales=self._scales_of(X, table, penalty.width, len(made["nonnegative"])),
-            constant=float(self.fit_intercept),
+            scales=np.tile(scales, (len(made["nonnegative"]), 1)),
+            constant=1.0,
             **made,
         )
 
@@ -181,10 +115,6 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         self._inputs, self._centre, self._unit = self._inputs_of(table), task.centre, task.unit
         self._offset, self._mixing = task.offset, task.mixing
         self.functions_ = fitted.functions
-        self.scales_ = np.zeros(int(self.n_features_in_))
-        if table.columns.size:
-            largest = task.scales.max(axis=0).reshape(-1, table.columns.size)
-            self.scales_[table.columns] = np.sqrt(np.sum(largest**2, axis=0))
 
     def _held_out(self, data: Data) -> float:
         loss = self._row_loss(np.reshape(data.y, (len(data.y), -1)))
@@ -208,150 +138,22 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         return np.asarray(self._centre + self._unit * (self._offset + F @ self._mixing.T))
 
     def _inputs_of(self, table: Table) -> Inputs:
-        return Inputs(table, ranked=self.metric == "evidence")
+        return Inputs(table)
 
-    def _look_at(self, data: Data) -> Table:
-        """Relative scale of every column of the input for each function, zero when dropped."""
-        table = super()._look_at(data)
-        d, learned = int(self.n_features_in_), np.ones((1, len(table.columns)))
-        if self.metric == "evidence":
-            learned = self._by_evidence(table)
-        elif self.metric == "adaptive" and table.X.shape[1]:
-            scales, gain = self._learned(table)
-            learned = scales / table.deviations
-            found = "clear" if gain >= CLEAR_GAIN else "too few rows"
-            self.selection_status_ = found if scales.any() else "none found"
-        shape = (len(learned), 2 if self.metric == "evidence" else 1)  # columns and their ranks
-        self._relative = np.zeros((*shape, d))
-        self._relative[:, :, table.columns] = learned.reshape(*shape, len(table.columns))
-        self._keep_support(self._relative.any(axis=1))
-        return table
-
-    def _keep_support(self, used: Any) -> None:
-        """Columns that each function uses, shape (m, d)."""
-        self.support_ = np.asarray(used.any(axis=0))
-
-    def _by_evidence(self, table: Table) -> Array:
-        """Scales of the columns and of their ranks, one row for all functions."""
-        if not table.X.shape[1]:
-            return np.ones((1, 0))
-        labels = group_labels(self, self.feature_groups)[table.columns]
-        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
-        units = np.concatenate([table.deviations, np.ones(len(labels))])
-        X, targets = self._inputs_of(table).seen(table.X), self._targets_of(table)
-        return np.asarray(evidence_scales(X / units, targets, table.weights, doubled) / units)[None]
+    def _relative_of(self, table: Table) -> Array:
+        """Scales of what kernels see of a table, relative to each other."""
+        return np.ones(table.columns.size)
 
     def _targets_of(self, table: Table) -> Array:
-        """Targets (n, q) that say how fast functions change along the columns."""
+        """Targets (n, q)."""
         return table.y[:, None]
-
-    def _learned(self, table: Table) -> tuple[Array, float]:
-        """Scales of the table's columns, one row per function or one for all, and their gain."""
-        found = [learn(self, table, y) for y in self._targets_of(table).T]
-        return np.max([one.scales for one in found], axis=0)[None], max(one.gain for one in found)
-
-    def _words(self) -> list[str]:
-        """Which columns matter, where that was asked for."""
-        if self.metric != "adaptive":
-            return []
-        return [f"It depends on {named(self, self.support_)}."]
-
-    def _scales_of(self, X: Array, table: Table, width: float, n_blocks: int) -> Array:
-        """Multipliers of what kernels see of a table for each function, shape (m, d)."""
-        if not table.X.shape[1]:
-            return np.ones((n_blocks, 1))
-        relative = self._relative[:, :, table.columns].reshape(len(self._relative), -1)
-        made = [
-            scales / (width * width_of(X * scales, table.weights, self.length_scale))
-            for scales in relative
-        ]
-        return np.array([made[min(b, len(made) - 1)] for b in range(n_blocks)])
-
-
-class Learned(NamedTuple):
-    """Relative scale of each column of the table, zero when dropped, and held-out residuals.
-
-    ``gain`` is what they save over the mean, in standard errors.
-    """
-
-    scales: Array
-    residuals: Array
-    gain: float = 0.0
-
-
-def learn(selector: Any, table: Table, targets: Array) -> Learned:
-    """Columns that the mean of ``targets`` depends on, and how much, decided out of sample.
-
-    By the search of the one call.
-    """
-    n = min(len(table.X), SEARCH_ROWS)
-    rows = FewRows.of(table, targets[:, None], groups_of(selector, table), n)
-    if np.ptp(rows.targets) == 0 or not rows.X.shape[1]:
-        kept = np.isin(rows.labels, rows.kept).astype(float)
-        return Learned(kept, rows.targets[:, 0] - rows.unit[0])
-    found = search(rows, rows.rules.walked_rows)
-    residuals = found.few.residuals(found.model, rows)[:, 0]
-    scales = np.zeros(len(rows.labels))
-    if len(found.model.groups):
-        gaussian = rows.tune(GAUSSIAN, found.model.groups)
-        learned = np.zeros(rows.n_groups)
-        learned[gaussian.groups] = np.sqrt(gaussian.variances)
-        floor = 0.05 * float(learned.max()) or 1.0  # what was chosen stays
-        learned[gaussian.groups] = np.maximum(learned[gaussian.groups], floor)
-        scales = learned[rows.labels] / float(learned.max())
-    centred = rows.standardised(found.few)[:, 0]
-    gain = saving(centred**2, residuals**2, rows.weights)[1]
-    return Learned(scales, residuals * float(found.few.unit[1][0]), gain)
-
-
-def learn_location_and_spread(selector: Any, table: Table) -> tuple[Learned, Learned]:
-    """Columns that the mean of the target depends on, and those of its noise.
-
-    The latter by logs of squared residuals, whose mean is the log of the noise's variance, up to a
-    number.
-    """
-    mean = learn(selector, table, table.y)
-    squares, targets = mean.residuals**2, np.zeros(len(table.y))
-    size = float(squares.mean()) or 1.0
-    targets[: len(squares)] = np.log(np.maximum(squares / size, SMALLEST))
-    return mean, learn(selector, table, targets)
-
-
-def named(fitted: BaseEstimator, mask: Any) -> str:
-    """Names of columns in a sentence."""
-    names = [name for name, kept in zip(feature_names(fitted), mask, strict=True) if kept]
-    return ", ".join(names) or "no column"
-
-
-# ------------------------------------------------------------------ the metric of largest evidence
-
-
-class Ranks:
-    """Ranks in units of their deviation, linear between the values of training rows."""
-
-    def __init__(self, X: Array, weights: Array) -> None:
-        self._knots = [_knots(column, weights) for column in X.T]
-
-    def __call__(self, X: Array) -> Array:
-        """Ranks of the rows of ``X``, shape (k, d); those of the ends outside the range."""
-        columns = zip(X.T, self._knots, strict=True)
-        return np.column_stack([np.interp(x, *knots) for x, knots in columns])
-
-    def slopes(self, X: Array) -> Array:
-        """Derivatives of the ranks, shape (k, d); zero outside the range."""
-        out = np.zeros_like(X)
-        for a, (values, ranks) in enumerate(self._knots):
-            at = np.searchsorted(values, X[:, a], side="right")
-            steep = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
-            out[:, a] = steep[at]
-        return out
 
 
 class Inputs:
     """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
 
-    def __init__(self, table: Table, *, ranked: bool) -> None:
-        self._scaler, self.columns = table.scaler, table.columns
+    def __init__(self, table: Table, *, ranked: bool = False) -> None:
+        self.scaler, self.columns = table.scaler, table.columns
         self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
 
     def seen(self, Z: Array) -> Array:
@@ -362,88 +164,7 @@ class Inputs:
 
     def __call__(self, X: Array) -> Array:
         """Rows in the units of the input, as kernels see them."""
-        return self.seen(self._scaler.transform(X)[:, self.columns])
-
-    def gradients(self, function: Any, X: Array) -> Array:
-        """Gradients of a function of what kernels see, in the units of ``X``, shape (k, d)."""
-        out, r = np.zeros(X.shape), self.columns.size
-        if r:
-            inside = self(X)
-            slopes = function.gradients(inside)
-            if self._ranks is not None:
-                slopes = slopes[:, :r] + slopes[:, r:] * self._ranks.slopes(inside[:, :r])
-            out[:, self.columns] = slopes / self._scaler.scale[self.columns]
-        return out
-
-
-def _knots(column: Array, weights: Array) -> tuple[Array, Array]:
-    """Distinct values and their ranks, ties in the middle."""
-    values, inverse = np.unique(column, return_inverse=True)
-    mass = np.bincount(inverse.ravel(), weights=weights)
-    ranks = np.cumsum(mass) - 0.5 * mass
-    centred = ranks - mass @ ranks
-    return values, centred / (float(np.sqrt(mass @ centred**2)) or 1.0)
-
-
-def evidence_scales(X: Array, Y: Array, weights: Array, labels: Index) -> Array:
-    """Relative scale of every column of ``X``, whose groups are ``labels``; the largest is one.
-
-    The first rows are as good as random: tables are in canonical order.
-    """
-    labels = np.unique(labels, return_inverse=True)[1].ravel()
-    n = min(EVIDENCE_ROWS, int(np.sqrt(WORK / (labels.max() + 1))))
-    X, Y, weights = X[:n], Y[:n], weights[:n]
-    varies = np.ptp(Y, axis=0) > 0
-    if not varies.any():
-        return np.ones(X.shape[1])
-    evidence = ScaleEvidence(X, Y[:, varies], weights / weights.sum(), labels)
-    found: OptimizeResult = minimize(
-        evidence,
-        evidence.start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=evidence.bounds,
-        options={"maxiter": STEPS},
-    )
-    return np.asarray(np.exp(found.x[:-2] - found.x[:-2].max())[labels])
-
-
-class ScaleEvidence:
-    """The objective and its gradient at logs of scales, signal and noise."""
-
-    def __init__(self, X: Array, Y: Array, weights: Array, labels: Index) -> None:
-        centred = Y - weights @ Y
-        self.Y = centred / np.sqrt(weights @ centred**2)
-        self.noise = 1 / (len(Y) * weights)
-        groups = int(labels.max()) + 1
-        self.covariance = Covariance(Gaussian(), X, labels, groups)
-        theta = -np.log(2 * width_by_rule(X, weights, "median"))
-        self.start = np.append(np.full(groups, theta), [0.0, np.log(NOISE)])
-        self.bounds = [BOUNDS[0]] * groups + list(BOUNDS[1:])
-        self.spread = np.append(np.full(groups, SPREAD), SIGNAL_SPREAD)
-
-    def __call__(self, x: Array) -> tuple[float, Array]:
-        """Value and gradient."""
-        v, signal, noise = np.exp(2 * x[:-2]), float(np.exp(x[-2])), float(np.exp(x[-1]))
-        K, carry = self.covariance.gram(v)
-        A = signal * K
-        A.flat[:: len(A) + 1] += noise * self.noise
-        try:
-            L = cholesky(A, lower=True, check_finite=False)
-        except LinAlgError:
-            return FAILED, np.zeros_like(x)
-        q = self.Y.shape[1]
-        inverse = cho_solve((L, True), np.eye(len(A)), check_finite=False)
-        U = inverse @ self.Y
-        value = 0.5 * float(np.sum(self.Y * U)) + q * float(np.log(np.diag(L)).sum())
-        G = 0.5 * (q * inverse - U @ U.T)
-        gradient = np.empty_like(x)
-        gradient[:-2] = 2 * v * signal * self.covariance.pull(G, v, carry)
-        gradient[-2] = signal * float(np.sum(G * K))
-        gradient[-1] = noise * float(np.diag(G) @ self.noise)
-        away = (x - self.start)[:-1] / self.spread
-        gradient[:-1] += away / self.spread
-        return value + 0.5 * float(away @ away), gradient
+        return self.seen(self.scaler.transform(X)[:, self.columns])
 
 
 @estimator
@@ -479,7 +200,12 @@ class PSDRegressor(NonnegativeRegressor):
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
         check_is_fitted(self)
-        return self._unit * self._inputs.gradients(self.functions_[0], check_new_data(self, X))
+        X = check_new_data(self, X)
+        out, columns, scaler = np.zeros(X.shape), self._inputs.columns, self._inputs.scaler
+        if columns.size:
+            slopes = self.functions_[0].gradients(self._inputs(X))
+            out[:, columns] = self._unit * slopes / scaler.scale[columns]
+        return out
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         data = super()._validate(X, y, sample_weight)
@@ -529,8 +255,6 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
     ----------
     functions_ : list of two functions
         Precision (less its floor) and precision times mean, of standardised inputs and targets.
-    support_mean_, support_noise_ : arrays of bool, shape (n_features,)
-        Columns that the mean and that the noise level depend on.
 
     Examples
     --------
@@ -596,27 +320,6 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
         outputs = {"offset": floor, "null": floor + np.array([1.0, 0.0])}
         return {"nonnegative": (True, False), "centre": mean, "unit": unit, **outputs}
 
-    def _learned(self, table: Table) -> tuple[Array, float]:
-        """Scales for the precision, for precision times mean, and for the mean alone.
-
-        The precision has the columns of the noise, precision times mean those of either.
-        """
-        mean, noise = learn_location_and_spread(self, table)
-        either = np.maximum(mean.scales, noise.scales)
-        return np.array([noise.scales, either, mean.scales]), max(mean.gain, noise.gain)
-
-    def _words(self) -> list[str]:
-        if self.metric != "adaptive":
-            return []
-        return [
-            f"The mean depends on {named(self, self.support_mean_)}, "
-            f"the noise level on {named(self, self.support_noise_)}."
-        ]
-
-    def _keep_support(self, used: Any) -> None:
-        super()._keep_support(used)
-        self.support_noise_, self.support_mean_ = used[0], used[-1]
-
     def _moments(self, F: Array) -> tuple[Array, Array]:
         """Mean and deviation of the target from values of the two functions."""
         precision = np.maximum(F[:, 0], 0.0) + self._offset[0]
@@ -672,6 +375,17 @@ class MultiQuantileRegressor(NonnegativeRegressor):
     )
     _: KW_ONLY
     linear_weight: float | None = weight_of_any_sign()
+    metric: str | None = parameter(
+        None,
+        '{"evidence"}',
+        "Give every column, and its rank, the scale of largest evidence of a Gaussian process "
+        "(:mod:`nablasso.nonnegative.metric`); without it all columns are alike.",
+    )
+    feature_groups: Any = parameter(
+        None,
+        "lists of columns, mapping or labels",
+        "With a metric: columns that are scaled together.",
+    )
     tol: float = 1e-4  # in deviations of y
 
     linear_share = LIGHTER
@@ -707,10 +421,32 @@ class MultiQuantileRegressor(NonnegativeRegressor):
             "unit": table.y_scale,
         }
 
-    def _learned(self, table: Table) -> tuple[Array, float]:
-        """Columns that the middle or the spread of the target depends on."""
-        middle, spread = learn_location_and_spread(self, table)
-        return np.maximum(middle.scales, spread.scales)[None], max(middle.gain, spread.gain)
+    def _look_at(self, data: Data) -> Table:
+        """Learn the metric once, on all rows: scales of columns and ranks, (2, n_features)."""
+        table = super()._look_at(data)
+        if self.metric == "evidence":
+            self._relative = np.zeros((2, int(self.n_features_in_)))
+            self._relative[:, table.columns] = self._learned(table)
+        return table
+
+    def _learned(self, table: Table) -> Array:
+        """Scales of largest evidence of a table's columns and of their ranks, (2, d)."""
+        labels = group_labels(self, self.feature_groups)[table.columns]
+        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
+        units = np.concatenate([table.deviations, np.ones(len(labels))])
+        if not len(labels):
+            return np.empty((2, 0))
+        X = self._inputs_of(table).seen(table.X) / units
+        scales = evidence_scales(X, table.y, table.weights, doubled) / units
+        return np.asarray(scales.reshape(2, -1))
+
+    def _inputs_of(self, table: Table) -> Inputs:
+        return Inputs(table, ranked=self.metric == "evidence")
+
+    def _relative_of(self, table: Table) -> Array:
+        if self.metric is None:
+            return super()._relative_of(table)
+        return np.asarray(self._relative[:, table.columns].ravel())
 
     def _outputs(self, F: Array) -> Array:
         """Quantiles of the target from values of the functions; sums, so the order is exact."""

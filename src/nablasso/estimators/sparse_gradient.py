@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import listed
 from nablasso.data.table import Table
-from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.base import (
     Data,
@@ -54,7 +54,6 @@ from nablasso.estimators.validation import (
     check_count,
     check_length_scale,
     check_new_data,
-    check_non_negative,
     check_positive,
     feature_names,
 )
@@ -74,12 +73,12 @@ from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.machine import Refit, refit
 from nablasso.regression.paired import saving
-from nablasso.spaces import penalty_points, require_memory
+from nablasso.spaces import require_memory
 from nablasso.types import Array, Mask
 
 FOLD_TOL = 1e-4  # a fold's fit need not be more exact than its score
 SMALLEST_FRACTION = 1e-2  # of alpha_max
-WIDER = 10.0  # forms without alpha_max: the grid begins at this many units and is as much longer
+WIDER = 10.0  # the ridge has no alpha_max: its grid begins at this many units and is as much longer
 MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random order
 
 
@@ -92,9 +91,6 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     feature_importances_ : array, shape (n_features,)
         RKHS norms of the partial derivatives, for standardised columns and in standard
         deviations of ``y`` (log-odds for classifiers); zero when not selected.
-    gradients_ : array, shape (n_samples, n_features)
-        At the rows seen in ``fit``, in the units of ``X`` and ``y``; (n_samples, n_classes,
-        n_features) for more than two classes.
     gradient_covariance_ : sparse array, shape (n_features, n_features)
         Inner products of the partial derivatives (S-EGCM), in standardised units.
     components_ : array, shape (n_components, n_features)
@@ -102,17 +98,13 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     spectrum_ : array
         Its positive eigenvalues, largest first.
     alpha_, alpha_max_, ridge_, length_scale_, bandwidth_, kernel_
-        What was used; ``alpha_max_`` selects nothing, infinite for the other forms. With
+        What was used; ``alpha_max_`` selects nothing, infinite for the ridge. With
         adaptive weights they are those of the last problem, but for ``alpha_max_``.
     dual_gap_, relative_gap_, objective_ : float
-        They belong to the sparse problem, the first step, and with adaptive weights to the last
-        one, whose variables are the selected ones.
+        With adaptive weights they belong to the last problem, whose variables are the selected
+        ones.
     solver_status_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
-    history_ : list of dict
-        With ``solver="forward_backward"``, for each function: ``"objective"`` and
-        ``"n_selected"``, arrays that begin at the start and have one entry per iteration. Empty
-        with the other.
     loo_r2_ : float
         Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
         as plus and minus one).
@@ -123,8 +115,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         "gaussian",
         "str or Kernel",
         "Kernel of the partial derivatives: a name or object of :mod:`nablasso.kernels` "
-        '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y), or ``Constant`` or ``Delta`` of '
-        ":mod:`nablasso.gradients`.",
+        '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y).',
     )
     length_scale: Any = parameter(
         "half_median",
@@ -147,35 +138,23 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     )
     penalty: str = parameter(
         "lasso",
-        '{"lasso", "squared", "ridge"}',
-        "Sum of the norms, its square, or the sum of the squared norms (gradient learning without "
-        "sparsity: everything is selected).",
+        '{"lasso", "ridge"}',
+        "Sum of the norms, or of the squared norms (gradient learning without sparsity: everything "
+        "is selected).",
     )
     ridge: float | None = parameter(
         None,
         "float",
         "Weight of squared norms: of f0 (by default the leave-one-out choice of kernel logistic "
-        "regression), of the second step and of the columns always kept (by default a hundredth "
-        "of half the loss's largest curvature).",
+        "regression), and of the columns always kept (by default a hundredth of half the loss's "
+        "largest curvature).",
         check_positive,
-    )
-    two_step: bool = parameter(
-        False,
-        "bool",
-        "Learn the gradients again with the ridge on the selected variables, where kernel and "
-        "weights are measured in them alone. Directions, gradients and f0 are then these.",
     )
     adaptive_weights: bool = parameter(
         False,
         "bool",
         "Solve again on the selected variables alone, weights and kernel measured in them and "
         "alpha the same fraction of ``alpha_max``, until all of them are selected.",
-    )
-    smoothness: float = parameter(
-        0.0,
-        "float",
-        "Weight of ``sum_ij w_ij |f(x_i) - f(x_j)|^2`` over the rows and ``X_unlabeled``.",
-        check_non_negative,
     )
     n_components: int | None = parameter(
         None,
@@ -194,25 +173,11 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
         """The sparsity weight, given or chosen by cross-validation."""
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        X_unlabeled: Any = None,
-    ) -> Self:
-        """Learn the gradients, select variables and find directions.
-
-        Parameters
-        ----------
-        X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
-            Rows without a target, for the smoothness term.
-        """
-        data = self._data(X, y, sample_weight, X_unlabeled)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Learn the gradients, select variables and find directions."""
+        data = self._read(X, y, sample_weight)
         table = self._table(data)
-        learner = self._learner(data, table, self.tol)
+        learner = self._learner(table, self.tol)
         return self._fit_table(data, table, learner, self._alpha(data, table, learner, groups))
 
     def transform(self, X: Any) -> Array:
@@ -232,32 +197,10 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             )
         return self._project(X)
 
-    def select(self, X: Any) -> Any:
-        """The selected columns of ``X``, an array or a data frame as it came."""
-        check_is_fitted(self)
-        checked = check_new_data(self, X)
-        if hasattr(X, "iloc"):
-            return X.iloc[:, np.flatnonzero(self.support_)]
-        return checked[:, self.support_]
-
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Mask of the selected variables, or their indices."""
         check_is_fitted(self)
         return np.flatnonzero(self.support_) if indices else self.support_.copy()
-
-    @property
-    def gradients_(self) -> Array:
-        """Gradients at the rows seen in ``fit``, in the units of ``X`` and ``y``."""
-        check_is_fitted(self)
-        parts = []
-        for function, extra in zip(self._functions, self._dropped_gradients, strict=True):
-            out = np.zeros((len(self._rows), self.n_features_in_))
-            inside = self._rows >= 0
-            at_rows = function.at_rows(self._n_table)[self._rows[inside]]
-            out[np.ix_(inside, function.active)] = at_rows
-            out[~inside] = extra
-            parts.append(out / self._scaler.scale)
-        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     @property
     def _n_features_out(self) -> int:
@@ -277,28 +220,18 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             n_neighbors=self.n_neighbors,
             form=self.penalty,
             ridge=None if self.ridge is None else float(self.ridge),
-            smoothness=float(self.smoothness),
             classes=self._target.classes is not None,
             labels=labels,
             group_weights=weights,
         )
 
-    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
-        if unlabelled is not None and not self.smoothness:
-            raise InvalidParameterError(
-                "X_unlabeled is used by the smoothness term alone; set smoothness above 0 or "
-                "leave X_unlabeled out."
-            )
-        return super()._data(X, y, sample_weight, unlabelled)
-
     def _table(self, data: Data, **options: Any) -> Table:
         return super()._table(data, centre_x=True)
 
-    def _learner(self, data: Data, table: Table, tol: float) -> Learner:
-        points = penalty_points(table, data.unlabelled)
-        n_points = len(table.X) if points is None else len(points.weights)
-        require_memory(n_points, min(table.X.shape[1], n_points))
-        shared = GradientData(self._parameters(), table, points)
+    def _learner(self, table: Table, tol: float) -> Learner:
+        n, p = table.X.shape
+        require_memory(n, min(p, n))
+        shared = GradientData(self._parameters(), table)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
         targets = self._target.functions(table.y)
         return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
@@ -320,10 +253,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         fits = learner.fits(value)
         if self.adaptive_weights:
             fits = learner.adapted(fits)
-        final = learner.refitted(fits) if self.two_step else fits
-        for fit in {id(fit): fit for fit in (*fits, *final)}.values():
+        for fit in fits:
             self._warn_of_gap(fit)
-        self._unpack(data, table, learner, fits, final)
+        self._unpack(data, table, learner, fits)
         return self
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
@@ -334,15 +266,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         importances = spread(norms * own.deviations / unit, own, d)
         return spread(support, own, d, fill=False), importances
 
-    def _unpack(
-        self,
-        data: Data,
-        table: Table,
-        learner: Learner,
-        fits: list[GradientFit],
-        final: list[GradientFit],
-    ) -> None:
-        """Solutions as fitted attributes; directions and predictions are those of ``final``."""
+    def _unpack(self, data: Data, table: Table, learner: Learner, fits: list[GradientFit]) -> None:
+        """Solutions as fitted attributes."""
         shared, problem = fits[0].data, fits[0].problem
         self.support_, self.feature_importances_ = self._selected(fits, table)
         self.alpha_ = problem.penalty.alpha
@@ -353,24 +278,16 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self._keep_gaps(
             [(f.solution, f.solution.certificate.primal, f.problem.reference) for f in fits]
         )
-        self.solver_status_ = worst_status(fit.solution for fit in (*fits, *final))
-        self.history_ = [fit.solution.history for fit in fits if fit.solution.history]
-        inside = table.rows >= 0
-        # for the properties that speak of input rows
-        self._rows, self._n_table = table.rows, len(table.X)
-        self._keep(final, table)
-        self._dropped_gradients = [
-            function.gradients(self._scaler.transform(data.X[~inside]))
-            for function in self._functions
-        ]
+        self.solver_status_ = worst_status(fit.solution for fit in fits)
+        self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
         self._keep_status(data, table, left_out_gain(columns, targets, table))
         if self.penalty == "ridge":  # without sparsity there is nothing to judge
             self.selection_status_, self.twins_ = "clear", []
 
-    def _keep(self, final: list[GradientFit], table: Table) -> None:
-        """Directions and functions of the last fits."""
-        super()._keep([fit.function for fit in final], table)
+    def _keep(self, fits: list[GradientFit], table: Table) -> None:
+        """Directions and functions of the fits."""
+        super()._keep([fit.function for fit in fits], table)
         blocks = [(function.active, function.B) for function in self._functions]
         directions = find_directions(blocks, self.n_features_in_, self.n_components)
         self.components_, self.spectrum_ = directions.components, directions.spectrum
@@ -431,8 +348,8 @@ def ridge_on(features: Array, table: Table) -> Refit:
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
     """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
 
-    def _keep(self, final: list[GradientFit], table: Table) -> None:
-        super()._keep(final, table)
+    def _keep(self, fits: list[GradientFit], table: Table) -> None:
+        super()._keep(fits, table)
         features = np.asarray(table.X @ self.components_[:, table.columns].T)
         self._predictor = ridge_on(features, table).function
 
@@ -451,7 +368,7 @@ class GradientsAtAlpha(SparseGradientEstimator):
         None,
         "float",
         "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
-        "nothing. The squared and ridge forms have no such value: a tenth of their natural unit "
+        "nothing. The ridge has no such value: a tenth of its natural unit "
         "(:mod:`nablasso.gradients.solvers`).",
         check_positive,
     )
@@ -465,7 +382,6 @@ class GradientsAtAlpha(SparseGradientEstimator):
         y: Any,
         sample_weight: Any,
         *,
-        X_unlabeled: Any = None,
         n_alphas: int = 40,
         eps: float = SMALLEST_FRACTION,
         alphas: Any = None,
@@ -475,9 +391,8 @@ class GradientsAtAlpha(SparseGradientEstimator):
         An interrupted path ends where it was; points that did not reach ``tol`` give a
         :class:`~sklearn.exceptions.ConvergenceWarning`.
         """
-        data = self._data(X, y, sample_weight, X_unlabeled)
-        table = self._table(data)
-        learner = self._learner(data, table, float(self.tol))
+        table = self._table(self._read(X, y, sample_weight))
+        learner = self._learner(table, float(self.tol))
         self._warn_of_isolated(learner.data)
         grid = self._grid(learner, n_alphas if alphas is None else alphas, eps)
         found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
@@ -515,8 +430,8 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
     alphas: Any = parameter(
         30,
         "int or array-like",
-        "Values to try; a number asks for that many from ``alpha_max`` (of the other forms: ten "
-        "times their natural unit) down to a hundredth (thousandth) of it.",
+        "Values to try; a number asks for that many from ``alpha_max`` (of the ridge: ten times "
+        "its natural unit) down to a hundredth (thousandth) of it.",
     )
 
     def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
@@ -528,11 +443,10 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         table, model = self._table(train), copy(self)
         if self.n_neighbors is not None:  # a fold may have fewer distinct rows
             model.n_neighbors = min(self.n_neighbors, len(table.X) - 1)
-        learner = model._learner(train, table, max(self.tol, FOLD_TOL))
+        learner = model._learner(table, max(self.tol, FOLD_TOL))
         done = 0
         for fits in model._walk(learner, grid.alphas):
-            final = learner.refitted(fits) if self.two_step else fits
-            yield Candidate(as_fitted(model, final, table), float(union_of(fits).sum()))
+            yield Candidate(as_fitted(model, fits, table), float(union_of(fits).sum()))
             done += 1
         if done < len(grid.alphas):
             raise KeyboardInterrupt

@@ -2,8 +2,6 @@
 
 from nablasso.gradients.learner import (
     SOLVERS,
-    Constant,
-    Delta,
     GradientData,
     GradientFit,
     GradientParameters,
@@ -20,8 +18,6 @@ __all__ = [
     "FORMS",
     "SOLVERS",
     "ActiveSet",
-    "Constant",
-    "Delta",
     "ForwardBackward",
     "GradientData",
     "GradientFit",

@@ -7,12 +7,9 @@ the rest) are solved one by one on the same data. Walks run from large alpha to 
 * *Adaptive weights* (section 7 of the paper): distances between rows see the selected variables
   only. The problem is solved again on these alone, weights, bandwidth and kernel anew, alpha the
   same fraction of its scale, until all are selected.
-* *Two steps* (17): on the selected variables alone, kernel and weights measured in them, the ridge
-  in place of the norm. The first step selects; gradients, directions and f0 come from the second.
 * *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
   regression with the same kernel, times the total weight of the pairs; for variables that are
-  always kept, and for the ridge form without alpha, ``RIDGE_FRACTION`` of half the largest
-  curvature of the loss.
+  always kept ``RIDGE_FRACTION`` of half the largest curvature of the loss.
 * *Features.* ``K = Phi Phi'`` by pivoted Cholesky (:func:`nablasso.spaces.low_rank`): functions are
   ``f(x) = phi(x) . b`` with norm ``|b|``. The paper's square root of K is ``Phi`` times a rotation.
 * *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables, from a
@@ -29,10 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
-from scipy.spatial.distance import cdist
 
 from nablasso.data.table import Table
-from nablasso.errors import NotTwiceDifferentiableError
 from nablasso.gradients.problem import (
     GradientPoint,
     GradientProblem,
@@ -48,13 +43,13 @@ from nablasso.gradients.solvers import (
     alpha_scale,
     null_point,
 )
-from nablasso.kernels import DotProductKernel, Kernel, KernelOperator, length_scale
+from nablasso.kernels import Kernel, length_scale
 from nablasso.kernels.base import row_blocks, width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
 from nablasso.regression.machine import GramRows, Machines
 from nablasso.solvers import Status
-from nablasso.spaces import PenaltyPoints, low_rank
+from nablasso.spaces import low_rank
 from nablasso.types import Array, Index, Mask
 
 SOLVERS: dict[str, type[GradientSolver]] = {
@@ -66,42 +61,6 @@ RIDGE_FRACTION = 0.01
 RANK_TOL = 1e-12  # of the mean of k(x, x): what is left out of K
 EXPLAINED = 0.95
 ROUNDING = 1e-12  # of the largest eigenvalue
-
-
-class Constant(DotProductKernel):
-    """``1``: the space of the constant functions."""
-
-    def profile(self, t: Array) -> tuple[Array, Array, Array]:
-        """``1, 0, 0``."""
-        return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
-
-
-class Delta(Kernel):
-    """One where two points are equal, zero elsewhere; it has values and no derivatives."""
-
-    has_width = False
-
-    def between(self, Z: Array, X: Array) -> KernelOperator:  # noqa: ARG002 one interface
-        """No operator: the kernel is not differentiable."""
-        raise NotTwiceDifferentiableError(
-            f"{self!r} has values but no derivatives; it serves sparse gradient learning only. "
-            "Use Gaussian() or another kernel of nablasso.kernels."
-        )
-
-    def __call__(self, Z: Array, X: Array) -> Array:
-        """One where rows are equal, shape (m, n)."""
-        Z, X = np.asarray(Z, dtype=float), np.asarray(X, dtype=float)
-        if not X.shape[1]:
-            return np.ones((len(Z), len(X)))
-        return np.asarray(cdist(Z, X, "chebyshev") == 0, dtype=float)
-
-    def diagonal(self, X: Array) -> Array:
-        """Ones."""
-        return np.ones(len(X))
-
-    def derivative_diagonal(self, X: Array) -> Array:  # noqa: ARG002 one interface
-        """No derivatives."""
-        raise NotTwiceDifferentiableError(f"{self!r} has no derivatives.")
 
 
 class KernelFactor:
@@ -152,10 +111,6 @@ class GradientFunction:
         if len(self.active):
             out[:, self.active] = self._evaluate(Z, self.B)
         return out
-
-    def at_rows(self, n_rows: int) -> Array:
-        """Gradients of the active columns at the rows of the table, shape (n_rows, s)."""
-        return np.asarray(self.factor.phi[:n_rows] @ self.B.T)
 
     def _evaluate(self, Z: Array, B: Array) -> Array:
         inner = Z[:, self.columns] if len(self.columns) else np.zeros((len(Z), 1))
@@ -213,19 +168,16 @@ class GradientParameters:
     n_neighbors: int | None
     form: str
     ridge: float | None
-    smoothness: float
     classes: bool
     labels: Index
     group_weights: Array
 
 
 class GradientData:
-    """Parameters on a table; ``points`` are the unlabelled ones of the smoothness term."""
+    """Parameters on a table."""
 
-    def __init__(
-        self, parameters: GradientParameters, table: Table, points: PenaltyPoints | None = None
-    ) -> None:
-        self.parameters, self.table, self.points = parameters, table, points
+    def __init__(self, parameters: GradientParameters, table: Table) -> None:
+        self.parameters, self.table = parameters, table
         X, rule = table.X, parameters.bandwidth
         self.bandwidth = width_by_rule(X, table.weights, rule) if isinstance(rule, str) else rule
         self.pairs: RowPairs = make_pairs(X, table.weights, self.bandwidth, parameters.n_neighbors)
@@ -241,29 +193,11 @@ class GradientData:
 
     @cached_property
     def factor(self) -> KernelFactor:
-        """Features of the kernel at the rows, then at the unlabelled points."""
+        """Features of the kernel at the rows."""
         X = self.table.X
         if not X.shape[1]:  # no column varies: there is nothing to learn a gradient of
             return KernelFactor(self.parameters.kernel, np.zeros((len(X), 1)), 1.0)
-        stacked = X if self.points is None else np.vstack([X, self.points.extra])
-        return KernelFactor(self.parameters.kernel, stacked, self.width)
-
-    @property
-    def phi(self) -> Array:
-        """Features of the rows."""
-        return self.factor.phi[: len(self.table.X)]
-
-    @cached_property
-    def smooth(self) -> Array | None:
-        """``Q`` of the smoothness term."""
-        parameters, table = self.parameters, self.table
-        if not parameters.smoothness:
-            return None
-        X, weights = table.X, table.weights
-        if self.points is not None:
-            X, weights = np.vstack([X, self.points.extra]), self.points.weights
-        graph = make_pairs(X, weights, self.bandwidth, parameters.n_neighbors)
-        return parameters.smoothness * graph.laplacian(self.factor.phi)
+        return KernelFactor(self.parameters.kernel, X, self.width)
 
     def problem(self, y: Array, alpha: float, offset_ridge: float | None = None) -> GradientProblem:
         """The problem of one target; y is -1 and 1 for classes."""
@@ -273,12 +207,11 @@ class GradientData:
         targets = pairs.of_second(y) - (0.0 if parameters.classes else pairs.of_first(y))
         problem = GradientProblem(
             X=self.table.X,
-            phi=self.phi,
+            phi=self.factor.phi,
             pairs=pairs,
             targets=targets,
             loss=Logistic() if parameters.classes else Squared(),
             penalty=RowPenalty(parameters.form, labels, weights, float(alpha), 0.0),
-            smooth=self.smooth,
             offset_ridge=offset_ridge,
         )
         if np.any(weights == 0):
@@ -296,17 +229,13 @@ class GradientData:
         """Weight of ``||f0||^2`` for one target of -1 and 1."""
         if self.parameters.ridge is not None:
             return self.parameters.ridge
-        rows = GramRows(self.phi @ self.phi.T)
+        rows = GramRows(self.factor.phi @ self.factor.phi.T)
         machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
         return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
 
-    def on_columns(self, columns: Mask, form: str) -> GradientData:
-        """The same parameters, in another form, on some of the table's columns."""
-        table = self.table.on_columns(columns)
-        points = self.points
-        if points is not None:
-            points = points._replace(extra=np.ascontiguousarray(points.extra[:, columns]))
-        return GradientData(replace(self.parameters, form=form), table, points)
+    def on_columns(self, columns: Mask) -> GradientData:
+        """The same parameters on some of the table's columns."""
+        return GradientData(self.parameters, self.table.on_columns(columns))
 
 
 @dataclass(frozen=True)
@@ -386,26 +315,11 @@ class Learner:
         fraction = fits[0].problem.penalty.alpha / (self.alpha_scale or 1.0)
         data, chosen = self.data, union_of(fits)
         while chosen.any() and not chosen.all() and not interrupted(fits):
-            data = data.on_columns(chosen, data.parameters.form)
+            data = data.on_columns(chosen)
             learner = Learner(data, self.targets, self.solver)
             fits = learner.fits(fraction * learner.alpha_scale)
             chosen = union_of(fits)
         return fits
-
-    def refitted(self, fits: list[GradientFit]) -> list[GradientFit]:
-        """The second step: ridge on the selected variables of each fit."""
-        if interrupted(fits):
-            return fits
-        return [self._refit(fit, y) for fit, y in zip(fits, self.targets.T, strict=True)]
-
-    def _refit(self, fit: GradientFit, y: Array) -> GradientFit:
-        if not fit.support.any():
-            return fit
-        data = fit.data.on_columns(fit.support, "ridge")
-        offset = data.offset_ridge(y) if data.parameters.classes else None
-        problem = data.problem(y, 1.0, offset)
-        problem = problem.with_alpha(data.ridge_for(problem, problem.X))
-        return GradientFit(data, problem, self.solver.solve(problem))
 
 
 def interrupted(fits: list[GradientFit]) -> bool:

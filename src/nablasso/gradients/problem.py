@@ -7,21 +7,19 @@ and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
 .. math:: z_{ij} = (x_j - x_i)^\top B \phi_i \;[+\; \phi_i^\top c]
 
 .. math::
-    \min_{B, c} \sum_{ij} m_{ij}\, l(t_{ij}, z_{ij}) + \mathrm{tr}(B Q B^\top)
-    + \lambda |c|^2 + \alpha \sum_a |B_a|
+    \min_{B, c} \sum_{ij} m_{ij}\, l(t_{ij}, z_{ij}) + \lambda |c|^2 + \alpha \sum_a |B_a|
 
 Regression (42): ``l(t, z) = (t - z)^2``, ``t_ij = y_j - y_i``, no ``c``. Classes (62): ``l(t, z) =
-log(1 + exp(-t z))``, ``t_ij = y_j``. ``Q = mu Phi' (Laplacian) Phi`` is the smoothness term of
-section 7 over labelled and unlabelled points; zero by default.
+log(1 + exp(-t z))``, ``t_ij = y_j``.
 
 **Gradient and dual.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1)
-Phi`` (n, r), ``nabla_B = X'M + 2 B Q`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
+Phi`` (n, r), ``nabla_B = X'M`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
 flops, whatever the number of pairs. Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every
 one of the p variables,
 
 .. math::
-    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - \mathrm{tr}(B Q B^\top)
-    - |\nabla_c|^2 / 4 \lambda - (\text{penalty})^*(\nabla_B)
+    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - |\nabla_c|^2 / 4 \lambda
+    - (\text{penalty})^*(\nabla_B)
 
 bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0), the largest
 ``|nabla_a| / w_a``; for regression this is (55).
@@ -31,7 +29,6 @@ the group), and their conjugates in the gradient's norms ``D_g``:
 
 ============= =================================== ==========================================
 ``"lasso"``   ``alpha sum_g w_g N_g``             0 where all ``D_g <= alpha w_g``
-``"squared"`` ``alpha (sum_g w_g N_g)^2`` (10)    ``max_g (D_g / w_g)^2 / 4 alpha``
 ``"ridge"``   ``alpha sum_g N_g^2`` (17)          ``sum_g D_g^2 / 4 alpha``
 ============= =================================== ==========================================
 
@@ -64,7 +61,7 @@ from nablasso.losses import Loss, Squared
 from nablasso.problems import top_eigenvalue
 from nablasso.types import Array, Index, Mask
 
-FORMS = ("lasso", "squared", "ridge")
+FORMS = ("lasso", "ridge")
 POWER_STEPS = 10
 TINY = 1e-300
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
@@ -105,16 +102,6 @@ class RowPairs:
     def scatter(self, theta: Array, left: Array) -> Array:
         """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
         return np.asarray(self.matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
-
-    def laplacian(self, values: Array) -> Array:
-        """``A`` (r, r) with ``b'A b = sum_ij m_ij ((values_i - values_j).b)^2``.
-
-        It is ``values' (diag(m1) + diag(m'1) - m - m') values``.
-        """
-        m = self.matrix(self.weights)
-        degrees = np.asarray(m.sum(axis=0) + m.sum(axis=1)).ravel()
-        A = values.T @ (degrees[:, None] * values - m @ values - m.T @ values)
-        return np.asarray((A + A.T) / 2)
 
     def isolated(self) -> Index:
         """Rows without weight on any other row."""
@@ -227,32 +214,15 @@ class RowPenalty:
         """The penalty at ``B``."""
         norms, kept = self.norms(B), self.kept
         ridge = float(np.sum((self.ridges * norms**2)[kept]))
-        total = float(self.weights @ norms) if self.form != "ridge" else 0.0
-        return ridge + self.alpha * (total**2 if self.form == "squared" else total)
+        return ridge + self.alpha * float(self.weights[~kept] @ norms[~kept])
 
     def prox(self, B: Array, step: float) -> Array:
         """``argmin_A step penalty(A) + |A - B|^2 / 2``."""
         norms, kept = self.norms(B), self.kept
-        threshold = step * self.alpha
-        if self.form == "squared":
-            threshold = self._squared_threshold(norms, step)
         safe = np.where(norms > 0, norms, 1.0)
-        factors = np.maximum(1.0 - threshold * self.weights / safe, 0.0)
+        factors = np.maximum(1.0 - step * self.alpha * self.weights / safe, 0.0)
         factors = np.where(kept, 1.0 / (1.0 + 2.0 * step * self.ridges), factors)
         return np.asarray(B * factors[self.labels, None])
-
-    def _squared_threshold(self, norms: Array, step: float) -> float:
-        """``kappa = 2 step alpha sum_g w_g N_g`` of the shrunk norms ``N_g = n_g - kappa w_g``.
-
-        The largest root over the sets of groups in order of ``n_g / w_g``.
-        """
-        free = ~self.kept
-        w, n = self.weights[free], norms[free]
-        order = np.argsort(-n / w, kind="stable")
-        w, n = w[order], n[order]
-        scale = 2 * step * self.alpha
-        roots = scale * np.cumsum(w * n) / (1 + scale * np.cumsum(w**2))
-        return float(roots.max(initial=0.0))
 
     def gauge(self, norms: Array) -> float:
         """``max_g D_g / w_g`` over the groups that are not kept."""
@@ -261,23 +231,14 @@ class RowPenalty:
 
     def dual_scale(self, norms: Array) -> float:
         """Largest t in [0, 1] for which ``t`` times gradients of these norms is feasible."""
-        top = self.gauge(norms) if self.form == "lasso" else 0.0
+        top = self.gauge(norms)
         return min(1.0, self.alpha / top) if top > 0 else 1.0
 
     def conjugate(self, norms: Array) -> float:
         """Conjugate at feasible gradients of these norms."""
         kept = self.kept
         safe = np.where(self.ridges > 0, self.ridges, 1.0)
-        value = float(np.sum((norms**2 / (4 * safe))[kept]))
-        if self.form == "squared":
-            value += self.gauge(norms) ** 2 / (4 * self.alpha)
-        return value
-
-    def level(self, B: Array) -> float:
-        """``D_g / w_g`` above which a group that is zero at ``B`` should not be."""
-        if self.form == "squared":
-            return 2 * self.alpha * float(self.weights @ self.norms(B))
-        return self.alpha
+        return float(np.sum((norms**2 / (4 * safe))[kept]))
 
 
 @dataclass(frozen=True)
@@ -319,7 +280,6 @@ class GradientProblem:
     targets: Array  # of the pairs
     loss: Loss
     penalty: RowPenalty
-    smooth: Array | None = None  # Q (r, r)
     offset_ridge: float | None = None
 
     @property
@@ -357,7 +317,7 @@ class GradientProblem:
 
         def product(B: Array) -> Array:
             z = self.predictions(XA, B, c)
-            return self.gradient(self.curvature * self.pairs.weights * z, XA, B)[0]
+            return self.gradient(self.curvature * self.pairs.weights * z, XA)[0]
 
         return top_eigenvalue(product, start, POWER_STEPS) or 1.0
 
@@ -389,33 +349,30 @@ class GradientProblem:
         """``theta``: weighted derivatives of the loss."""
         return self.pairs.weights * self.loss.gradient(self.targets, z)
 
-    def gradient(self, theta: Array, XA: Array, B: Array) -> tuple[Array, Array]:
+    def gradient(self, theta: Array, XA: Array) -> tuple[Array, Array]:
         """``nabla_B`` for the columns ``XA`` and ``nabla_c``, without the ridge of ``c``."""
-        if len(B) < B.shape[1]:
+        if XA.shape[1] < self.phi.shape[1]:
             gB = self.pairs.gather(theta, XA).T @ self.phi
         else:
             gB = XA.T @ self.pairs.scatter(theta, self.phi)
-        if self.smooth is not None:
-            gB = gB + 2 * (B @ self.smooth)
-        if not self.has_offset:
-            return gB, np.zeros(self.phi.shape[1])
-        return gB, np.asarray(self.phi.T @ self.pairs.first_sums(theta))
+        return gB, self.offset_gradient(theta)
 
-    def smooth_value(self, z: Array, B: Array, c: Array) -> float:
+    def offset_gradient(self, theta: Array) -> Array:
+        """``nabla_c``; zero without f0."""
+        if not self.has_offset:
+            return np.zeros(self.phi.shape[1])
+        return np.asarray(self.phi.T @ self.pairs.first_sums(theta))
+
+    def smooth_value(self, z: Array, c: Array) -> float:
         """Everything but the penalty."""
         value = float(np.sum(self.pairs.weights * self.loss.value(self.targets, z)))
-        return value + self.roughness(B) + (self.offset_ridge or 0.0) * float(c @ c)
+        return value + (self.offset_ridge or 0.0) * float(c @ c)
 
-    def roughness(self, B: Array) -> float:
-        """``tr(B Q B')``."""
-        return 0.0 if self.smooth is None else float(np.sum((B @ self.smooth) * B))
-
-    def dual_value(self, z: Array, B: Array, gc: Array, norms: Array, penalty: RowPenalty) -> float:
-        """Dual at what ``z``, ``B`` give, scaled to be feasible for gradient ``norms``."""
+    def dual_value(self, z: Array, gc: Array, norms: Array, penalty: RowPenalty) -> float:
+        """Dual at what ``z`` gives, scaled to be feasible for gradient ``norms``."""
         t = penalty.dual_scale(norms)
         s = t * self.loss.gradient(self.targets, z)
         value = -float(np.sum(self.pairs.weights * self.loss.conjugate(self.targets, s)))
-        value -= t**2 * self.roughness(B)
         if self.offset_ridge:
             value -= t**2 * float(gc @ gc) / (4 * self.offset_ridge)
         return value - penalty.conjugate(t * norms)
@@ -430,13 +387,12 @@ class GradientProblem:
         for some in row_blocks(len(squares), max(*self.phi.shape, 1)):
             g = self.X[:, some].T @ M
             squares[some] = np.einsum("ar,ar->a", g, g)
-        gB, gc = self.gradient(theta, XA, B)
-        squares[point.columns] = np.einsum("ar,ar->a", gB, gB)
+        gc = self.offset_gradient(theta)
         norms = self.penalty.group_norms(squares)
         rows = np.zeros((self.X.shape[1], 1))  # the norms of all rows: what the penalty needs
         rows[point.columns, 0] = np.linalg.norm(B, axis=1)
-        primal = self.smooth_value(z, B, point.c) + self.penalty.value(rows)
-        return GradientCertificate(primal, self.dual_value(z, B, gc, norms, self.penalty), norms)
+        primal = self.smooth_value(z, point.c) + self.penalty.value(rows)
+        return GradientCertificate(primal, self.dual_value(z, gc, norms, self.penalty), norms)
 
     def rotated(self) -> tuple[Self, Array] | None:
         """For the ridge and p > n: the same problem in rotated variables, and the rotation (p, t).

@@ -9,8 +9,8 @@ loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). Whil
 variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as there are
 (but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the outer one.
 
-**Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps, the
-iterates in view; for classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
+**Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps; for
+classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
 
 .. math:: B^+ = \mathrm{prox}_{\delta\,\mathrm{penalty}}\big(B - \delta \nabla_B\big), \qquad
           a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a .
@@ -20,22 +20,20 @@ curvature in ``B`` plus, for classes, that in ``a``. It stops at the duality gap
 or ``max_iter``. The error falls like ``L |B*|^2 / 2k``: a reference for the active set.
 
 **Scales of alpha.** ``alpha_max`` is exact: the gradient norm at B = 0, with the best f0 and kept
-variables. For the squared and ridge forms no alpha selects nothing; their scales are the alphas at
-which the penalty of a fit without error is about the objective at zero: ``alpha_max^2 / 4 f(0)``
-and half the largest curvature of the loss.
+variables. For the ridge form no alpha selects nothing; its scale is half the largest curvature of
+the loss: there the penalty of a fit without error is about the objective at zero.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nablasso.gradients.problem import TINY, GradientCertificate, GradientPoint, GradientProblem
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers import Status
-from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
@@ -49,16 +47,12 @@ NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
 
 @dataclass(frozen=True)
 class GradientSolution:
-    """Gradients, their certificate over all variables, and how the solver ended.
-
-    ``history``, where kept: ``"objective"`` and ``"n_selected"`` at the start and every iteration.
-    """
+    """Gradients, their certificate over all variables, and how the solver ended."""
 
     point: GradientPoint
     certificate: GradientCertificate
     n_iter: int
     status: Status
-    history: dict[str, Array] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -160,9 +154,9 @@ class _Inner:
     def gap(self) -> float:
         """Gap of the problem restricted to the active set."""
         problem, penalty = self.problem, self.penalty
-        gB, gc = problem.gradient(problem.slopes(self.z), self.XA, self.B)
-        primal = problem.smooth_value(self.z, self.B, self.c) + penalty.value(self.B)
-        return primal - problem.dual_value(self.z, self.B, gc, penalty.norms(gB), penalty)
+        gB, gc = problem.gradient(problem.slopes(self.z), self.XA)
+        primal = problem.smooth_value(self.z, self.c) + penalty.value(self.B)
+        return primal - problem.dual_value(self.z, gc, penalty.norms(gB), penalty)
 
     def _step(self) -> bool:
         """One accelerated step; False when nothing moves any more."""
@@ -174,7 +168,7 @@ class _Inner:
             for now, old in zip((self.B, self.c, self.z), self.before, strict=True)
         )
         theta = problem.slopes(z)
-        gB, gc = problem.gradient(theta, self.XA, B)
+        gB, gc = problem.gradient(theta, self.XA)
         step = 1 / self.constant
         newB = self.penalty.prox(B - step * gB, step)
         newc = c
@@ -187,7 +181,6 @@ class _Inner:
         if length2 <= TINY:
             return False
         bend = float(np.sum((problem.slopes(newz) - theta) * (newz - z)))
-        bend += 2 * problem.roughness(moveB)
         if bend > self.constant * length2 * (1 + 1e-6):  # the constant was too small: try again
             self.constant = SAFETY * bend / length2
             return True
@@ -208,7 +201,7 @@ def _grown(
     weights = np.where(staying, 1.0, penalty.weights)
     gauges = np.where(staying, -np.inf, certificate.norms / weights)
     order = np.argsort(-gauges, kind="stable")[: max(GROWTH, int(staying.sum()))]
-    entering = order[gauges[order] > penalty.restricted(point.columns).level(point.B)]
+    entering = order[gauges[order] > penalty.alpha]
     staying[entering] = True
     return point.on(np.flatnonzero(staying[penalty.labels]))
 
@@ -233,21 +226,19 @@ class ForwardBackward(GradientSolver):
         B, c = start.B, start.c
         step, gram = step_size(problem), problem.phi.T @ problem.phi
         target, status = self.tol * problem.reference, Status.MAX_ITER
-        objectives: list[float] = []
-        n_selected: list[int] = []
+        n_iter = 0
         try:
             while True:
                 z = problem.predictions(X, B, c)
-                gB, gc = problem.gradient(problem.slopes(z), X, B)
-                primal = problem.smooth_value(z, B, c) + penalty.value(B)
-                objectives.append(primal)
-                n_selected.append(int(np.any(B != 0, axis=1).sum()))
-                dual = problem.dual_value(z, B, gc, penalty.norms(gB), penalty)
+                gB, gc = problem.gradient(problem.slopes(z), X)
+                primal = problem.smooth_value(z, c) + penalty.value(B)
+                dual = problem.dual_value(z, gc, penalty.norms(gB), penalty)
                 if primal - dual <= target:
                     status = Status.CONVERGED
                     break
-                if len(objectives) > self.max_iter:
+                if n_iter >= self.max_iter:
                     break
+                n_iter += 1
                 B = penalty.prox(B - step * gB, step)
                 if problem.has_offset:
                     c = c - step * (gram @ (gc + 2 * ridge * c))
@@ -256,9 +247,7 @@ class ForwardBackward(GradientSolver):
         kept = np.any(B != 0, axis=1)
         kept[problem.kept_columns] = True
         point = GradientPoint(everything, B, c).on(np.flatnonzero(kept))
-        history = {"objective": np.array(objectives), "n_selected": np.array(n_selected)}
-        certificate = problem.certificate(point)
-        return GradientSolution(point, certificate, max(len(objectives) - 1, 0), status, history)
+        return GradientSolution(point, problem.certificate(point), n_iter, status)
 
 
 def step_size(problem: GradientProblem) -> float:
@@ -294,7 +283,7 @@ def best_offset(problem: GradientProblem) -> Array:
     weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
     y = np.repeat([1.0, -1.0], len(plus))
     phi, ridge = np.vstack([problem.phi, problem.phi]), problem.offset_ridge or 0.0
-    rows = OnFeatures(FeatureRows(None, phi))
+    rows = OnFeatures(phi)
     return Machines(problem.loss, rows, y, weights, fit_intercept=False).at(ridge).coef
 
 
@@ -304,6 +293,4 @@ def alpha_scale(problem: GradientProblem, alpha_max: float) -> float:
         turned = problem.rotated()
         smaller = problem if turned is None else turned[0]
         return smaller.largest_curvature(smaller.X) / 2
-    if problem.penalty.form == "squared":
-        return alpha_max**2 / (4 * problem.reference)
     return alpha_max

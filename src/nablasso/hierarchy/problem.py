@@ -56,7 +56,6 @@ from nablasso.hierarchy.dag import Node
 from nablasso.losses import Loss, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model
 from nablasso.regression.ridge import WeightedRidge, centred_moments
-from nablasso.spaces import FeatureRows
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -195,7 +194,7 @@ class HullProblem:
             return self._point(weights, *self._least_squares(zeta))
         if self.in_features:
             root = np.sqrt(zeta)
-            rows = OnFeatures(FeatureRows(None, self.Phi * root))
+            rows = OnFeatures(self.Phi * root)
             machine = sample.machines(rows).at(ridge, start=start)
             return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T

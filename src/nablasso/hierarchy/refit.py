@@ -42,7 +42,7 @@ from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Logistic, Loss, Poisson, Squared
 from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
-from nablasso.spaces import FeatureRows, Function
+from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
 
 SHARE = 0.99  # of a node's variance that its leading directions hold
@@ -211,7 +211,7 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample, centre = self.sample, self.sample.fit_intercept
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        machines = sample.machines(OnFeatures(FeatureRows(None, Phi)))
+        machines = sample.machines(OnFeatures(Phi))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)

@@ -63,8 +63,8 @@ def positive(value: Any, name: str) -> float:
     return float(value)
 
 
-class Operator(ABC):
-    """Products with ``D'``, ``D`` and ``L``, of a kernel between points or of a space."""
+class KernelOperator(ABC):
+    """A kernel between evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
     def push(self, v: Array) -> tuple[Array, Any]:
@@ -77,10 +77,6 @@ class Operator(ABC):
     def gradients(self, u: Array, v: Array) -> Array:
         """``D u + L v``."""
         return self.pull(u, v, self.push(v)[1])
-
-
-class KernelOperator(Operator):
-    """A kernel between evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
     def gram(self) -> Array:

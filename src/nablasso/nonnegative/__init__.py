@@ -1,6 +1,6 @@
 """Functions that must stay non-negative: PSD models, their algebra, and the tasks they serve."""
 
-from nablasso.nonnegative.fitting import SOLVERS, FittedTask, InfeasibleError, PSDFitter, fit
+from nablasso.nonnegative.fitting import SOLVERS, FittedTask, PSDFitter, fit
 from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
@@ -10,30 +10,15 @@ from nablasso.nonnegative.losses import (
     density_loss,
 )
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel, pair_integrals
-from nablasso.nonnegative.task import (
-    Base,
-    BoxProbability,
-    DensityConstraint,
-    Functional,
-    LinearConstraint,
-    Moment,
-    Task,
-    natural_height,
-)
+from nablasso.nonnegative.task import Base, Task, natural_height
 
 __all__ = [
     "SOLVERS",
     "Base",
-    "BoxProbability",
     "Bumps",
-    "DensityConstraint",
     "FittedTask",
-    "Functional",
     "GaussianLoss",
-    "InfeasibleError",
-    "LinearConstraint",
     "LinearModel",
-    "Moment",
     "PSDFitter",
     "PSDModel",
     "PinballLoss",

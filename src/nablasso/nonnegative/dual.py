@@ -1,15 +1,16 @@
 r"""The dual of a task with PSD models, its derivatives, and the certificate.
 
 .. math::
-    \sup_{a, c} -\sum_i p_i\, l_i^*(a_i) + \sum_i p_i\, a_i \cdot o - \sum_c c\, r_c
-    - \sum_b \Omega_b^*\Big(-\Phi_b^\top \mathrm{Diag}(p\, a M_b) \Phi_b - \sum_c c\, W_c\Big)
+    \sup_{a, c} -\sum_i p_i\, l_i^*(a_i) + \sum_i p_i\, a_i \cdot o - c
+    - \sum_b \Omega_b^*\big(-\Phi_b^\top \mathrm{Diag}(p\, a M_b) \Phi_b - c\, W_b\big)
 
-with coordinates ``t`` of ``a`` (:mod:`nablasso.nonnegative.losses`) and free multipliers ``c`` of
-the constraints ``Tr(A W_c) = r_c``. Its gradient is the misfit of the functions that attain it.
+with coordinates ``t`` of ``a`` (:mod:`nablasso.nonnegative.losses`) and, for a density, the free
+multiplier ``c`` of its integral ``Tr(A W) = 1``; other tasks have none. The gradient is the misfit
+of the functions that attain it.
 
 **Blocks**: one function each. With features ``Phi`` (n, r) and weighted slopes ``s`` (n,):
 
-* PSD: ``||[M]_+||_F^2 / (2 l2)`` with ``M = -Phi' Diag(s) Phi - sum_c c W_c - l1 I``, attained at
+* PSD: ``||[M]_+||_F^2 / (2 l2)`` with ``M = -Phi' Diag(s) Phi - c W - l1 I``, attained at
   ``A = [M]_+ / l2``: one eigendecomposition, O(n r^2 + r^3);
 * linear: ``|Phi' s|^2 / (2 l2)``, attained at ``w = -Phi' s / l2``, O(n r).
 
@@ -22,7 +23,7 @@ Parameters are an array: ``F`` (r, q) with ``A = F F'``, or ``w`` (r,).
 
 (Daleckii and Krein); only the q rows of positive eigenvalues are needed.
 
-**Certificate.** ``A(a)`` moved onto the constraints is a primal point: ``primal - dual`` bounds its
+**Certificate.** ``A(a)``, rescaled to its integral, is a primal point: ``primal - dual`` bounds its
 error.
 """
 
@@ -38,11 +39,10 @@ from nablasso.nonnegative.losses import RowLoss
 from nablasso.types import Array
 
 CHUNK = 8192  # rows of a temporary
-FEASIBLE = 1e-7  # of the largest value a functional could have: rounding
 
 
 class PSDTangent:
-    """A map from changes of slopes and multipliers to changes of values and functionals."""
+    """A map from changes of slopes and multiplier to changes of values and integral."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PSDTangent:
         l2: float,
         eigenvalues: Array,
         U: Array,
-        functionals: tuple[Array, ...],
+        mass: Array | None,
     ) -> None:
         first = int(np.searchsorted(eigenvalues, 0.0, side="right"))
         top, rest = eigenvalues[first:], eigenvalues[:first]
@@ -59,19 +59,19 @@ class PSDTangent:
         self._P = Phi @ U if len(top) else np.zeros((len(Phi), 0))
         self._first = first
         self._top = np.ascontiguousarray(self._P[:, first:])
-        self._W = [U[:, first:].T @ W @ U for W in functionals]
+        self._W = None if mass is None else U[:, first:].T @ mass @ U
 
-    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:
-        """Changes of values (n,) and functionals: two products with ``P`` and its top part."""
+    def __call__(self, slopes: Array, c: Array) -> tuple[Array, Array]:
+        """Changes of values (n,) and integral: two products with ``P`` and its top part."""
         top = self._top
         if not top.shape[1]:
-            return np.zeros(len(self._P)), np.zeros(len(self._W))
+            return np.zeros(len(self._P)), np.zeros_like(c)
         X = -(top * slopes[:, None]).T @ self._P
-        for c, W in zip(multipliers, self._W, strict=True):
-            X -= c * W
+        if self._W is not None:
+            X -= c[0] * self._W
         X *= self._weights
         values = np.einsum("ij,ij->i", top @ X, self._P)
-        return values, np.array([float(np.sum(W * X)) for W in self._W])
+        return values, np.zeros(0) if self._W is None else np.array([np.sum(self._W * X)])
 
     def matrix(self) -> Array:
         """Minus the derivative of the values in the slopes, (n, n).
@@ -91,21 +91,20 @@ class PSDTangent:
             return np.zeros(len(self._P))
         return np.asarray(np.einsum("ij,ij->i", top @ self._weights, squares))
 
-    def functional_diagonal(self) -> Array:
-        """Minus the derivative of each functional in its own multiplier: ``sum Theta * W^2``."""
-        return np.array([float(np.sum(W**2 * self._weights)) for W in self._W])
+    def mass_diagonal(self) -> Array:
+        """Minus the derivative of the integral in its multiplier: ``sum Theta * W^2``."""
+        return np.zeros(0) if self._W is None else np.array([np.sum(self._W**2 * self._weights)])
 
 
 @dataclass(frozen=True)
 class LinearBlock:
-    """A function of any sign on features ``Phi`` (n, r), penalised; no constraints."""
+    """A function of any sign on features ``Phi`` (n, r), penalised."""
 
     Phi: Array
     l2: float
-    functionals: tuple[Array, ...] = ()
-    targets: tuple[float, ...] = ()
+    mass: None = None
 
-    def conjugate(self, slopes: Array, multipliers: Array) -> tuple[float, Array, Any]:  # noqa: ARG002
+    def conjugate(self, slopes: Array, c: Array) -> tuple[float, Array, Any]:  # noqa: ARG002
         """``|Phi' s|^2 / (2 l2)``, the parameters at which it is attained, and no spectrum."""
         w = -(slopes @ self.Phi) / self.l2
         return 0.5 * self.l2 * float(w @ w), w, None
@@ -114,7 +113,7 @@ class LinearBlock:
         """Derivative of the values in the slopes, the same everywhere: the block itself."""
         return self
 
-    def __call__(self, slopes: Array, multipliers: Array) -> tuple[Array, Array]:  # noqa: ARG002
+    def __call__(self, slopes: Array, c: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """One product with ``Phi`` and one with its transpose."""
         return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
 
@@ -126,7 +125,7 @@ class LinearBlock:
         """``|phi_i|^2 / l2``."""
         return np.asarray(np.einsum("ij,ij->i", self.Phi, self.Phi) / self.l2)
 
-    def functional_diagonal(self) -> Array:
+    def mass_diagonal(self) -> Array:
         """None."""
         return np.zeros(0)
 
@@ -153,19 +152,18 @@ class LinearBlock:
 
 @dataclass(frozen=True)
 class PSDBlock:
-    """A function that is not negative anywhere, penalised, with linear constraints."""
+    """A function that is not negative anywhere, penalised; of a density the integral is one."""
 
     Phi: Array
     l1: float
     l2: float
-    functionals: tuple[Array, ...] = ()  # each (r, r), in the coordinates of the features
-    targets: tuple[float, ...] = ()
+    mass: Array | None = None  # W (r, r) of the integral ``Tr(A W)``, in the features' coordinates
 
-    def conjugate(self, slopes: Array, multipliers: Array) -> tuple[float, Array, Any]:
+    def conjugate(self, slopes: Array, c: Array) -> tuple[float, Array, Any]:
         """Conjugate of the penalty, the parameters at which it is attained, and the spectrum."""
         M = -weighted_gram(self.Phi, slopes)
-        for c, W in zip(multipliers, self.functionals, strict=True):
-            M -= c * W
+        if self.mass is not None:
+            M -= c[0] * self.mass
         M.flat[:: len(M) + 1] -= self.l1
         eigenvalues, U = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
         first = int(np.searchsorted(eigenvalues, 0.0, side="right"))
@@ -174,9 +172,9 @@ class PSDBlock:
         return 0.5 * float(top @ top) / self.l2, F, (eigenvalues, U)
 
     def tangent(self, spectrum: Any) -> PSDTangent:
-        """Derivative of values and functionals in slopes and multipliers."""
+        """Derivative of values and integral in slopes and multiplier."""
         eigenvalues, U = spectrum
-        return PSDTangent(self.Phi, self.l2, eigenvalues, U, self.functionals)
+        return PSDTangent(self.Phi, self.l2, eigenvalues, U, self.mass)
 
     def bend(self, slopes: Array) -> Array:
         """A bound of the conjugate's Hessian, times slopes: ``(Phi Phi')**2 s / l2``."""
@@ -197,36 +195,17 @@ class PSDBlock:
         return self.l1 * float(np.trace(G)) + 0.5 * self.l2 * float(np.sum(G**2))
 
     def excess(self, parameters: Array) -> Array:
-        """``Tr(A W) - value`` for each functional."""
-        reached = [float(np.sum(parameters * (W @ parameters))) for W in self.functionals]
-        return np.asarray(np.array(reached) - np.array(self.targets))
+        """``Tr(A W) - 1`` of a density."""
+        if self.mass is None:
+            return np.zeros(0)
+        return np.array([float(np.sum(parameters * (self.mass @ parameters))) - 1])
 
     def feasible(self, parameters: Array) -> Array | None:
-        """Parameters near these that meet the constraints exactly; None if there are none near.
-
-        Rescaled to one constraint, or ``F (I + sum_c d_c F'W_c F) F'`` with ``d`` for several,
-        which is positive when the constraints are nearly met.
-        """
-        if not self.functionals:
+        """Parameters rescaled to an integral of one; None where there is nothing to rescale."""
+        if self.mass is None:
             return parameters
-        if not parameters.size:
-            return None
-        excess, target = self.excess(parameters), np.array(self.targets)
-        if len(target) == 1:
-            ratio = float(target[0] / (excess + target)[0]) if (excess + target)[0] else -1.0
-            return np.asarray(parameters * np.sqrt(ratio)) if 0 < ratio < np.inf else None
-        H = np.array([parameters.T @ W @ parameters for W in self.functionals])
-        gram = np.einsum("cij,dij->cd", H, H)
-        step = np.linalg.lstsq(gram, -excess, rcond=None)[0]
-        C = np.eye(parameters.shape[1]) + np.einsum("c,cij->ij", step, H)
-        eigenvalues, U = eigh(C)
-        if eigenvalues[0] < 0:
-            return None
-        moved = np.asarray(parameters @ (U * np.sqrt(eigenvalues)))
-        size = float(np.linalg.norm(moved.T @ moved)) * np.array(
-            [np.linalg.norm(W) for W in self.functionals]
-        )
-        return moved if (np.abs(self.excess(moved)) <= FEASIBLE * size).all() else None
+        mass = float(self.excess(parameters)[0]) + 1
+        return np.asarray(parameters / np.sqrt(mass)) if 0 < mass < np.inf else None
 
 
 Block = LinearBlock | PSDBlock
@@ -249,10 +228,10 @@ def weighted_gram(Phi: Array, s: Array) -> Array:
 
 @dataclass(frozen=True)
 class SlopePoint:
-    """Coordinates ``t`` (n, c) of the slopes and ``multipliers`` of the constraints, by block."""
+    """Coordinates ``t`` (n, k) of the slopes; ``c`` (1,) of a density's integral, else (0,)."""
 
     t: Array
-    multipliers: tuple[Array, ...]
+    c: Array
 
 
 @dataclass(frozen=True)
@@ -275,29 +254,27 @@ class DualProblem:
         penalty = sum(b.penalty(p) for b, p in zip(self.blocks, parameters, strict=True))
         return float(self.weights @ self.loss.value(Z)) + penalty
 
-    def attained(self, slopes: Array, multipliers: tuple[Array, ...]) -> list[Any]:
+    def attained(self, slopes: Array, c: Array) -> list[Any]:
         """For each block the conjugate of its penalty, where it is attained, and the spectrum."""
         by_block = (self.weights[:, None] * slopes) @ self.mixing
-        return [
-            block.conjugate(by_block[:, b], multipliers[b]) for b, block in enumerate(self.blocks)
-        ]
+        return [block.conjugate(by_block[:, b], c) for b, block in enumerate(self.blocks)]
+
+    def excess(self, parameters: list[Array]) -> Array:
+        """What a density's integral exceeds one by, (1,); (0,) of other tasks."""
+        each = zip(self.blocks, parameters, strict=True)
+        return np.concatenate([block.excess(theta) for block, theta in each])
 
     def evaluate(self, point: SlopePoint) -> Evaluation:
         """Dual value, its derivatives, and the functions that belong to the point."""
         slopes = self.loss.slopes(point.t)
-        found = self.attained(slopes, point.multipliers)
+        found = self.attained(slopes, point.c)
         penalties = sum(value for value, _, _ in found)
         parameters, spectra = [p for _, p, _ in found], [spectrum for _, _, spectrum in found]
         Z = self.outputs(parameters)
-        targets = sum(
-            float(c @ np.array(block.targets))
-            for c, block in zip(point.multipliers, self.blocks, strict=True)
-            if len(c)
-        )
-        linear = float(self.weights @ (slopes @ self.offset)) - targets - penalties
+        linear = float(self.weights @ (slopes @ self.offset)) - float(point.c.sum()) - penalties
         dual = float(self.weights @ self.loss.conjugate(point.t)) + linear
         ascent = self.weights[:, None] * self.loss.ascent(point.t, Z)
-        excess = tuple(b.excess(p) for b, p in zip(self.blocks, parameters, strict=True))
+        excess = self.excess(parameters)
         return Evaluation(point, dual, ascent, excess, parameters, Z, spectra)
 
 
@@ -308,7 +285,7 @@ class Evaluation:
     point: SlopePoint
     dual: float
     ascent: Array  # in t
-    excess: tuple[Array, ...]  # in the multipliers
+    excess: Array  # in c
     parameters: list[Array]
     Z: Array
     spectra: list[Any]

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock, SlopePoint
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
@@ -56,10 +55,6 @@ class FittedTask:
     n_iter: int
     status: Status
     point: Any = field(default=None, repr=False)
-
-
-class InfeasibleError(InvalidParameterError):
-    """No function of the model was found that meets the constraints."""
 
 
 def fit(
@@ -123,32 +118,21 @@ class PSDFitter:
         return tuple(made[id(factor)] for factor in self.factors)
 
     @cached_property
-    def functionals(self) -> tuple[tuple[tuple[Array, float], ...], ...]:
-        """For each block matrices in its features, and targets."""
-        found: list[list[tuple[Array, float]]] = [[] for _ in self.factors]
-        for functional in self.task.all_functionals():
-            b = functional.block
-            bumps = self.factors[b].bumps.composed(self.task.scales[b])
-            W = self.factors[b].in_features(functional.matrix(bumps))
-            value = float(functional.value)
-            if self.task.normalise and found[b]:  # E[w(x) - value] = 0, in units of its own
-                W, value = W - value * found[b][0][0], 0.0
-                W = W / (float(np.linalg.norm(W)) or 1.0)
-            found[b].append((W, value))
-        return tuple(tuple(pairs) for pairs in found)
+    def mass(self) -> Array | None:
+        """``W`` of a density's integral, in its features; None of other tasks."""
+        if not self.task.normalise:
+            return None
+        bumps = self.factors[0].bumps.composed(self.task.scales[0])
+        return self.factors[0].in_features(self.task.integral_matrix(bumps))
 
     def problem(self, l1: Array, l2: Array) -> DualProblem:
         """The dual at these weights."""
-        blocks: list[Block] = []
-        for b, nonnegative in enumerate(self.task.nonnegative):
-            Phi, pairs = self.features[b], self.functionals[b]
-            constraints = tuple(W for W, _ in pairs), tuple(value for _, value in pairs)
-            blocks.append(
-                PSDBlock(Phi, float(l1[b]), float(l2[b]), *constraints)
-                if nonnegative
-                else LinearBlock(Phi, float(l2[b]))
-            )
-        task = self.task
+        task, blocks = self.task, []
+        for b, nonnegative in enumerate(task.nonnegative):
+            block: Block = LinearBlock(self.features[b], float(l2[b]))
+            if nonnegative:
+                block = PSDBlock(self.features[b], float(l1[b]), float(l2[b]), self.mass)
+            blocks.append(block)
         return DualProblem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
 
     def _descend(
@@ -168,13 +152,11 @@ class PSDFitter:
         while (reached := reached / STEP) > size * STEP**0.5:
             heavier = self.problem(l1 * (reached / size), l2 * (reached / size))
             step = solve(newton, heavier, point, tol=max(LOOSE, tol), **limits)
-            _check_feasible(step)
             point, before = step.point, before + step.n_iter
             if step.status is Status.INTERRUPTED:  # what is the point worth at this weight?
                 here = solve(newton, problem, point, tol=tol, max_iter=0)
                 return replace(here, status=Status.INTERRUPTED, n_iter=before), point
         solution = solve(newton, problem, point, tol=tol, **limits)
-        _check_feasible(solution)
         return replace(solution, n_iter=before + solution.n_iter), solution.point
 
     def _first(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
@@ -183,19 +165,18 @@ class PSDFitter:
         if task.normalise:
             return self._from_bumps(l1, l2), max(HEAVY, float(np.max(l2))) * STEP
         null = np.broadcast_to(task.null, (len(task.X), len(task.null)))
-        multipliers = tuple(np.zeros(len(pairs)) for pairs in self.functionals)
-        return SlopePoint(task.loss.start(null), multipliers), HEAVY
+        return SlopePoint(task.loss.start(null), np.zeros(0)), HEAVY
 
     def _from_bumps(self, l1: Array, l2: Array) -> SlopePoint:
         """The density of squared kernels at the data, ``A = sum_i p_i phi_i phi_i'``."""
-        Phi, task = self.features[0], self.task
+        Phi, task, mass = self.features[0], self.task, self.mass
+        assert mass is not None
         A = (Phi * task.weights[:, None]).T @ Phi
-        A /= float(np.sum(A * self.functionals[0][0][0]))
+        A /= float(np.sum(A * mass))
         heights = np.einsum("ij,ij->i", Phi @ A, Phi)
         ratio = max(HEAVY / float(l2[0]), 1.0)
-        multipliers = np.zeros(len(self.functionals[0]))
-        multipliers[0] = 1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))
-        return SlopePoint(task.loss.coordinates(heights[:, None]), (multipliers,))
+        c = np.array([1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))])
+        return SlopePoint(task.loss.coordinates(heights[:, None]), c)
 
     def _unpack(self, solution: Climb) -> FittedTask:
         task, s = self.task, solution
@@ -205,16 +186,6 @@ class PSDFitter:
             for factor, nonnegative, theta, scales in blocks
         ]
         return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status, s.point)
-
-
-def _check_feasible(solution: Climb) -> None:
-    """Refuse constraints that no function was found to meet."""
-    if solution.status is Status.STALLED and not np.isfinite(solution.primal):
-        raise InfeasibleError(
-            "No density of this model was found that meets the constraints. Check that some "
-            "density can (probabilities between 0 and 1, moments that fit each other, within reach "
-            "of the data), or use a larger width."
-        )
 
 
 @dataclass(frozen=True)

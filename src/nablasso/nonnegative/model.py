@@ -134,17 +134,6 @@ def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None
     return logs
 
 
-def pair_moments(bumps: Bumps, powers: Array) -> Array:
-    """Integrals of ``x_1^{k_1} ... x_d^{k_d} g_i g_j`` over the space; powers are 0, 1 or 2."""
-    if not np.isin(powers, (0, 1, 2)).all():
-        raise InvalidParameterError(f"Powers of a moment are 0, 1 or 2; got {powers!r}.")
-    W = pair_integrals(bumps)
-    for a in np.flatnonzero(powers):
-        centre, total = _pairs(bumps.centres[:, a], bumps.precisions[:, a])[:2]
-        W = W * (centre if powers[a] == 1 else centre**2 + 1 / total)
-    return W
-
-
 def _pairs(z: Array, p: Array) -> tuple[Array, Array, Array]:
     """Centre, precision and log factor of all products of two bumps of one variable."""
     total = p[:, None] + p
@@ -214,11 +203,6 @@ class PSDModel(OnBumps):
 
     factor: Array
 
-    @property
-    def matrix(self) -> Array:
-        """``B``, positive semidefinite, shape (m, m)."""
-        return np.asarray(self.factor @ self.factor.T)
-
     def values(self, X: Array) -> Array:
         """``f`` at the rows of ``X``."""
 
@@ -248,42 +232,14 @@ class PSDModel(OnBumps):
 
         return self._by_rows(gradients, X)
 
-    def functional(self, W: Array) -> float:
-        """``Tr(B W)`` for a symmetric ``W`` (m, m)."""
-        return float(np.sum(self.factor * (W @ self.factor)))
-
     def integral(self, box: Array | None = None) -> float:
         """Integral over the space, or over a box of shape (d, 2)."""
         box = None if box is None else check_box(box, self.n_features)
-        return self.functional(pair_integrals(self.bumps, box))
+        return float(np.sum(self.factor * (pair_integrals(self.bumps, box) @ self.factor)))
 
-    def moment(self, powers: Array) -> float:
-        """Integral of ``x_1^{k_1} ... x_d^{k_d} f``; powers are 0, 1 or 2."""
-        return self.functional(pair_moments(self.bumps, np.asarray(powers)))
-
-    def __mul__(self, other: float | PSDModel) -> PSDModel:
-        """Product with a number that is not negative, or with another model."""
-        if isinstance(other, PSDModel):
-            bumps, logs = self.bumps.times(other.bumps)
-            return PSDModel(bumps, np.exp(logs)[:, None] * np.kron(self.factor, other.factor))
-        if not 0 <= other < np.inf:
-            raise InvalidParameterError(
-                f"A non-negative function can be multiplied by numbers of at least 0; got {other}."
-            )
-        return PSDModel(self.bumps, self.factor * np.sqrt(other))
-
-    __rmul__ = __mul__
-
-    def __add__(self, other: PSDModel) -> PSDModel:
-        """Sum of two functions."""
-        bumps = Bumps(
-            np.vstack([self.bumps.centres, other.bumps.centres]),
-            np.vstack([self.bumps.precisions, other.bumps.precisions]),
-        )
-        m, q = self.factor.shape
-        factor = np.zeros((len(bumps), q + other.factor.shape[1]))
-        factor[:m, :q], factor[m:, q:] = self.factor, other.factor
-        return PSDModel(bumps, factor)
+    def __mul__(self, factor: float) -> PSDModel:
+        """Product with a positive number."""
+        return PSDModel(self.bumps, self.factor * np.sqrt(factor))
 
     def times_gaussian(self, mean: Array, variance: Array) -> PSDModel:
         """``f`` times the density of a Gaussian with independent coordinates.
@@ -293,13 +249,10 @@ class PSDModel(OnBumps):
         bumps, heights = self.bumps.times_root(mean, variance)
         return PSDModel(bumps, heights[:, None] * self.factor)
 
-    def marginal(self, columns: Index, box: Array | None = None) -> PSDModel:
-        """The function of ``columns`` left when all other variables are integrated out.
-
-        With a ``box`` (d, 2) they are integrated over their intervals.
-        """
+    def marginal(self, columns: Index) -> PSDModel:
+        """The function of ``columns`` left when all other variables are integrated out."""
         rest = np.setdiff1d(np.arange(self.n_features), columns)
-        W = np.exp(sum_of_logs(self.bumps, rest.tolist(), box))
+        W = np.exp(sum_of_logs(self.bumps, rest.tolist()))
         return PSDModel(self.bumps.columns(columns), schur_factor(self.factor, W))
 
     def given(self, columns: Index, values: Array) -> PSDModel:

@@ -22,7 +22,7 @@ that conjugate gradients with the free function treated exactly.
 
 :func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference: forward-backward steps
 in the slopes with Nesterov's momentum, ``v = a + s z, x = prox_{l / s}(v / s), a+ = v - s x`` and
-``c+ = c + s u^2 (Tr(A W) - r)`` with ``s = 1 / L``. ``a+`` is a subgradient of ``l`` at ``x``,
+``c+ = c + s u^2 (Tr(A W) - 1)`` with ``s = 1 / L``. ``a+`` is a subgradient of ``l`` at ``x``,
 which gives the dual value. One eigendecomposition per PSD block and iteration.
 """
 
@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,6 @@ ROUGH = 0.1  # relative residual of a step
 LARGEST_STEP = 4.0  # of a coordinate t, a logarithm where it matters
 SHRINK = 0.4
 TRIALS = 25
-HOPELESS = 100  # steps without any point that meets the constraints
 RIDGE = 1e-20  # relative curvature that is none
 FLAT = 1e-6  # what stands for none, in units of a row's weight
 
@@ -114,7 +112,7 @@ class Climb:
         parameters = [theta for theta in feasible if theta is not None]
         if len(parameters) < len(feasible):
             return
-        moved = any(len(block.targets) for block in problem.blocks)
+        moved = len(self.point.c) > 0  # to an integral of one
         Z = problem.outputs(parameters) if moved else evaluation.Z
         primal = problem.primal(parameters, Z)
         if primal < self.primal:
@@ -163,8 +161,6 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
     here = space.evaluate(x)
     while True:
         yield here
-        if climb.n_iter > HOPELESS and not climb.parameters:
-            return
         found = _newton_step(space, x, here)
         if found is None:
             return
@@ -172,20 +168,18 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
 
 
 class Coordinates:
-    """Coordinates and multipliers as one vector ``x``."""
+    """Coordinates and multiplier as one vector ``x``."""
 
     def __init__(self, problem: DualProblem, start: SlopePoint) -> None:
-        self.problem, self.shape = problem, start.t.shape
-        self.ends = np.cumsum([start.t.size, *(len(c) for c in start.multipliers)])
+        self.problem, self.shape, self.n_t = problem, start.t.shape, start.t.size
 
     def pack(self, point: SlopePoint) -> Array:
         """A point as a vector."""
-        return np.concatenate([point.t.ravel(), *point.multipliers])
+        return np.concatenate([point.t.ravel(), point.c])
 
-    def split(self, x: Array) -> tuple[Array, tuple[Array, ...]]:
-        """Coordinates (n, c), and multipliers by block."""
-        t = x[: self.ends[0]].reshape(self.shape)
-        return t, tuple(x[i:j] for i, j in pairwise(self.ends))
+    def split(self, x: Array) -> tuple[Array, Array]:
+        """Coordinates (n, k), and the multiplier."""
+        return x[: self.n_t].reshape(self.shape), x[self.n_t :]
 
     def evaluate(self, x: Array) -> Evaluation:
         """The dual there."""
@@ -193,7 +187,7 @@ class Coordinates:
 
     def gradient(self, evaluation: Evaluation) -> Array:
         """Of the dual."""
-        return np.concatenate([evaluation.ascent.ravel(), *evaluation.excess])
+        return np.concatenate([evaluation.ascent.ravel(), evaluation.excess])
 
     def hessian(self, evaluation: Evaluation) -> tuple[Map, Array]:
         """Products with the negative Hessian, and its diagonal."""
@@ -206,14 +200,14 @@ class Coordinates:
         def product(x: Array) -> Array:
             dt, dc = self.split(x)
             slopes = np.einsum("ibc,ic->ib", J, dt)
-            moved = [tangent(slopes[:, b], dc[b]) for b, tangent in enumerate(tangents)]
+            moved = [tangent(slopes[:, b], dc) for b, tangent in enumerate(tangents)]
             F = np.column_stack([values for values, _ in moved])
             out = curvature * dt - np.einsum("ibc,ib->ic", J, F)
             return np.concatenate([out.ravel(), *(-change for _, change in moved)])
 
         own = np.column_stack([tangent.diagonal() for tangent in tangents])
         diagonal = curvature + np.einsum("ibc,ib->ic", J**2, own)
-        ends = [tangent.functional_diagonal() for tangent in tangents]
+        ends = [tangent.mass_diagonal() for tangent in tangents]
         return product, np.concatenate([diagonal.ravel(), *ends])
 
 
@@ -228,7 +222,7 @@ def _newton_step(space: Coordinates, x: Array, here: Evaluation) -> tuple[Array,
     product, diagonal = space.hessian(here)
     flat = diagonal <= RIDGE * float(diagonal.max())
     diagonal = np.where(flat, FLAT / len(here.Z), diagonal)
-    n_t = space.ends[0]
+    n_t = space.n_t
 
     def bounded(step: Array) -> tuple[Array, float]:
         step[:n_t] = np.clip(step[:n_t], -LARGEST_STEP, LARGEST_STEP)
@@ -254,7 +248,7 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
     """
     n = len(climb.problem.weights)
     root = np.repeat(np.sqrt(climb.problem.weights * n), start.t.shape[1])
-    units = np.append(root, np.full(space.ends[-1] - len(root), np.sqrt(n)))
+    units = np.append(root, np.full(len(start.c), np.sqrt(n)))
 
     def descent(x: Array) -> tuple[float, Array]:
         evaluation = space.evaluate(x / units)
@@ -295,7 +289,7 @@ class _Path:
     """The current point: ``u``, both sides of the residual, and what the dual says at ``u``."""
 
     def __init__(self, problem: DualProblem, start: SlopePoint, dense: int) -> None:
-        self.problem, self.multipliers, self.dense = problem, start.multipliers, dense
+        self.problem, self.dense = problem, dense
         self.w = problem.weights[:, None] / problem.loss.n_outputs
         self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
         self.here = self._evaluate(self.u)
@@ -327,7 +321,7 @@ class _Path:
         return True
 
     def _evaluate(self, u: Array) -> Evaluation:
-        return self.problem.evaluate(SlopePoint(u, self.multipliers))
+        return self.problem.evaluate(SlopePoint(u, np.zeros(0)))
 
     def _residual(self, evaluation: Evaluation) -> Array:
         """``z - y``: the gradient of the dual in ``u``, without the weights."""
@@ -442,47 +436,38 @@ def _room(x: Array, dx: Array) -> float:
 def fista(climb: Climb, start: SlopePoint) -> Steps:
     """Accelerated forward-backward steps in the slopes."""
     problem = climb.problem
-    step, units = step_size(problem)
-    a, c = problem.loss.slopes(start.t), start.multipliers
+    step, unit = step_size(problem)
+    a, c = problem.loss.slopes(start.t), start.c
     momentum, ahead = 1.0, (a, c)
     yield problem.evaluate(start)
     while True:
         before = a, c
-        a, c, x = _forward_backward(problem, *ahead, step, units)
+        a, c, x = _forward_backward(problem, *ahead, step, unit)
         following = float(1 + np.sqrt(1 + 4 * momentum**2)) / 2
         t, momentum = (momentum - 1) / following, following
-        ahead = (
-            a + t * (a - before[0]),
-            tuple(now + t * (now - old) for now, old in zip(c, before[1], strict=True)),
-        )
+        ahead = a + t * (a - before[0]), c + t * (c - before[1])
         looked = climb.n_iter % CHECK == 0 or climb.n_iter == climb.max_iter
         point = SlopePoint(problem.loss.coordinates_of(a, x), c)
         yield problem.evaluate(point) if looked else None
 
 
 def _forward_backward(
-    problem: DualProblem, a: Array, c: tuple[Array, ...], step: float, units: tuple[Array, ...]
-) -> tuple[Array, tuple[Array, ...], Array]:
-    """New slopes and multipliers, and the outputs that the slopes are subgradients at."""
+    problem: DualProblem, a: Array, c: Array, step: float, unit: float
+) -> tuple[Array, Array, Array]:
+    """New slopes and multiplier, and the outputs that the slopes are subgradients at."""
     parameters = [theta for _, theta, _ in problem.attained(a, c)]
     v = a + step * problem.outputs(parameters)
     x = problem.loss.prox(v / step, 1 / step)
-    moved = tuple(
-        old + step * unit**2 * block.excess(theta)
-        for block, theta, old, unit in zip(problem.blocks, parameters, c, units, strict=True)
-    )
-    return v - step * x, moved, x
+    return v - step * x, c + step * unit**2 * problem.excess(parameters), x
 
 
-def step_size(problem: DualProblem) -> tuple[float, tuple[Array, ...]]:
-    """``1 / L``, and ``u`` of each multiplier, by block."""
-    curvature, units = slope_curvature(problem), []
-    for block in problem.blocks:
-        W = np.array([matrix.ravel() for matrix in block.functionals])
-        top = float(np.linalg.norm(W, 2)) ** 2 / block.l2 if len(W) else 1.0
-        units.append(np.full(len(W), np.sqrt(curvature / top)))
-    constrained = any(len(unit) for unit in units)
-    return 1 / (SAFE * curvature * (1 + constrained)), tuple(units)
+def step_size(problem: DualProblem) -> tuple[float, float]:
+    """``1 / L``, and ``u`` of the multiplier."""
+    curvature, density = slope_curvature(problem), problem.blocks[0]
+    if density.mass is None:
+        return 1 / (SAFE * curvature), 1.0
+    top = float(np.linalg.norm(density.mass)) ** 2 / density.l2
+    return 1 / (2 * SAFE * curvature), float(np.sqrt(curvature / top))
 
 
 def slope_curvature(problem: DualProblem) -> float:

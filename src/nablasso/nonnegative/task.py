@@ -16,7 +16,6 @@ rays are enumerated, and the functions are a subset of Theorem 13's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -25,10 +24,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
-from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative.losses import RowLoss
-from nablasso.nonnegative.model import Bumps, check_box, pair_integrals, pair_moments
+from nablasso.nonnegative.model import Bumps, pair_integrals
 from nablasso.types import Array
 
 CONES = ("nonnegative", "monotone", "convex")
@@ -42,18 +40,6 @@ class Base:
 
     mean: Array
     variance: Array
-
-
-@dataclass(frozen=True)
-class Functional:
-    """``Tr(B W) = value`` for one block.
-
-    ``matrix`` gives ``W[i, j] = functional(g_i g_j)`` for bumps in the units of the task.
-    """
-
-    matrix: Callable[[Bumps], Array]
-    value: float
-    block: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,19 +70,12 @@ class Task:
     height: float = 1.0
     normalise: bool = False
     base: Base | None = None
-    functionals: tuple[Functional, ...] = ()
     rank: int | None = 200
     random_state: int = 0
 
     def outputs(self, F: Array) -> Array:
         """Outputs (k, p) of block values (k, m)."""
         return np.asarray(self.offset + F @ self.mixing.T)
-
-    def all_functionals(self) -> tuple[Functional, ...]:
-        """The constraints, that of the integral first."""
-        if not self.normalise:
-            return self.functionals
-        return (Functional(self.integral_matrix, 1.0), *self.functionals)
 
     def integral_matrix(self, bumps: Bumps) -> Array:
         """Integrals of products of bumps (units of ``X``) with respect to the base measure.
@@ -121,86 +100,6 @@ def natural_height(X: Array, scales: Array, base: Base | None) -> float:
     logs = -0.5 * (X - base.mean) ** 2 @ factor
     logs -= 0.5 * float(np.sum(np.log(base.variance * precision)))
     return float(1 / np.sqrt(np.mean(np.exp(logs))))
-
-
-@dataclass(frozen=True)
-class Moment:
-    """``E[x_1^{k_1} ... x_d^{k_d}] = value`` of a density; powers are 0, 1 or 2.
-
-    A constraint's ``matrix(bumps)`` is ``W[i, j]``, the functional of ``g_i g_j``, for bumps in the
-    units of the input.
-    """
-
-    powers: Sequence[int]
-    value: float
-
-    def matrix(self, bumps: Bumps) -> Array:
-        """Moments of products of bumps."""
-        powers, d = np.asarray(self.powers), bumps.centres.shape[1]
-        if powers.shape != (d,):
-            raise InvalidParameterError(
-                f"A moment has one power per column, {d} in all; got {self.powers!r}."
-            )
-        return pair_moments(bumps, powers)
-
-
-@dataclass(frozen=True)
-class BoxProbability:
-    """``P(x in box) = value``, the box given by lower and upper ends (d, 2)."""
-
-    box: Any
-    value: float
-
-    def matrix(self, bumps: Bumps) -> Array:
-        """Integrals of products of bumps over the box."""
-        return pair_integrals(bumps, check_box(self.box, bumps.centres.shape[1]))
-
-
-@dataclass(frozen=True)
-class LinearConstraint:
-    """Any other functional: ``function(bumps)`` gives ``W`` (m, m)."""
-
-    function: Callable[[Bumps], Array]
-    value: float
-
-    def matrix(self, bumps: Bumps) -> Array:
-        """What the function says, made symmetric."""
-        W = np.asarray(self.function(bumps), dtype=float)
-        return np.asarray(0.5 * (W + W.T))
-
-
-DensityConstraint = Moment | BoxProbability | LinearConstraint
-
-
-def as_functionals(
-    constraints: Any, table: Table, scales: Array, base: Base | None
-) -> tuple[Functional, ...]:
-    """Constraints on the density as constraints on the fitted function."""
-    try:
-        given = tuple(constraints)
-    except TypeError:
-        given = (constraints,)
-    for constraint in given:
-        if not isinstance(constraint, DensityConstraint):
-            raise InvalidParameterError(
-                "constraints must be Moment, BoxProbability or LinearConstraint objects; got "
-                f"{constraint!r}."
-            )
-    columns = table.columns
-    centre, scale = table.scaler.centre[columns], table.scaler.scale[columns]
-
-    def in_units(constraint: DensityConstraint) -> Callable[[Bumps], Array]:
-        def matrix(bumps: Bumps) -> Array:
-            roots = np.full(len(bumps), np.sqrt(np.prod(scales / scale)))
-            if base is not None:
-                bumps, heights = bumps.times_root(base.mean, base.variance)
-                roots = heights / np.sqrt(np.prod(scale))
-            outside = bumps.composed(1 / scale, -centre / scale).spread(columns, len(columns))
-            return np.asarray(roots[:, None] * constraint.matrix(outside) * roots)
-
-        return matrix
-
-    return tuple(Functional(in_units(c), float(c.value)) for c in given)
 
 
 def cone_matrix(cone: Any, n_outputs: int) -> Array:

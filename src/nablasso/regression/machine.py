@@ -32,8 +32,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.kernels import Kernel
 from nablasso.losses import Loss, Squared
-from nablasso.regression.ridge import RIDGE_GRID, TIE, FeatureRidge, Ridge, WeightedRidge
-from nablasso.spaces import FeatureMap, FeatureRows, Function, RepresenterSpace
+from nablasso.regression.ridge import RIDGE_GRID, TIE, Ridge, WeightedRidge, moments_of
+from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
 SMALLEST_MACHINE = 1e-7  # ridges below, in units of the trace, leave too few digits for Newton
@@ -105,14 +105,14 @@ class GramRows:
 
 
 class OnFeatures:
-    """``f = Phi c``: the same on features."""
+    """``f = Phi c``: the same on features ``Phi`` (n, m)."""
 
-    def __init__(self, rows: FeatureRows) -> None:
-        self.rows = rows
+    def __init__(self, Phi: Array) -> None:
+        self.Phi = Phi
 
     def values(self, coef: Array) -> Array:
         """``Phi c``."""
-        return self.rows.at_rows(coef)
+        return np.asarray(self.Phi @ coef)
 
     def norm2(self, coef: Array, values: Array) -> float:  # noqa: ARG002 of kernels
         """``|c|^2``."""
@@ -120,34 +120,30 @@ class OnFeatures:
 
     def from_dual(self, u: Array) -> Array:
         """``Phi' u``."""
-        return self.rows.adjoint(u)
+        return np.asarray(u @ self.Phi)
 
     def regress(
         self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
     ) -> WeightedStep:
         """One pass over the rows, O(n m^2)."""
-        moments = self.rows.moments(target, weights)
-        C, cross, _ = moments.about(centred=fit_intercept)
-        A = moments.weight * C
+        weight, mean, C, cross = moments_of(self.Phi, target, weights, centre=fit_intercept)
+        A = weight * C
         A[np.diag_indices_from(A)] += ridge
         factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-        own = 1 / moments.weight if fit_intercept else 0.0
-        mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+        own = 1 / weight if fit_intercept else 0.0
 
         def kept() -> Array:
-            h = np.empty(len(weights))
-            for rows in self.rows.chunks():
-                psi = self.rows.phi(rows) - mean
-                solved = cho_solve(factor, psi.T, check_finite=False)
-                h[rows] = own + np.einsum("ij,ji->i", psi, solved)
-            return np.maximum(1 - weights * h, 1e-10)
+            psi = self.Phi - mean
+            solved = cho_solve(factor, psi.T, check_finite=False)
+            h = own + np.einsum("ij,ji->i", psi, solved)
+            return np.asarray(np.maximum(1 - weights * h, 1e-10))
 
-        return WeightedStep(cho_solve(factor, moments.weight * cross, check_finite=False), kept)
+        return WeightedStep(cho_solve(factor, weight * cross, check_finite=False), kept)
 
     def trace(self, weights: Array, *, fit_intercept: bool) -> float:
         """Trace of the features' covariance."""
-        moments = self.rows.moments(np.zeros_like(weights), weights)
-        return float(np.trace(moments.about(centred=fit_intercept)[0]))
+        nothing = np.zeros_like(weights)
+        return float(np.trace(moments_of(self.Phi, nothing, weights, centre=fit_intercept).C))
 
 
 class Machine(NamedTuple):
@@ -289,28 +285,16 @@ def refit(
     *,
     scales: Array,  # (d,)
     fit_intercept: bool,
-    features: FeatureMap | None = None,
 ) -> Refit:
     """The papers' refit ("debiasing") after selection: a machine on some columns.
 
-    With the kernel itself, or on ``features`` of these columns; of the ridge of smallest
-    leave-one-out loss. The squared loss has closed forms. No columns give the best constant.
+    Of the ridge of smallest leave-one-out loss; the squared loss has closed forms. No columns give
+    the best constant.
     """
     if X.shape[1] == 0:
         b = loss.best_intercept(y, np.zeros_like(y), weights) if fit_intercept else 0.0
         left_out = _left_out_intercepts(loss, y, weights, b) if fit_intercept else np.zeros_like(y)
         return Refit(Function(b, columns), 0.0, y - left_out)
-    if features is not None:
-        rows = FeatureRows(features, X, keep=not isinstance(loss, Squared))
-        if isinstance(loss, Squared):
-            on_features = FeatureRidge(rows, y, weights, fit_intercept=fit_intercept)
-            ridge = on_features.best_ridge()
-            w, b = on_features.coefficients(ridge)
-            function = Function(b, columns, features, w)
-            return Refit(function, ridge, on_features.loo_residuals(ridge))
-        best = Machines(loss, OnFeatures(rows), y, weights, fit_intercept).best()
-        function = Function(best.machine.intercept, columns, features, best.machine.coef)
-        return Refit(function, best.ridge, y - best.left_out)
     space = RepresenterSpace(kernel, X, scales)
     if isinstance(loss, Squared):
         inverse = Ridge(space.gram, weights, fit_intercept=fit_intercept)

@@ -14,27 +14,25 @@ intercept. With orthonormal ``U`` and ``Q S K S Q = U diag(e) U'``
 
 The residual of row ``i`` when it is left out is ``(P y)_i / P_ii``. The ridge of smallest
 leave-one-out error is taken, and the largest among ties: flat curves (constant y, pure rounding)
-take the smooth end. The same regression in four forms:
+take the smooth end. The same regression in three forms:
 
 * :class:`Ridge`: all ridges from one decomposition in memory, O(n^3) of a Gram matrix, O(n m^2) of
   m features;
-* :class:`FeatureRidge`: all ridges from the moments of features that come in chunks, O(n m^2);
 * :class:`WeightedRidge`: one ridge and any weights, by one Cholesky factorisation of a kernel;
 * :class:`LeaveOutRidge`: without some of the columns, from one decomposition of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotri, dtrtri
 
-from nablasso.spaces import FeatureRows, Moments
+from nablasso.kernels.base import row_blocks
 from nablasso.types import Array, Index
 
 # in units of the trace of the weighted centred kernel
@@ -44,7 +42,7 @@ TIE = 1e-10  # relative difference of errors
 
 THIN = 0.5  # features per row up to which the feature-space form is the cheaper one
 NEGLIGIBLE = 1e-13  # relative singular values below are rounding
-JUDGED = 20_000  # rows that choose the ridge; their order is canonical, so they are a fair sample
+CHUNK = 1 << 21  # numbers of features that are handled at a time
 LEAVE_OUT_RIDGES = np.logspace(-4, 2, 19)  # of columns of unit length
 
 
@@ -189,108 +187,41 @@ def _deflate(A: Array, s: Array) -> Array:
     return np.asarray(centred + above * np.outer(s, s))
 
 
-class MomentRidge:
-    r"""Ridge regression on features by their moments alone (:class:`nablasso.spaces.Moments`).
+class Moments(NamedTuple):
+    """Means over rows: ``C = E phi phi'``, ``c = E phi y``, with the means removed or not."""
 
-    With ``C = V diag(e) V'`` the weights of the features are ``w = V (e + lambda)^{-1} V' c``.
-    """
+    weight: float
+    mean: Array  # (m,); zero where no mean was removed
+    C: Array  # (m, m)
+    c: Array  # (m,)
 
-    def __init__(self, moments: Moments, *, fit_intercept: bool) -> None:
-        C, c, _ = moments.about(centred=fit_intercept)
-        mean = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-        self.C = C
-        e, self.V = eigh(C, driver="evd", check_finite=False)
-        self.e, self.c, self.mean = np.maximum(e, 0.0), self.V.T @ c, mean
-        self.y_mean = moments.y_mean if fit_intercept else 0.0
 
-    @property
-    def trace(self) -> float:
-        """Trace of ``C``: the natural unit of ``ridge``."""
-        return float(self.e.sum())
-
-    def coefficients(self, ridges: Array) -> tuple[Array, Array]:
-        """``w`` (features, ridges) and the intercepts (ridges,)."""
-        W = self.V @ (self.c[:, None] / (self.e[:, None] + ridges))
-        return W, self.y_mean - self.mean @ W
+def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments:
+    """Of rows with features ``Phi`` (n, m), a target and positive weights: O(n m^2), in chunks."""
+    (n, m), total = Phi.shape, float(weights.sum())
+    y_mean = float(weights @ y) / total if centre else 0.0
+    second = np.zeros((m, m), order="F")
+    mean, cross = np.zeros(m), np.zeros(m)
+    for rows in row_blocks(n, m, CHUNK):
+        phi, p = Phi[rows], weights[rows]
+        mean += p @ phi
+        cross += (p * (y[rows] - y_mean)) @ phi
+        if m:
+            weighted = phi * np.sqrt(p)[:, None]
+            second = dsyrk(1.0, weighted.T, beta=1.0, c=second, lower=1, overwrite_c=1)
+    second = (second + np.tril(second, -1).T) / total  # above the diagonal there is nothing
+    if not centre:
+        return Moments(total, np.zeros(m), second, cross / total)
+    mean /= total
+    return Moments(total, mean, second - np.outer(mean, mean), cross / total)
 
 
 def centred_moments(
     Phi: Array, target: Array, weights: Array, *, centre: bool
 ) -> tuple[Array, Array]:
     """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``, or ``diag(q)``."""
-    moments = FeatureRows(None, Phi).moments(target, weights)
-    C, c, _ = moments.about(centred=centre)
-    return moments.weight * C, moments.weight * c
-
-
-class FeatureRidge:
-    r"""Ridge regression on the features of rows; ``weights`` add up to one.
-
-    The residual of row ``i`` when it is left out is its residual over ``1 - h_i``,
-
-    .. math:: h_i = p_i \big(1 + \psi_i^\top (C + \lambda)^{-1} \psi_i\big), \qquad
-              \psi_i = \varphi(x_i) - mean ,
-
-    without the one and the mean where there is no intercept. The ridge is chosen by the mean
-    square of these residuals on the first ``judged`` rows.
-    """
-
-    smallest = SMALLEST_RIDGE
-
-    def __init__(
-        self,
-        rows: FeatureRows,
-        y: Array,
-        weights: Array,
-        *,
-        fit_intercept: bool,
-        judged: int = JUDGED,
-    ) -> None:
-        self.rows, self.y, self.weights = rows, y, weights
-        self.fit_intercept, self.judged = fit_intercept, judged
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Of the rows."""
-        return self.rows.moments(self.y, self.weights)
-
-    @cached_property
-    def regression(self) -> MomentRidge:
-        """On these moments."""
-        return MomentRidge(self.moments, fit_intercept=self.fit_intercept)
-
-    @property
-    def trace(self) -> float:
-        """Trace of ``C``: the natural unit of ``ridge``."""
-        return self.regression.trace
-
-    def coefficients(self, ridge: float) -> tuple[Array, float]:
-        """``w`` and the intercept."""
-        W, b = self.regression.coefficients(np.array([ridge]))
-        return W[:, 0], float(b[0])
-
-    def loo_residuals(self, ridge: float) -> Array:
-        """Leave-one-out residuals of all rows."""
-        parts = [part[:, 0] for _, part in self._loo(np.array([ridge]), len(self.y))]
-        return np.concatenate(parts)
-
-    def best_ridge(self, floor: float = 0.0) -> float:
-        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``."""
-        ridges = ridge_grid(self.trace, floor)
-        errors = np.zeros(len(ridges))
-        for rows, residuals in self._loo(ridges, min(self.judged, len(self.y))):
-            errors += self.weights[rows] @ residuals**2
-        return float(ridges[best_of(errors)])
-
-    def _loo(self, ridges: Array, n_rows: int) -> Iterator[tuple[slice, Array]]:
-        """Residuals (rows, ridges) of the first rows, chunk by chunk."""
-        fit, own = self.regression, 1.0 if self.fit_intercept else 0.0
-        inverse = 1 / (fit.e[:, None] + ridges)
-        for rows in self.rows.chunks(n_rows):
-            B = (self.rows.phi(rows) - fit.mean) @ fit.V
-            residuals = (self.y[rows] - fit.y_mean)[:, None] - B @ (inverse * fit.c[:, None])
-            leverage = self.weights[rows, None] * (own + B**2 @ inverse)
-            yield rows, residuals / np.maximum(1 - leverage, 1e-10)
+    weight, _, C, c = moments_of(Phi, target, weights, centre=centre)
+    return weight * C, weight * c
 
 
 class WeightedRidge:

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
 from nablasso.regression.paired import paired
-from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
+from nablasso.search.few import FEWER_STEPS, FewRows, Model
 from nablasso.types import Array, Index
 
 COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
@@ -23,21 +23,22 @@ SHARED = 3  # families that are tried with one variance for all
 Losses = tuple[Array, Array, Array, Array]
 
 
-def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
+def check(few: FewRows, model: Model) -> tuple[Model, dict[int, float]]:
     """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
 
     Without a group, tuned again, the left-out absolute errors or log densities must be worse by
-    ``clearly`` standard errors, or the error by a tenth. For classes clearly more labels must be
-    mistaken, or the price of the log-odds not clearly fall: least squares takes the jump of a label
-    for something to explain.
-    Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
-    beyond measure (infinity). A group is looked at again after another has left only if it was
-    the least clear: what is left becomes more needed, not less.
+    ``clearly`` standard errors, or the error by a tenth, than with *all* groups that were found:
+    of columns that stand in for one another each may be spared, but not all. For classes clearly
+    more labels must be mistaken, or the price of the log-odds not clearly fall: least squares takes
+    the jump of a label for something to explain.
+    Groups without which the evidence breaks down are clear beyond measure (infinity). A group is
+    looked at again after another has left only if it was the least clear: what is left becomes
+    more needed, not less.
     """
     clear: dict[int, float] = {}
     looks: dict[int, Model] = {}  # without each group, since the last one left
-    left_out, odds = cache(partial(_left_out, few)), cache(partial(_odds_price, few))
-    while (free := few.free(model, trusted)).size:
+    first, left_out, odds = model, cache(partial(_left_out, few)), cache(partial(_odds_price, few))
+    while (free := few.free(model)).size:
         g = min(free, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
         name = int(model.groups[g])
         if name in looks and clear[name] >= few.rules.clearly:
@@ -45,7 +46,7 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
         if name in looks:
             model, looks = looks[name], {}
             continue
-        looks[name], clear[name] = _without(few, model, g, left_out, odds)
+        looks[name], clear[name] = _without(few, model, g, first, left_out, odds)
     return model, {}
 
 
@@ -53,18 +54,19 @@ def _without(
     few: FewRows,
     model: Model,
     position: int,
+    first: Model,
     left_out: Callable[[Model], Losses],
     odds: Callable[[Model], float],
 ) -> tuple[Model, float]:
-    """The model without a group, and by how many standard errors left-out rows are worse."""
+    """The model without a group; standard errors by which left-out rows are worse than at first."""
     if not few.classes and few.folds is None:
         part = few.evidence(model.family).part(model.groups)
         if few.without(part, model, position) - model.value > 2 * few.hopeless:
             return model, np.inf
     groups, x = model.without(position)
     trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
-    clear = _clear(few, left_out(trial), left_out(model))
-    if few.classes and few.rules.clearly <= clear and not _mistaken(few, left_out, trial, model):
+    clear = _clear(few, left_out(trial), left_out(first))
+    if few.classes and few.rules.clearly <= clear and not _mistaken(few, left_out, trial, first):
         clear = 0.0 if -np.inf < odds(trial) < odds(model) - few.rules.copy_nats else clear
     return trial, clear
 

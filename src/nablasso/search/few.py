@@ -334,6 +334,12 @@ class FewRows:
             return np.ones(len(self.X))
         return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
+    @property
+    def influence(self) -> Array:
+        """Weights of the rows; what is taken for an outlier counts less."""
+        tails = self.assumption.weights
+        return self.weights if tails is None else self.weights * tails
+
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
         columns = np.flatnonzero(np.isin(self.labels, model.groups))
@@ -454,9 +460,9 @@ class FewRows:
         """Nats that tuning again does not make up for: four prices and ten more, a target."""
         return float(self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS))
 
-    def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
+    def free(self, model: Model) -> Index:
         """Positions of the groups that may go."""
-        return np.flatnonzero(~np.isin(model.groups, np.append(self.kept, trusted)))
+        return np.flatnonzero(~np.isin(model.groups, self.kept))
 
     @staticmethod
     def without(part: Evidence, model: Model, position: int) -> float:

@@ -33,7 +33,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
-from nablasso.regression.noise import Warp
+from nablasso.regression.noise import PLAIN, Warp
 from nablasso.regression.paired import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.decide import Decision
@@ -43,7 +43,7 @@ from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
-UNWARPED = 3  # families that are tried on the target itself
+UNWARPED = 3  # families that are tried without assumptions
 SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
 
@@ -174,7 +174,7 @@ class Predictor:
 
 def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
     """Of a decision, as a function of a table of which ``columns`` are those searched."""
-    few, y, p = decision.few, decision.few.targets[:, 0], decision.few.precisions
+    few, y, p = decision.few, decision.few.targets[:, 0], decision.few.influence
     kernel = few.function(decision.model)
     part, left_out = min(_parts(decision), key=lambda made: float(p @ (y - made[1]) ** 2))
     if columns is not None:
@@ -195,18 +195,21 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
 
 
 def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
-    """The model, and those of the plain target on its columns, with their left-out predictions."""
+    """The model, and those without assumptions on its columns, with their left-out predictions.
+
+    What explains rows best under uneven noise or a warp need not have the smallest error.
+    """
     few, groups = decision.few, decision.model.groups
     yield _part(few, decision.model)
-    if decision.plain is None or few.assumption.warp is None:
+    if decision.plain is None or not len(groups):
         return
-    unwarped = few.under(decision.plain.rows.assumption.only(np.arange(len(few.X))))
+    plain = few.under(PLAIN)
     tried = sorted(decision.plain.tried, key=lambda model: model.price)
     families = list(dict.fromkeys(model.family for model in tried if len(model.groups)))
     for family in families[:UNWARPED]:
-        model = unwarped.tune(family, groups)
-        if unwarped.solvable(model):
-            yield _part(unwarped, model)
+        model = plain.tune(family, groups)
+        if plain.solvable(model):
+            yield _part(plain, model)
 
 
 def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:

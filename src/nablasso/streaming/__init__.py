@@ -2,12 +2,5 @@
 
 from nablasso.streaming.sample import fair_sample
 from nablasso.streaming.sources import open_table
-from nablasso.streaming.statistics import FrozenSpace, SufficientStatistics, collect_statistics
 
-__all__ = [
-    "FrozenSpace",
-    "SufficientStatistics",
-    "collect_statistics",
-    "fair_sample",
-    "open_table",
-]
+__all__ = ["fair_sample", "open_table"]

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from nablasso import spaces
 from nablasso.data.table import prepare
 from nablasso.kernels import Anova, Gaussian, Linear, Matern52, Polynomial, RationalQuadratic
-from nablasso.spaces import RepresenterSpace, exact, penalty_points
+from nablasso.spaces import RepresenterSpace, penalty_points
 from tests.dense_reference import dense, plain
 
 KERNELS = (
@@ -122,7 +123,7 @@ def test_chunks_give_the_same(kernel, rows, monkeypatch):
         "between",
         lambda self, Z, X: sizes.append(len(Z)) or between(self, Z, X),
     )
-    monkeypatch.setattr(exact, "CHUNK_BYTES", rows * 8 * len(X))
+    monkeypatch.setattr(spaces, "CHUNK_BYTES", rows * 8 * len(X))
     close(space.evaluate(Z, u, v), expected[0], 1e-12)
     assert max(sizes) == max(rows, 1)
     close(space.evaluate_gradients(Z, u, v), expected[1], 1e-12)

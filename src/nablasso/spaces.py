@@ -1,38 +1,27 @@
-r"""The exact space: what a space is, where the exact minimiser lives, and what a fit leaves.
+r"""The space that f lives in, and what a fit leaves: a function.
 
-**Space.** ``u`` (n,) are the coefficients of the values, ``v`` (k, d) those of the derivatives;
-``K``, ``D`` and ``L`` are the inner products between them. :class:`RepresenterSpace` has the rows
-of a table behind them, :class:`~nablasso.spaces.FeatureSpace` features of rows or of pseudo-rows.
-
-**The representer space.**
+**The representer space.** The exact minimiser of (P) is
 
 .. math:: f = \sum_j u_j\, k(x_j, \cdot) + \sum_{j,a} v_{j,a}\, \partial_a k(t_j, \cdot)
 
-The penalty points ``t`` (m, d), where derivatives are measured, are the data ``x`` (n, d) followed
-by ``extra`` points, none by default. Products treat both sums as one over all m points, with ``u``
-zero at the extra ones: O(m^2 d) time, O(m^2) memory.
+with coefficients ``u`` (n,) of the values and ``v`` (m, d) of the derivatives; ``K``, ``D`` and
+``L`` are the inner products between them. The penalty points ``t`` (m, d), where derivatives are
+measured, are the data ``x`` (n, d) followed by ``extra`` points, none by default. Products treat
+both sums as one over all m points, with ``u`` zero at the extra ones: O(m^2 d) time, O(m^2) memory.
 
 Inputs are multiplied by ``scales`` (d,) before the kernel sees them. Derivatives are in the units
 of ``X`` all the same, so ``v`` and gradients are multiplied by ``scales`` on the way in and out. A
 length scale is ``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
 
-**Which space**, by name, or by what memory and time allow:
-
-* ``"exact"``: the representer space. O(n^2) memory, O(n^3) once, O(n^2 d) a product.
-* ``"fourier"``: m cosines and sines, one pass over the rows, O(d m^2) a product. It selects where
-  frequencies are sparse, that is with ANOVA kernels. Other losses than the squared one make a pass
-  at every Newton step.
-* ``"nystrom"``: (P) exactly on m landmark rows, the refit on all rows. For the others.
-
-``"auto"`` takes the exact space while its matrices fit into half of the memory at hand and its
-floating-point operations stay under ``OPERATIONS`` (a minute or two on one core), and beyond that
-the one of the other two that can select with the kernel at hand.
+**Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
+``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times
+its largest diagonal entry), or what the largest allowed rank leaves. Features of new points come
+from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n x n matrix.
 """
 
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,65 +29,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from nablasso.data.table import Table
-from nablasso.errors import DataTooLargeError, InvalidParameterError
-from nablasso.kernels.base import Kernel, KernelOperator, Operator, row_blocks
-from nablasso.kernels.radial import Anova
-from nablasso.spaces.frequencies import has_frequencies
+from nablasso.errors import DataTooLargeError
+from nablasso.kernels.base import Kernel, KernelOperator, row_blocks
 from nablasso.types import Array, Index
 
 CHUNK_BYTES = 64 << 20  # memory that evaluation at new points may take for one matrix
-SPACES = ("exact", "fourier", "nystrom")
-OPERATIONS = 2e12
-PRODUCTS = 300  # products with the kernel's derivatives that a fit is reckoned at
 SQUARE_MATRICES = 9  # K and its two derivatives, P, eigenvectors and what their making needs
-EXPONENTIALS = 10  # an ANOVA product evaluates the kernel of every column anew, or reads it
+RANK_PRECISION = 1e-10  # of the trace: what a kernel without a rank may lose
 
 
-class Space(Operator):
-    """Values, gradients and their inner products."""
-
-    points: Array  # where derivatives are penalised, shape (k, d)
-
-    @property
-    @abstractmethod
-    def n_samples(self) -> int:
-        """``n``."""
-
-    @property
-    def n_features(self) -> int:
-        """``d``."""
-        return int(self.points.shape[1])
-
-    @property
-    @abstractmethod
-    def gram(self) -> Array:
-        """``K``, shape (n, n)."""
-
-    @abstractmethod
-    def derivative_diagonal(self) -> Array:
-        """Diagonal of ``L``, shape (k, d)."""
-
-    @abstractmethod
-    def dense(self) -> tuple[Array, Array]:
-        """``D`` (k d x n) and ``L`` (k d x k d), rows ordered as ``v.ravel()``."""
-
-    def kernel_product(self, u: Array) -> Array:
-        """``K u``."""
-        return np.asarray(self.gram @ u)
-
-    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
-        """``K u + D' v`` and ``D u + L v``."""
-        Dv, carry = self.push(v)
-        return self.kernel_product(u) + Dv, self.pull(u, v, carry)
-
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v``."""
-        return self.kernel_product(u) + self.push(v)[0]
-
-
-class RepresenterSpace(Space):
+class RepresenterSpace:
     """Functions spanned by the kernel at the rows of ``X`` and its derivatives at all points.
 
     ``scales`` (d,) multiply the inputs, ``extra`` (m - n, d) are further points of the penalty.
@@ -115,8 +59,13 @@ class RepresenterSpace(Space):
 
     @property
     def n_samples(self) -> int:
-        """Number of data points."""
+        """``n``, the number of data points."""
         return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """``d``."""
+        return int(self.points.shape[1])
 
     @cached_property
     def operator(self) -> KernelOperator:
@@ -130,6 +79,19 @@ class RepresenterSpace(Space):
         n = self.n_samples
         return gram if n == len(self.points) else np.ascontiguousarray(gram[:n, :n])
 
+    def kernel_product(self, u: Array) -> Array:
+        """``K u``."""
+        return np.asarray(self.gram @ u)
+
+    def products(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """``K u + D' v`` and ``D u + L v``."""
+        Dv, carry = self.push(v)
+        return self.kernel_product(u) + Dv, self.pull(u, v, carry)
+
+    def values(self, u: Array, v: Array) -> Array:
+        """``K u + D' v``."""
+        return self.kernel_product(u) + self.push(v)[0]
+
     def push(self, v: Array) -> tuple[Array, Any]:
         """``D' v`` at the data, shape (n,), and a carry for :meth:`pull`."""
         Dv, carry = self.operator.push(v * self.scales)
@@ -140,6 +102,10 @@ class RepresenterSpace(Space):
         gradients = self.operator.pull(self._padded(u), v * self.scales, carry)
         gradients *= self.scales
         return gradients
+
+    def gradients(self, u: Array, v: Array) -> Array:
+        """``D u + L v``."""
+        return self.pull(u, v, self.push(v)[1])
 
     def slopes(self, u: Array) -> Array:
         """``D u`` at the points: gradients of a function without derivative terms."""
@@ -190,8 +156,7 @@ class RepresenterSpace(Space):
 class Function:
     """``intercept + f(x[columns])`` with ``f`` in some space; a constant without one.
 
-    In a representer space ``v`` is None when the function has no derivative terms, as after kernel
-    ridge regression. In a space of features ``u`` are their weights, and there is no ``v``.
+    ``v`` is None when the function has no derivative terms, as after kernel ridge regression.
     """
 
     intercept: float
@@ -238,54 +203,7 @@ def penalty_points(table: Table, unlabelled: Array | None) -> PenaltyPoints | No
     return PenaltyPoints(extra, weights / weights.sum())
 
 
-# --- which space ---
-
-
-class SpaceChoice(NamedTuple):
-    """The name of a space, and why it was taken."""
-
-    name: str
-    reason: str
-
-
-def check_number(n_components: Any) -> None:
-    """Refuse anything but a number of features or landmarks."""
-    if not isinstance(n_components, int | np.integer) or n_components < 1:
-        raise InvalidParameterError(
-            f"n_components must be a whole number of at least 1; got {n_components!r}."
-        )
-
-
-def choose_space(
-    space: Any, kernel: Kernel, n_rows: int, n_columns: int, n_components: Any
-) -> SpaceChoice:
-    """What ``space`` means for a table of this size; further penalty points count as rows."""
-    check_number(n_components)
-    if isinstance(space, str) and space == "auto":
-        return _automatic(kernel, n_rows, n_columns, int(n_components))
-    if isinstance(space, str) and space in SPACES:
-        return SpaceChoice(space, "asked for")
-    raise InvalidParameterError(f"space must be one of auto, {', '.join(SPACES)}; got {space!r}.")
-
-
-def _automatic(kernel: Kernel, n: int, d: int, n_components: int) -> SpaceChoice:
-    needed, available = needed_bytes(n, d), available_bytes()
-    slow = EXPONENTIALS if isinstance(kernel, Anova) else 1
-    operations = 10.0 * n**3 + PRODUCTS * 6.0 * slow * n**2 * d
-    if n <= n_components:
-        return SpaceChoice("exact", f"{n} rows are few")
-    if available is not None and 2 * needed > available:
-        why = (
-            f"the exact space needs {needed / 2**30:.1f} GiB for {n} rows, more than half of the "
-            f"{available / 2**30:.1f} GiB available"
-        )
-    elif operations > OPERATIONS:
-        why = f"the exact space would take about {operations:.0e} operations for {n} rows"
-    else:
-        return SpaceChoice("exact", f"{n} rows fit into memory and time of the exact space")
-    if isinstance(kernel, Anova) and has_frequencies(kernel):
-        return SpaceChoice("fourier", f"{why}; features of this kernel touch few variables each")
-    return SpaceChoice("nystrom", f"{why}; no Fourier features select with this kernel")
+# --- memory ---
 
 
 def available_bytes() -> int | None:
@@ -315,6 +233,41 @@ def require_memory(n_samples: int, n_features: int) -> None:
     raise DataTooLargeError(
         f"The exact space needs n x n matrices: {needed / 2**30:.1f} GiB for {n_samples} rows, and "
         f"{available / 2**30:.1f} GiB are available. Fit on a random sample of at most {fitting} "
-        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...), or on a "
-        'derivative estimator use space="auto".'
+        "rows, for example sklearn.utils.resample(X, y, replace=False, n_samples=...), or let "
+        "NablassoRegressor or NablassoClassifier look at all of them."
     )
+
+
+# --- pivoted Cholesky ---
+
+
+class LowRank(NamedTuple):
+    """``train`` (n, r) with ``train @ train.T ~ K``; ``factor`` (r, r) lower, of the pivot rows."""
+
+    train: Array
+    pivots: Index
+    factor: Array
+
+    def features(self, cross: Array) -> Array:
+        """Features (m, r) of new points from their kernel (m, r) with the pivot rows."""
+        if not len(self.pivots):
+            return np.zeros((len(cross), 0))
+        solved = solve_triangular(self.factor, cross.T, lower=True, check_finite=False)
+        return np.asarray(solved.T)
+
+
+def low_rank(K: Array, rank: int | None = None, tol: float = RANK_PRECISION) -> LowRank:
+    """Pivoted Cholesky of a positive semi-definite matrix."""
+    n = len(K)
+    largest = float(np.max(np.diagonal(K), initial=0.0))
+    mean = float(np.mean(np.diagonal(K)))
+    if not largest > 0 or not mean > 0:
+        return LowRank(np.zeros((n, 0)), np.empty(0, dtype=np.intp), np.zeros((0, 0)))
+    # every diagonal entry that is left is below this
+    L, order, found, _ = dpstrf(K, tol=max(tol * mean, n * 1e-16 * largest), lower=1)
+    r = int(found) if rank is None else min(int(found), rank)
+    L = np.tril(L)[:, :r]
+    order = np.asarray(order - 1, dtype=np.intp)
+    train = np.empty((n, r))
+    train[order] = L
+    return LowRank(train, order[:r], L[:r])

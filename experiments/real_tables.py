@@ -86,7 +86,7 @@ class RealTable:
 
 
 def load_table(name: str) -> RealTable:
-    """Load a table by its name, one of ``nablasso.datasets.CATALOGUE``.
+    """Load a table by its name, one of ``CATALOGUE``.
 
     Raises
     ------
