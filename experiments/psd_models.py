@@ -155,7 +155,7 @@ def masses(bumps: Bumps) -> Array:
 def measured(task: Task, bumps: Bumps) -> Array:
     """Integrals of the bumps with respect to the measure of the task's density."""
     if task.base is None:
-        return float(np.prod(task.scales[0])) * masses(bumps)
+        return float(np.prod(task.scales)) * masses(bumps)
     product = BumpMixture(bumps, np.ones(len(bumps))).times_gaussian(
         task.base.mean, task.base.variance
     )
@@ -292,10 +292,10 @@ def fit_convex(
     """Follow the central path, or descend, from a constant multiple of the sum of all kernels."""
     anchors = cone_anchors(task, rng) if model.name == "ncm" else None
     coordinates = [
-        Coordinates(factor, task.X, scales)
+        Coordinates(factor, task.X, task.scales)
         if anchors is None or not sign
-        else Cone(factor, task.X, scales, anchors)
-        for factor, scales, sign in zip(factors, task.scales, task.nonnegative, strict=True)
+        else Cone(factor, task.X, task.scales, anchors)
+        for factor, sign in zip(factors, task.nonnegative, strict=True)
     ]
     objective = Objective(task.loss, task.weights, task.mixing, task.offset)
     blocks = [
@@ -368,7 +368,7 @@ def fit_density(
 ) -> FittedTask:
     """Convex problem (34) on draws of the base measure, or of one wider than the data."""
     base = task.base or _wider(task)
-    scales, l2 = task.scales[0], float(task.l2[0])
+    scales, l2 = task.scales, float(task.l2[0])
     rows = factor.features(task.X * scales)
     draws = factor.features(draws_of(base, DRAWS, rng) * scales)
 
@@ -445,8 +445,8 @@ class _Exponents:
         self.signed = np.array(task.nonnegative)
         ones = np.ones((len(task.X), 1))
         self.features = [
-            np.hstack([factor.features(task.X * scales), ones * float(sign)])
-            for factor, scales, sign in zip(factors, task.scales, task.nonnegative, strict=True)
+            np.hstack([factor.features(task.X * task.scales), ones * float(sign)])
+            for factor, sign in zip(factors, task.nonnegative, strict=True)
         ]
         self.ends = np.cumsum([features.shape[1] for features in self.features])
 
@@ -458,7 +458,7 @@ class _Exponents:
         """What the parameters stand for."""
         found: list[LinearModel | Exponential] = []
         for b, part in enumerate(self.parts(theta)):
-            g = self.factors[b].linear_model(part[:-1]).composed(self.task.scales[b])
+            g = self.factors[b].linear_model(part[:-1]).composed(self.task.scales)
             found.append(Exponential(g, float(part[-1])) if self.signed[b] else g)
         return found
 

@@ -82,7 +82,7 @@ def best_pruned(posed: Problem, hulls: Iterable[list[Node]]) -> frozenset[Node]:
     n = len(posed.y)
     Z = (posed.X - posed.X.mean(axis=0)) / posed.X.std(axis=0)
     weights = np.full(n, 1 / n)
-    sample = LossSample(posed.y - posed.y.mean(), weights, Squared(), fit_intercept=True)
+    sample = LossSample(posed.y - posed.y.mean(), weights, Squared())
     pruner = Pruner(Grid(Z, weights, Hermite(3)), sample, n)
     pruned = min(map(pruner.prune, hulls), key=lambda each: each.criterion)
     return frozenset(pruned.hull)  # type: ignore[arg-type]

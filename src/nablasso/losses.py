@@ -15,28 +15,19 @@ Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y
                                                          ``a = s + y >= 0``
 =========== ============================================ =====================================
 
-**Losses of an excess** ``e``: by how much a prediction leaves what is forgiven, and which way it
-should not go, ``d``. A *tube* forgives residuals up to ``epsilon``, ``e = max(0, |y - z| -
-epsilon)`` and ``d = sign(z - y)``; a *margin* forgives labels on the right side,
-``e = max(0, 1 - y z)`` and ``d = -y``. With a width ``h`` and a bound ``b`` on the slope
+**A tube** forgives residuals up to ``epsilon``. With the excess ``e = max(0, |y - z| - epsilon)``
+and a bound ``b`` on the slope
 
-.. math:: l = e^2 / 2h \text{ up to } e = b h, \text{ then } b\,(e - b h / 2),
-          \qquad l^* = c(y, s) + h s^2 / 2 ,
+.. math:: l = e^2 \text{ up to } e = b / 2, \text{ then } b\,(e - b / 4), \qquad
+          l^* = s y + \epsilon |s| + s^2 / 4 \text{ for } |s| \le b .
 
-where ``c`` is the conjugate of the plain excess where it is finite: ``s y + epsilon |s|`` for
-``|s| <= b``, or ``a = s y`` in [-b, 0]. The quadratic in the conjugate is what a ridge added to the
-kernel would be.
-
-* *squared*: ``h = 1/2`` without a bound, ``l = e^2``;
-* *rounded* with width ``h``: ``b = 1``; below the plain excess by at most ``h / 2``;
-* Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``:
-  a tube that forgives nothing, ``h = 1/2``, ``b = 2 delta``.
+Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
+a tube that forgives nothing with ``b = 2 delta``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -53,11 +44,8 @@ __all__ = [
     "Logistic",
     "Loss",
     "Poisson",
-    "SmoothedEpsilonInsensitive",
-    "SmoothedHinge",
     "Squared",
     "SquaredEpsilonInsensitive",
-    "SquaredHinge",
     "as_loss",
 ]
 
@@ -236,78 +224,42 @@ class Poisson(Loss):
     mean_derivative = mean
 
 
-class _Excess(Loss):
-    """``e^2 / 2h`` of an excess while its slope ``e / h`` is under ``bound``, then a line."""
+class _Tube(Loss):
+    """``e^2`` of an excess while its slope is under ``bound``, then a line."""
 
-    width: float = 0.5  # h
+    epsilon: float = 0.0
     bound: float = np.inf
     corner: ClassVar[bool] = True  # whether something is forgiven, so that curvature begins
 
-    @abstractmethod
-    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
-        """``e`` and ``d``."""
-
-    @abstractmethod
-    def _plain(self, y: Array, s: Array, most: float) -> Array:
-        """``c(y, s)``, infinite where the size of ``s`` exceeds ``most`` or its sign is wrong."""
+    def _excess(self, y: Array, z: Array) -> Array:
+        return np.asarray(np.maximum(np.abs(z - y) - self.epsilon, 0.0))
 
     def value(self, y: Array, z: Array) -> Array:
-        """``e^2 / 2h``, then ``b (e - b h / 2)``."""
-        excess, _ = self._excess(y, z)
-        near = np.minimum(excess, self.bound * self.width)
-        return np.asarray(near * (excess - near / 2) / self.width)
+        """``e^2``, then ``b (e - b / 4)``."""
+        excess = self._excess(y, z)
+        near = np.minimum(excess, self.bound / 2)
+        return np.asarray(near * (2 * excess - near))
 
     def gradient(self, y: Array, z: Array) -> Array:
-        """``d min(b, e / h)``."""
-        excess, direction = self._excess(y, z)
-        return np.asarray(direction * np.minimum(excess / self.width, self.bound))
+        """``min(b, 2 e)`` away from the target."""
+        return np.asarray(np.sign(z - y) * np.minimum(2 * self._excess(y, z), self.bound))
 
     def curvature(self, y: Array, z: Array) -> Array:
-        """``1 / h`` where the loss is neither zero nor a line."""
-        excess, _ = self._excess(y, z)
+        """2 where the loss is neither zero nor a line."""
+        excess = self._excess(y, z)
         bent = (excess > 0) | (not self.corner)
-        return np.where(bent & (excess <= self.bound * self.width), 1 / self.width, 0.0)
+        return np.where(bent & (excess <= self.bound / 2), 2.0, 0.0)
 
     def conjugate(self, y: Array, s: Array) -> Array:
-        """``c + h s^2 / 2``."""
-        most = self.bound * (1 + ROUNDING) + ROUNDING
-        return self._plain(y, s, most) + self.width * s**2 / 2
-
-
-class _Tube(_Excess):
-    """Of numbers: what is beyond ``epsilon``."""
-
-    epsilon: float = 0.0
-
-    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
-        rest = z - y
-        return np.maximum(np.abs(rest) - self.epsilon, 0.0), np.sign(rest)
-
-    def _plain(self, y: Array, s: Array, most: float) -> Array:
-        return np.where(np.abs(s) <= most, s * y + self.epsilon * np.abs(s), np.inf)
+        """``s y + epsilon |s| + s^2 / 4``, infinite beyond the bound."""
+        inside = np.abs(s) <= self.bound * (1 + ROUNDING) + ROUNDING
+        return np.where(inside, s * y + self.epsilon * np.abs(s) + s**2 / 4, np.inf)
 
     def fitted(self, y: Array, weights: Array) -> Self:
         """Every threshold times a robust deviation of ``y``."""
         unit = robust_deviation(y, weights)
         own = self.get_params(deep=False)
         return type(self)(**{name: unit * positive(value, name) for name, value in own.items()})
-
-
-class _Margin(_Excess):
-    """Of labels -1 and 1: what is missing of a margin of one."""
-
-    translates = False
-
-    def _excess(self, y: Array, z: Array) -> tuple[Array, Array]:
-        return np.maximum(1 - y * z, 0.0), -y
-
-    def _plain(self, y: Array, s: Array, most: float) -> Array:
-        a = s * y
-        return np.where((a <= ROUNDING) & (a >= -most), a, np.inf)
-
-    def check_target(self, y: Array) -> None:
-        """Labels are -1 and 1, both present."""
-        _check_labels(y, "A hinge loss")
 
 
 class Huber(_Tube):
@@ -345,47 +297,6 @@ class SquaredEpsilonInsensitive(_Tube):
         self.epsilon = epsilon
 
 
-class SmoothedEpsilonInsensitive(_Tube):
-    """Absolute errors beyond ``epsilon``, the corner rounded: support vector regression.
-
-    Parameters
-    ----------
-    epsilon : float
-    width : float
-        ``h``: excesses up to it count quadratically. Estimators take both in units of a robust
-        deviation of ``y`` (1.48 times the median absolute deviation).
-    """
-
-    bound = 1.0
-
-    def __init__(self, epsilon: float = 0.1, width: float = 0.1) -> None:
-        self.epsilon = epsilon
-        self.width = width
-
-
-class SquaredHinge(_Margin):
-    """``max(0, 1 - y z)^2``: the 2-norm support vector machine."""
-
-
-class SmoothedHinge(_Margin):
-    """The hinge loss ``max(0, 1 - y z)``, its corner rounded: the 1-norm support vector machine.
-
-    Parameters
-    ----------
-    width : float, default=0.1
-        ``h``: margins up to it count quadratically.
-    """
-
-    bound = 1.0
-
-    def __init__(self, width: float = 0.1) -> None:
-        self.width = width
-
-    def fitted(self, y: Array, weights: Array) -> Self:  # noqa: ARG002
-        """The loss itself; its width is checked."""
-        return type(self)(positive(self.width, "width"))
-
-
 def robust_deviation(y: Array, weights: Array) -> float:
     """1.48 times the median absolute deviation; the standard deviation where that is zero."""
     centre = weighted_median(y, weights)
@@ -412,14 +323,14 @@ REGRESSION_LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def as_loss(loss: str | Loss, named: Mapping[str, type[Loss]] = REGRESSION_LOSSES) -> Loss:
+def as_loss(loss: str | Loss) -> Loss:
     """Return the loss that a name or an object stands for; an object is copied."""
     if isinstance(loss, Loss):
         made: Loss = clone(loss)
         return made
-    if not isinstance(loss, str) or loss not in named:
+    if not isinstance(loss, str) or loss not in REGRESSION_LOSSES:
         raise InvalidParameterError(
-            f"loss must be one of {', '.join(named)} or a nablasso.losses.Loss object; "
+            f"loss must be one of {', '.join(REGRESSION_LOSSES)} or a nablasso.losses.Loss object; "
             f"got {loss!r}."
         )
-    return named[loss]()
+    return REGRESSION_LOSSES[loss]()

@@ -93,7 +93,6 @@ def test_the_score_is_the_negative_loss():
     labels = np.array(["a", "b"] * 3)
     target = Target(Logistic(), Model.classes_)
     assert target.score(Model(), X, labels) == pytest.approx(np.log([0.25, 0.75]).mean())
-    assert target.fitted(Squared()).score(Model(), X, labels) == 0.5  # no probabilities: accuracy
 
 
 def test_some_rows_keep_the_unlabelled_ones():

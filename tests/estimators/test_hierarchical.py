@@ -18,7 +18,6 @@ from nablasso import (
 from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy import ExplicitDag, Grid, Outside
 from nablasso.hierarchy.decompositions import NAMED
-from nablasso.losses import Huber
 from nablasso.progress import reporting
 
 RNG = np.random.default_rng(9)
@@ -59,10 +58,9 @@ def test_the_parts_add_up_to_the_penalised_function():
     assert plain.refit_kind_ == "none"
 
 
-@pytest.mark.parametrize("options", [{}, {"debias": False}, {"loss": "poisson"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"debias": False}], ids=str)
 def test_gradients_are_slopes_of_what_is_predicted(options):
-    target = np.round(np.exp(SIGNAL - 3)) if "loss" in options else y
-    fitted = HierarchicalKernelRegressor(alpha=0.02, **options).fit(X, target)
+    fitted = HierarchicalKernelRegressor(alpha=0.02, **options).fit(X, y)
     new, step = RNG.normal(size=(4, 6)), 1e-5
     slopes = fitted.predict_gradient(new)
     for a in range(6):
@@ -81,21 +79,10 @@ def test_every_decomposition_predicts(name):
     assert fitted.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize(
-    "loss", ["huber", "epsilon_insensitive", "epsilon_insensitive_squared", Huber(1.0)], ids=str
-)
-def test_losses_of_regression(loss):
-    fitted = HierarchicalKernelRegressor(alpha=0.01, loss=loss, degree=2).fit(X, y)
-    assert {0, 3} <= set(np.flatnonzero(fitted.support_))
-    assert fitted.certified_
-
-
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
-def test_losses_of_classification_and_text_labels(loss):
-    fitted = HierarchicalKernelClassifier(alpha=0.01, loss=loss, degree=2).fit(X, LABELS)
+def test_text_labels():
+    fitted = HierarchicalKernelClassifier(alpha=0.01, degree=2).fit(X, LABELS)
     assert fitted.score(X, LABELS) > 0.85
     assert set(fitted.predict(X)) == {"yes", "no"}
-    assert hasattr(fitted, "predict_proba") == (loss == "logistic")
     assert {0, 3} <= set(np.flatnonzero(fitted.support_))
 
 
@@ -185,7 +172,6 @@ def test_weights_that_do_not_grow_are_explained(beta):
         ({"max_memory": 0}, "max_memory must be a positive number"),
         ({"max_work": "long"}, "max_work must be a positive number"),
         ({"root_weight": 2}, "root_weight must"),
-        ({"loss": "absolute"}, "loss must be one of"),
         ({"decomposition": "wavelet"}, "decomposition must be one of"),
     ],
 )

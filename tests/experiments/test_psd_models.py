@@ -59,7 +59,7 @@ def make(loss, signs=(True,), *, X=None, l2=1e-3, width=0.7, **settings) -> Task
             "nonnegative": signs,
             "l1": np.zeros(m),
             "l2": np.full(m, l2),
-            "scales": np.full((m, X.shape[1]), 1 / width),
+            "scales": np.full(X.shape[1], 1 / width),
             "null": np.ones(m),
             "rank": None,
         }
@@ -76,7 +76,7 @@ def in_lebesgue(task, f):
     if task.base is not None:
         f = f.times_gaussian(task.base.mean, task.base.variance)
     d = task.X.shape[1]
-    height = float(np.log(task.scales[0]).sum()) if task.base is None else 0.0
+    height = float(np.log(task.scales).sum()) if task.base is None else 0.0
     return f.normalised(height, np.ones(d), np.zeros(d), np.arange(d))
 
 

@@ -172,10 +172,6 @@ def logistic(y, u):
     return cp.logistic(-cp.multiply(y, u))
 
 
-def squared_hinge(y, u):
-    return cp.square(cp.pos(1 - cp.multiply(y, u)))
-
-
 def solve_full(
     kernels: list[np.ndarray],
     y: np.ndarray,

@@ -15,7 +15,7 @@ def data(n=60, p=5, seed=0):
 
 def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
     n = len(y)
-    sample = LossSample(y, np.full(n, 1 / n), Squared(), True)
+    sample = LossSample(y, np.full(n, 1 / n), Squared())
     return Search(hierarchy, sample, tol, Budget(**budget), certify)
 
 

@@ -57,7 +57,7 @@ class Case:
         self.kernels = full.grid_kernels([levels(x, x) for x in self.X.T], self.graph)
         self.weights = np.full(N, 1 / N)
         self.grid = Grid(self.X, self.weights, decomposition, beta=beta, root_weight=root)
-        self.sample = LossSample(self.y, self.weights, loss or Squared(), True)
+        self.sample = LossSample(self.y, self.weights, loss or Squared())
 
     def search(self, alpha, tol=1e-7, max_kernels=1000):
         return Search(self.grid, self.sample, tol, Budget(max_kernels)).run(alpha)
@@ -193,7 +193,7 @@ def test_a_missing_node_lowers_the_objective():
     y = 3 * X[:, 0] * X[:, 1]
     weights = np.full(60, 1 / 60)
     grid = Grid(X, weights, Monomials(2), beta=1.2)
-    search = Search(grid, LossSample(y, weights, Squared(), True), tol=1e-8)
+    search = Search(grid, LossSample(y, weights, Squared()), tol=1e-8)
     alone = [(), ((2, 1),)]
     before = solve(search.problem(alone, 0.01), np.ones(2) / 2, 1e-10)
     omega2 = float(before.point.weights.zeta @ before.point.sizes)

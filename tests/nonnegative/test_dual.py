@@ -48,7 +48,7 @@ def make_task(name, n=25, weight=0.05, seed=0):
         nonnegative=signs,
         l1=np.where(signs, 0.1 * weight, 0.0),
         l2=np.full(m, weight),
-        scales=np.tile(scales, (m, 1)),
+        scales=scales,
         null=np.array(null),
         constant=0.0 if density else 1.0,
         height=natural_height(X, scales, None) if density else 1.0,

@@ -75,6 +75,6 @@ def test_a_path_ends_where_a_single_fit_does():
     assert last.primal == pytest.approx(single.primal, abs=3e-7)
 
 
-def test_blocks_of_the_same_scales_share_their_features():
+def test_blocks_of_the_same_rank_share_their_features():
     fitter = PSDFitter(make_task("gaussian"))
     assert fitter.features[0] is fitter.features[1]

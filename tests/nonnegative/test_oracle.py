@@ -77,7 +77,7 @@ def make_task(name: str, seed: int, constant: float) -> Task:
         nonnegative=signs,
         l1=np.where(signs, L1, 0.0),
         l2=np.full(m, L2),
-        scales=np.full((m, 1), 1 / WIDTH),
+        scales=np.full(1, 1 / WIDTH),
         null=null,
         constant=constant,
         height=HEIGHT,

@@ -43,7 +43,7 @@ def make_quantiles(n=30, weight=1e-2, linear=1e-3, seed=0):
         nonnegative=signs,
         l1=np.where(signs, 0.1 * weight, 0.0),
         l2=np.where(signs, weight, linear),
-        scales=np.ones((3, 2)),
+        scales=np.ones(2),
         null=np.quantile(y, LEVELS),
         constant=1.0,
     )
@@ -128,7 +128,6 @@ def test_a_free_function_alone_needs_one_product():
             "nonnegative": (False,),
             "l1": np.zeros(1),
             "l2": np.array([1e-4]),
-            "scales": np.ones((1, 2)),
             "null": np.zeros(1),
         }
     )

@@ -96,14 +96,9 @@ class Target:
         return y if self.classes is None else np.asarray(self.classes[y.astype(np.intp)])
 
     def score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Negative mean loss of numbers, negative log loss of classes.
-
-        Without probabilities it is the accuracy. ``model`` has ``_link`` for numbers.
-        """
+        """Negative mean loss of numbers (``model`` has ``_link``), negative log loss of classes."""
         if self.classes is None:
             return -float(np.average(self.loss.value(y, model._link(X)), weights=sample_weight))
-        if not isinstance(self.loss, Logistic):
-            return float(np.average(model.predict(X) == y, weights=sample_weight))
         shares = model.predict_proba(X)
         return -float(log_loss(y, shares, labels=self.classes, sample_weight=sample_weight))
 

@@ -106,7 +106,7 @@ class CrossValidated(BaseEstimator):
         None,
         "str or callable",
         "A scorer of scikit-learn's; by default the negative mean loss, for classifiers the "
-        "negative log loss (accuracy where there are no probabilities).",
+        "negative log loss.",
     )
     selection_rule: str = parameter(
         "1se",

@@ -1,6 +1,6 @@
 r"""Hierarchical kernel learning for numbers and classes, ``alpha`` given or cross-validated.
 
-On standardised ``X`` and, where the loss allows it, centred ``y`` all estimators solve
+On standardised ``X`` and centred numbers ``y`` all estimators solve
 
 .. math::
     \min_{f, b} \sum_i p_i\, l\big(y_i, b + \textstyle\sum_v f_v(x_i)\big)
@@ -22,14 +22,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
@@ -76,16 +74,6 @@ from nablasso.hierarchy import (
     as_decomposition,
     largest_alpha,
 )
-from nablasso.hierarchy.refit import has_likelihood
-from nablasso.losses import (
-    REGRESSION_LOSSES,
-    Logistic,
-    Loss,
-    SmoothedEpsilonInsensitive,
-    SmoothedHinge,
-    SquaredHinge,
-    as_loss,
-)
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.paired import saving
@@ -93,11 +81,6 @@ from nablasso.types import Array, Index, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
-NUMBER_LOSSES: dict[str, type[Loss]] = {
-    **REGRESSION_LOSSES,
-    "epsilon_insensitive": SmoothedEpsilonInsensitive,
-}
-CLASS_LOSSES = {"logistic": Logistic, "squared_hinge": SquaredHinge, "hinge": SmoothedHinge}
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
 CURES = {
@@ -151,8 +134,8 @@ class KernelSelector(Answers, Selects, Selector):
         ``"stalled"``, ``"bound"`` or ``"violators"``).
     alpha_, alpha_max_ : float
         What was used, and the value above which one source alone is selected.
-    loss_, refit_kind_
-        The loss, its thresholds measured, and which kernel machine predicts.
+    refit_kind_ : str
+        Which kernel machine predicts.
     """
 
     _: KW_ONLY
@@ -217,8 +200,8 @@ class KernelSelector(Answers, Selects, Selector):
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
         "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
-        "in every fold. Needs a likelihood: the squared, logistic or Poisson loss. By default "
-        "cross-validation prunes where it can, and a fit at one ``alpha`` does not.",
+        "in every fold. By default cross-validation prunes, and a fit at one ``alpha`` does "
+        "not.",
     )
     debias: bool = parameter(
         True,
@@ -228,7 +211,6 @@ class KernelSelector(Answers, Selects, Selector):
         "smaller leave-one-out loss (``refit_kind_``). Without it predict by the penalised "
         "function; where the hull was pruned, by the one on what is left, at the same ``alpha``.",
     )
-    fit_intercept: bool = parameter(True, "bool")
     feature_groups: Any = parameter(
         None,
         "list of lists, mapping or labels",
@@ -319,8 +301,7 @@ class KernelSelector(Answers, Selects, Selector):
         kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
         budget = Budget(kernels, float(self.max_memory), float(self.max_work))
         samples = [
-            LossSample(target, p, self._loss().fitted(target, p), self.fit_intercept)
-            for target in self._target.functions(table.y).T
+            LossSample(target, p, self._target.loss) for target in self._target.functions(table.y).T
         ]
         kept = self._kept_nodes(hierarchy, table)
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
@@ -412,7 +393,6 @@ class KernelSelector(Answers, Selects, Selector):
         self._penalised = [made.function for made in learner.penalised(finds)]
         refits = self._predictors(learner, finds, supports)
         self._keep([made.function for made in refits], table)
-        self.loss_ = learner.searches[0].sample.loss
         self.refit_kind_ = refits[0].kind
         self.support_ = np.any(supports, axis=0)
         self._keep_importances(
@@ -538,45 +518,6 @@ def _left_out_gain(searches: list[Search], refits: list[Any]) -> tuple[float, fl
 
 
 @estimator
-class KernelNumbers(PredictsNumbers, KernelSelector):
-    """Shared by the regressors over a hierarchy of kernels."""
-
-    _: KW_ONLY
-    loss: Any = parameter(
-        "squared",
-        "str or Loss",
-        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, '
-        '``"epsilon_insensitive"`` (smoothed), ``"poisson"``, or an object of '
-        ":mod:`nablasso.losses`, whose thresholds are in units of a robust deviation of ``y``.",
-    )
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, NUMBER_LOSSES)
-
-
-def _has_probabilities(model: Any) -> bool:
-    return isinstance(model._loss(), Logistic)
-
-
-@estimator
-class KernelClasses(PredictsClasses, KernelSelector):
-    """Shared by the classifiers over a hierarchy of kernels."""
-
-    _: KW_ONLY
-    loss: Any = parameter(
-        "logistic",
-        "str or Loss",
-        '``"logistic"``, ``"squared_hinge"`` or ``"hinge"`` (smoothed). Probabilities need the '
-        "logistic loss.",
-    )
-
-    predict_proba = available_if(_has_probabilities)(PredictsClasses.predict_proba)
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, CLASS_LOSSES)
-
-
-@estimator
 class KernelsAtAlpha(KernelSelector):
     """Fit at one ``alpha``."""
 
@@ -674,10 +615,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         if self.selection_rule == "ebic":
             self._choose_by_criterion(table, cells)
         else:
-            judge = copy(self)
-            loss = self._loss().fitted(self._target.functions(table.y)[:, 0], table.weights)
-            judge._target = self._target.fitted(loss)
-            outcomes = judge._judged(data, table, groups, cells)
+            outcomes = self._judged(data, table, groups, cells)
             sizes = outcomes["size"]
             self._warn_of_paths_cut(int(np.isnan(sizes).any(axis=0).sum()), sizes.shape[1])
             self._choose(grid_points(cells), outcomes)
@@ -686,9 +624,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         return alpha, beta, way[way >= alpha]
 
     def _prunes(self) -> bool:
-        if self.selection_rule == "ebic":
-            return True
-        return has_likelihood(self._loss()) if self.prune is None else bool(self.prune)
+        return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
 
     def _grid(self, table: Table) -> list[Cell]:
         """One path of alphas for each ``beta``."""
@@ -766,7 +702,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
 
 
 @estimator
-class HierarchicalKernelRegressor(KernelsAtAlpha, KernelNumbers):
+class HierarchicalKernelRegressor(PredictsNumbers, KernelsAtAlpha):
     r"""Hierarchical kernel learning: variables and their interactions, with a certificate.
 
     A function that is a sum of products of functions of single variables, over all
@@ -786,12 +722,12 @@ class HierarchicalKernelRegressor(KernelsAtAlpha, KernelNumbers):
 
 
 @estimator
-class HierarchicalKernelClassifier(KernelsAtAlpha, KernelClasses):
+class HierarchicalKernelClassifier(PredictsClasses, KernelsAtAlpha):
     """:class:`HierarchicalKernelRegressor` for classes, one against the rest."""
 
 
 @estimator
-class HierarchicalKernelRegressorCV(KernelsByFolds, KernelNumbers):
+class HierarchicalKernelRegressorCV(PredictsNumbers, KernelsByFolds):
     """:class:`HierarchicalKernelRegressor` with ``alpha`` and ``beta`` by cross-validation.
 
     The setting of the paper (Bach, 2009) with the weights of its author's demonstrations is
@@ -801,5 +737,5 @@ class HierarchicalKernelRegressorCV(KernelsByFolds, KernelNumbers):
 
 
 @estimator
-class HierarchicalKernelClassifierCV(KernelsByFolds, KernelClasses):
+class HierarchicalKernelClassifierCV(PredictsClasses, KernelsByFolds):
     """:class:`HierarchicalKernelClassifier` with ``alpha`` and ``beta`` by cross-validation."""

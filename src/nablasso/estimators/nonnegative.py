@@ -497,7 +497,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         n, d = table.X.shape
-        scales = np.full((1, d), 1 / self._width_of(table, penalty.width))
+        scales = np.full(d, 1 / self._width_of(table, penalty.width))
         base = self._base_of(table)
         return self._made(
             table,
@@ -506,7 +506,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
             loss=density_loss(n),
             scales=scales,
             null=np.ones(1),
-            height=natural_height(table.X, scales[0], base),
+            height=natural_height(table.X, scales, base),
             normalise=True,
             base=base,
         )
@@ -542,7 +542,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         centre, scale = (v[columns] for v in (table.scaler.centre, table.scaler.scale))
         height = -float(np.sum(np.log(scale)))
         if task.base is None:
-            height += float(np.sum(np.log(task.scales[0])))
+            height += float(np.sum(np.log(task.scales)))
         else:
             function = function.times_gaussian(task.base.mean, task.base.variance)
         self.density_ = function.normalised(height, 1 / scale, -centre / scale, columns)

@@ -38,7 +38,6 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
     check_new_data,
-    check_positive,
     check_training_data,
     group_labels,
 )
@@ -55,6 +54,7 @@ from nablasso.nonnegative.metric import Ranks, evidence_scales
 from nablasso.nonnegative.task import cone_matrix, decompose
 from nablasso.types import Array
 
+PRECISION_FLOOR = 0.01  # of the precision, in units of 1 / var(y)
 LIGHTER = 0.01  # linear_weight over weight where the mean or middle is free and the spread is not
 
 
@@ -106,7 +106,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
             penalty,
             X=X,
             loss=self._row_loss((Y - made["centre"]) / made["unit"]),
-            scales=np.tile(scales, (len(made["nonnegative"]), 1)),
+            scales=scales,
             constant=1.0,
             **made,
         )
@@ -247,9 +247,10 @@ class PSDRegressorCV(TunedPenalty, PSDRegressor):
 class HeteroscedasticRegressor(NonnegativeRegressor):
     r"""Gaussian regression with a noise level that depends on the inputs.
 
-    The precision ``h = 1 / sigma^2`` is ``precision_floor`` plus a PSD model, ``theta = mean * h``
-    a linear kernel model. In these parameters the negative log-likelihood of the standardised
-    target is jointly convex; ``dual_gap_`` bounds what is left.
+    The precision ``h = 1 / sigma^2`` is ``1 / (100 var(y))`` plus a PSD model, so that the noise
+    level is at most ten deviations of ``y``; ``theta = mean * h`` is a linear kernel model. In
+    these parameters the negative log-likelihood of the standardised target is jointly convex;
+    ``dual_gap_`` bounds what is left.
 
     Attributes
     ----------
@@ -270,13 +271,6 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
     """
 
     _: KW_ONLY
-    precision_floor: float = parameter(
-        0.01,
-        "float",
-        "Smallest precision in units of ``1 / var(y)``: the noise level is at most ten deviations "
-        "of ``y``.",
-        check_positive,
-    )
     linear_weight: float | None = weight_of_any_sign()
 
     linear_share = LIGHTER
@@ -316,7 +310,7 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
         if unit <= 1e-12 * abs(mean):
             warn("y is constant, so only the penalty keeps the noise level above zero.")
             mean, unit = float(table.y[0]), 1.0  # exactly, so that nothing is left but zeros
-        floor = np.array([float(self.precision_floor), 0.0])
+        floor = np.array([PRECISION_FLOOR, 0.0])
         outputs = {"offset": floor, "null": floor + np.array([1.0, 0.0])}
         return {"nonnegative": (True, False), "centre": mean, "unit": unit, **outputs}
 

@@ -99,16 +99,15 @@ def descendant_norms(norms2: Array, ancestors: Mask) -> Array:
 
 @dataclass(frozen=True)
 class LossSample:
-    """Targets, weights (adding up to one), loss, and whether there is an intercept."""
+    """Targets, weights (adding up to one) and loss: squared or, for labels -1 and 1, logistic."""
 
     y: Array
     weights: Array
     loss: Loss
-    fit_intercept: bool
 
     def intercept(self, values: Array) -> float:
-        """The best intercept of a function with these values; zero where there is none."""
-        return self.loss.best_intercept(self.y, values, self.weights) if self.fit_intercept else 0.0
+        """The best intercept of a function with these values."""
+        return self.loss.best_intercept(self.y, values, self.weights)
 
     def mean_loss(self, predictions: Array) -> float:
         """``sum_i p_i l(y_i, z_i)``."""
@@ -128,7 +127,7 @@ class LossSample:
 
     def machines(self, rows: GramRows | OnFeatures) -> Machines:
         """Of this loss on rows with a kernel or with features."""
-        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
+        return Machines(self.loss, rows, self.y, self.weights, True)
 
     def bends(self, predictions: Array) -> Array:
         """Weights of the quadratic model at predictions: curvatures, halved."""
@@ -199,7 +198,7 @@ class HullProblem:
             return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
-            solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=sample.fit_intercept)
+            solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=True)
             return self._point(weights, solved.solve(sample.y), None, solved)
         machine = sample.machines(GramRows(K)).at(ridge, start=start)
         return self._point(weights, machine.dual, None, K)
@@ -212,7 +211,7 @@ class HullProblem:
     def _moments(self) -> tuple[Array, Array]:
         """Products of the features with each other and with ``y``: all the squared loss needs."""
         sample = self.sample
-        return centred_moments(self.Phi, sample.y, sample.weights, centre=sample.fit_intercept)
+        return centred_moments(self.Phi, sample.y, sample.weights, centre=True)
 
     def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
         """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
@@ -223,9 +222,7 @@ class HullProblem:
         root, L = np.sqrt(zeta), self._factor(zeta, C)
         coef = root * dpotrs(L, root * target, lower=1)[0]
         p, rest = self.sample.weights, self.sample.y - self.Phi @ coef
-        if self.sample.fit_intercept:
-            rest = rest - p @ rest
-        return np.asarray(2 * p * rest / self.alpha), np.asarray(coef), L
+        return np.asarray(2 * p * (rest - p @ rest) / self.alpha), np.asarray(coef), L
 
     def _point(self, weights: Weights, dual: Array, coef: Array | None, solved: Any) -> HullPoint:
         """All that belongs to a dual variable; coefficients of large features are given."""
@@ -243,13 +240,13 @@ class HullProblem:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
         kappa, zeta, c = point.weights.kappa, point.weights.zeta, self.alpha / 2
         za, own, sample = zeta * point.sizes, zeta[self.owner], self.sample
-        t, solved, centre = kappa @ za, point.solved, sample.fit_intercept
+        t, solved = kappa @ za, point.solved
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.bends(point.predictions)
             if self.in_features:
-                solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=centre)[0])
+                solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=True)[0])
             else:
-                solved = WeightedRidge(solved, q, c, fit_intercept=centre)
+                solved = WeightedRidge(solved, q, c, fit_intercept=True)
         if self.in_features:
             T = dtrtrs(solved, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
             matrix = -c * (T.T @ T)

@@ -7,10 +7,10 @@ and Chen, 2008) of a fit without penalty falls:
 
 with k features and R nodes that have any, p the number of nodes that a search can begin with, n the
 sum of the sample weights as they were given, and D minus twice the log-likelihood at its maximum:
-``n log(mean (y - z)^2)`` for the squared loss, ``2 n sum_i p_i l(y_i, z_i)`` for the logistic and
-the Poisson loss, with a wide normal prior of the coefficients, since separated classes have no
-maximum. A node of large rank stands for its leading principal directions, those that hold 99 % of
-its variance, at most one per ten rows; features are of unit variance, centred with an intercept.
+``n log(mean (y - z)^2)`` for the squared loss, ``2 n sum_i p_i l(y_i, z_i)`` for the logistic one,
+with a wide normal prior of the coefficients, since separated classes have no maximum. A node of
+large rank stands for its leading principal directions, those that hold 99 % of its variance, at
+most one per ten rows; features are centred and of unit variance.
 
 The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
 With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
@@ -34,12 +34,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, svd
 
-from nablasso.errors import InvalidParameterError
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
-from nablasso.losses import Logistic, Loss, Poisson, Squared
+from nablasso.losses import Squared
 from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
@@ -74,11 +73,6 @@ class _Fit(NamedTuple):
     unit: float  # the variance left
 
 
-def has_likelihood(loss: Loss) -> bool:
-    """Whether the criterion is defined."""
-    return isinstance(loss, Squared | Logistic | Poisson)
-
-
 class Pruner:
     """Prunes hulls on one sample; what was computed for a hull is kept.
 
@@ -95,12 +89,6 @@ class Pruner:
         *,
         at_once: float = AT_ONCE,
     ) -> None:
-        if not has_likelihood(sample.loss):
-            raise InvalidParameterError(
-                f"Pruning compares likelihoods, and {sample.loss!r} has none. Use the squared, "
-                "logistic or Poisson loss, or choose by cross-validation without pruning "
-                '(selection_rule="1se" or "min").'
-            )
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
         self.kept, self.at_once = hull_of(hierarchy, kept or []), at_once
         first = hierarchy.sources()
@@ -177,7 +165,7 @@ class Pruner:
         if node not in self._features:
             sample = self.sample
             F = self.hierarchy.block(node).train
-            self._features[node] = leading(F, sample.weights, centre=sample.fit_intercept)
+            self._features[node] = leading(F, sample.weights)
         return self._features[node]
 
     def _fit(self, hull: frozenset[Node]) -> _Fit:
@@ -198,24 +186,24 @@ class Pruner:
         return 2 * self.rows * lost
 
     def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
-        y, p, centre = self.sample.y, self.sample.weights, self.sample.fit_intercept
-        C, target = centred_moments(Phi, y, p, centre=centre)
+        y, p = self.sample.y, self.sample.weights
+        C, target = centred_moments(Phi, y, p, centre=True)
         C[np.diag_indices_from(C)] += SINGULAR
         coef = cho_solve(cho_factor(C), target) if len(target) else target
         rest = y - Phi @ coef
-        rest = rest - p @ rest if centre else rest
+        rest = rest - p @ rest
         floor = max(ROUNDING * self.sample.reference, np.finfo(float).tiny)
         variance = max(float(p @ rest**2), floor)
         return self.rows * float(np.log(variance)), coef, C, variance
 
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
-        sample, centre = self.sample, self.sample.fit_intercept
+        sample = self.sample
         ridge = 1 / (2 * self.rows * WIDTH**2)
         machines = sample.machines(OnFeatures(Phi))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.bends(z), centre=centre)[0]
+        C = centred_moments(Phi, sample.y, sample.bends(z), centre=True)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
@@ -229,10 +217,10 @@ def _block_loss(coef: Array, inverse: Array, place: slice) -> float:
     return float(c @ np.linalg.solve(inverse[place, place], c))
 
 
-def leading(F: Array, weights: Array, *, centre: bool) -> Array:
+def leading(F: Array, weights: Array) -> Array:
     """Principal directions of features that hold most of their variance, each of variance one."""
     size = float(np.einsum("i,ij,ij->", weights, F, F))
-    F = F - weights @ F if centre else F
+    F = F - weights @ F
     root = np.sqrt(weights)[:, None]
     U, sigma, _ = svd(root * F, full_matrices=False, check_finite=False)
     total = np.cumsum(sigma**2)
@@ -358,14 +346,14 @@ class Refitter:
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
         data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
         scales = np.full(X.shape[1], 1 / width)
-        made = refit(*data, scales=scales, fit_intercept=sample.fit_intercept)
+        made = refit(*data, scales=scales, fit_intercept=True)
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
         sample, y = self.sample, self.sample.y
         Phi = np.column_stack([self.hierarchy.block(node).train for node in hull])
         if isinstance(sample.loss, Squared):
-            fit = Ridge.of_features(Phi, sample.weights, fit_intercept=sample.fit_intercept)
+            fit = Ridge.of_features(Phi, sample.weights, fit_intercept=True)
             ridge = fit.best_ridge(y)
             coef, b = fit.feature_coefficients(y, ridge)
             left_out = y - fit.loo_residuals(y, ridge)

@@ -367,7 +367,7 @@ def largest_alpha(search: Search) -> float:
         nodes.append(search.ranked(frontier, null)[0])
     d = sum(map(hierarchy.weight, nodes))
     p, blocks = search.sample.weights, [hierarchy.block(node).train for node in nodes]
-    centred = (F - p @ F if search.sample.fit_intercept else F for F in blocks)
+    centred = (F - p @ F for F in blocks)
     scale = 2 * max(float(np.sum(p @ F**2)) for F in centred) / d**2  # shrunk by half
     if not scale > 0:
         return 1.0

@@ -96,25 +96,23 @@ class PSDFitter:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """The factor of each block; blocks of the same scales and rank share one."""
-        task, made, keys = self.task, {}, []
-        for scales, nonnegative in zip(task.scales, task.nonnegative, strict=True):
-            rank, n = task.rank, len(task.X)
-            rank = n if rank is None else min(n, rank * (1 if nonnegative else FREE))
-            keys.append((scales.tobytes(), rank))
-            if keys[-1] not in made:
-                rng = np.random.default_rng(task.random_state)
-                X, kernel = task.X * scales, {"height": task.height, "constant": task.constant}
-                made[keys[-1]] = make_factor(X, task.weights, rank, rng, **kernel)
-        return tuple(made[key] for key in keys)
+        """The factor of each block; blocks of the same rank share one."""
+        task, made = self.task, dict[int, Factor]()
+        X, n = task.X * task.scales, len(task.X)
+        most = [(task.rank or n) * (1 if sign else FREE) for sign in task.nonnegative]
+        ranks = [min(n, rank) for rank in most]
+        for rank in set(ranks):
+            rng, kernel = np.random.default_rng(task.random_state), (task.height, task.constant)
+            made[rank] = make_factor(X, task.weights, rank, rng, *kernel)
+        return tuple(made[rank] for rank in ranks)
 
     @cached_property
     def features(self) -> tuple[Array, ...]:
         """Features of the rows for each block, shared as the factors are."""
-        made: dict[int, Array] = {}
-        for factor, scales in zip(self.factors, self.task.scales, strict=True):
+        X, made = self.task.X * self.task.scales, dict[int, Array]()
+        for factor in self.factors:
             if id(factor) not in made:
-                made[id(factor)] = factor.features(self.task.X * scales)
+                made[id(factor)] = factor.features(X)
         return tuple(made[id(factor)] for factor in self.factors)
 
     @cached_property
@@ -122,7 +120,7 @@ class PSDFitter:
         """``W`` of a density's integral, in its features; None of other tasks."""
         if not self.task.normalise:
             return None
-        bumps = self.factors[0].bumps.composed(self.task.scales[0])
+        bumps = self.factors[0].bumps.composed(self.task.scales)
         return self.factors[0].in_features(self.task.integral_matrix(bumps))
 
     def problem(self, l1: Array, l2: Array) -> DualProblem:
@@ -180,10 +178,10 @@ class PSDFitter:
 
     def _unpack(self, solution: Climb) -> FittedTask:
         task, s = self.task, solution
-        blocks = zip(self.factors, task.nonnegative, s.parameters, task.scales, strict=True)
+        blocks = zip(self.factors, task.nonnegative, s.parameters, strict=True)
         functions = [
-            (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(scales)
-            for factor, nonnegative, theta, scales in blocks
+            (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(task.scales)
+            for factor, nonnegative, theta in blocks
         ]
         return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status, s.point)
 
@@ -254,7 +252,6 @@ def make_factor(
     weights: Array,
     rank: int | None,
     rng: np.random.Generator,
-    *,
     height: float = 1.0,
     constant: float = 0.0,
 ) -> Factor:

@@ -47,8 +47,8 @@ class Task:
     """Rows, loss and how outputs are made of functions; see the module.
 
     ``X`` (n, d); ``weights`` (n,) add up to one; ``mixing`` (p, m); ``offset`` (p,);
-    ``nonnegative``, ``l1``, ``l2`` have one entry per block; block b sees
-    ``X * scales[b]``, and its kernel there is ``height^2 (exp(-|z - x|^2 / 2) + constant)``.
+    ``nonnegative``, ``l1``, ``l2`` have one entry per block. The kernel of all of them is
+    ``height^2 (exp(-|z - x|^2 / 2) + constant)``, of ``X * scales`` (d,).
     ``null`` (p,) are constant outputs to start from. ``normalise`` asks for integral one with
     respect to ``base`` (None: Lebesgue measure) in the units of ``X * scales``. The target was
     ``centre + unit * output``.
@@ -83,7 +83,7 @@ class Task:
         Lebesgue measure is that of ``X * scales``.
         """
         if self.base is None:
-            return pair_integrals(bumps) * float(np.prod(self.scales[0]))
+            return pair_integrals(bumps) * float(np.prod(self.scales))
         product, heights = bumps.times_root(self.base.mean, self.base.variance)
         return np.asarray(heights[:, None] * pair_integrals(product) * heights)
 

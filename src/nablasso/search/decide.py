@@ -19,6 +19,7 @@ have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -31,6 +32,7 @@ from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import FewRows, Model
 from nablasso.search.growth import Growth
 
+Steps = tuple[Callable[["Decision"], "Decision"], ...]
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
 SHARES = (3, 2, 5, 6, 3, 1)  # of the time that proposing, comparing, ... take
@@ -63,7 +65,7 @@ def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
     """The best decision on few rows; after an interrupt the best so far, which says so."""
     best = nothing = started(rows.first(rows.rules.walked_rows))
     repeated = partial(on_all, rows)
-    steps = (proposed, compared, repeated, assumed, checked, finished)
+    steps: Steps = (proposed, compared, repeated, assumed, checked, finished)
     try:
         for step in track(steps, len(steps), "searching", verbose=verbose, shares=SHARES):
             best = step(best)
