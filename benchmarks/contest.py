@@ -41,9 +41,14 @@ class Question:
         return self.task == "classification"
 
     @property
+    def many_classes(self) -> bool:
+        """Whether there are more than two labels."""
+        return self.classifies and bool(self.y.max() > 1)
+
+    @property
     def signed(self) -> Array:
         """y itself, or two labels coded -1 and 1 for contestants that only regress."""
-        if self.classifies and self.y.max() > 1:
+        if self.many_classes:
             raise ValueError(f"regresses on two classes; got {int(self.y.max()) + 1}")
         return 2 * self.y - 1 if self.classifies else self.y
 
@@ -113,6 +118,19 @@ def normal_interval(
         return np.column_stack([m - z * s, m + z * s])
 
     return ends
+
+
+def one_against_rest(fit: Callable[[Question], Answer], question: Question) -> Answer:
+    """More than two classes for a contestant that regresses: one fit each, the largest wins."""
+    parts = [
+        fit(Question(question.X, (question.y == k).astype(float), seed=question.seed))
+        for k in range(int(question.y.max()) + 1)
+    ]
+
+    def predict(new: Array) -> Array:
+        return np.argmax([part.predict(new) for part in parts], axis=0).astype(float)
+
+    return Answer(np.any([part.support for part in parts], axis=0), predict)
 
 
 def everything(question: Question) -> NDArray[np.bool_]:

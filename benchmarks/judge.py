@@ -67,9 +67,14 @@ def _share(part: int, whole: int) -> float:
 
 
 def rmse(prediction: ArrayLike, y: ArrayLike) -> float:
-    """Root mean squared error; of labels, the square root of the error rate."""
+    """Root mean squared error."""
     p, truth = np.asarray(prediction, dtype=float), np.asarray(y, dtype=float)
     return float(np.sqrt(np.mean((p - truth) ** 2)))
+
+
+def label_error(prediction: ArrayLike, y: ArrayLike) -> float:
+    """Square root of the error rate: the RMSE of two labels; numbers of more have no distance."""
+    return float(np.sqrt(np.mean(np.asarray(prediction) != np.asarray(y))))
 
 
 def judge_prediction(answer: Answer, draw: Draw, *, classes: bool) -> dict[str, float]:
@@ -77,10 +82,11 @@ def judge_prediction(answer: Answer, draw: Draw, *, classes: bool) -> dict[str, 
     if not len(draw.y_test):
         return {}
     predicted = np.asarray(answer.predict(draw.X_test), dtype=float)
-    error = rmse(predicted, draw.y_test)
+    measured = label_error if classes else rmse
+    error = measured(predicted, draw.y_test)
     found = {"rmse": error}
     if draw.noise_free is not None:
-        found["rmse_noise_free"] = rmse(predicted, draw.noise_free)
+        found["rmse_noise_free"] = measured(predicted, draw.noise_free)
     if classes:
         return found | _judge_classes(answer, draw)
     spread = float(np.std(draw.y_test))

@@ -3,11 +3,13 @@ r"""The papers' two steps: select by a penalty on derivatives, then kernel ridge
 Rosasco et al. (2013) and Gregorova et al. (2018) tune on validation rows: a path of penalties on
 the training rows gives supports, every support a kernel ridge regression with the same kernel and
 width, and the support and ridge of the smallest validation error are kept. Neither paper has an
-intercept, so neither step has one here. Problems are solved by the library's solver to a gap of
-1e-7 *of what there is to gain*: the objective of zero minus that of ridge regression, the same
-problem without the penalty. (1e-5 of the objective of zero, which sounds like convergence, is not:
-under a heavy ridge all there is to gain is a hundredth of it, and the supports are those of a
-solver stopped early. :func:`experiments.nvsd.tolerance` shows the difference.)
+intercept, so neither step has one here. Problems are solved by the library's solver, helped by
+Newton steps (:mod:`experiments.newton`), to a gap of 1e-7 *of what there is to gain*: the objective
+of zero minus that of ridge regression, the same problem without the penalty. (1e-5 of the objective
+of zero, which sounds like convergence, is not: under a heavy ridge all there is to gain is a
+hundredth of it, and the supports are those of a solver stopped early.
+:func:`experiments.nvsd.tolerance` shows the difference.) Rows whose solver is "dual" were made
+before the Newton steps, to the same gap.
 
 **Rosasco**: ``alpha = 2 tau, ridge = tau nu``. The ball of the dual variable ``v`` then has radius
 ``1 / (nu sqrt n)`` whatever tau is, so a solution is a start for the next tau as it is. The grid of
@@ -39,6 +41,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments import newton
+from experiments.newton import best_start, carried
 from experiments.running import CAPPED, CONVERGED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
@@ -117,7 +121,7 @@ class Solves:
     Gaps are relative to what there is to gain, or with ``of_gain=False`` to the objective of zero.
     """
 
-    solver: str = "dual"
+    solver: str = "dual, newton"
     tol: float = TOL
     of_gain: bool = True
     count: int = 0
@@ -163,10 +167,32 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Path:
-    """Supports found along a path, and what its solves took."""
+    """Supports found along paths, what their solves took, and the solutions by their ridges."""
 
     supports: list[Mask] = field(default_factory=list)
     solves: Solves = field(default_factory=Solves)
+    solutions: dict[float, list[tuple[float, Array]]] = field(default_factory=dict)
+
+    def nearest(self, problem: SquaredProblem) -> list[Array]:
+        """Guesses from the solution of the nearest radius at the same ridge.
+
+        The elastic nets of one path differ in a quadratic that hardly counts where derivatives are
+        small: with the same radius they have nearly the same solution.
+        """
+        radius, known = _radius(problem), self.solutions.get(problem.ridge, [])
+        if not known:
+            return []
+        ratios = [radius / other for other, _ in known]
+        at = int(np.argmin(np.abs(np.log(ratios))))
+        return carried(problem, known[at][1], ratios[at])
+
+    def keep(self, problem: Problem, solution: Solution) -> None:
+        """Remember a solution."""
+        self.solutions.setdefault(problem.ridge, []).append((_radius(problem), solution.point.s))
+
+
+def _radius(problem: Problem) -> float:
+    return float(problem.penalty.radius(problem.alpha)[0])
 
 
 def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) -> ProblemFamily:
@@ -246,18 +272,21 @@ def _along(
     duals: dict[float, Array] = {}
     supports: dict[float, Mask] = {}
 
-    def solve(at: float, start: float | None) -> None:
-        warm = None if start is None else duals[start] * (at / start)
-        supports[at], solution = solved(problem_at(at), warm, path.solves)
+    def solve(at: float, *near: float) -> None:
+        problem = problem_at(at)
+        assert isinstance(problem, SquaredProblem)
+        guesses = [guess for tau in near for guess in carried(problem, duals[tau], at / tau)]
+        start = best_start(problem, guesses + path.nearest(problem))
+        supports[at], solution = solved(problem, start, path.solves)
         duals[at] = solution.point.s
+        path.keep(problem, solution)
 
-    last, full = None, 0
+    full = 0
     for at in map(float, grid):
-        solve(at, last)
+        solve(at, *list(duals)[-1:])
         full = full + 1 if supports[at].all() else 0
         if full == FULL:
             break
-        last = at
     for _ in range(refined):
         known = sorted(supports)
         sizes = [int(supports[at].sum()) for at in known]
@@ -265,15 +294,21 @@ def _along(
         widest = int(np.argmax(jumps)) if len(jumps) else 0
         if not len(jumps) or jumps[widest] <= 1:
             break
-        solve(float(np.sqrt(known[widest] * known[widest + 1])), known[widest])
+        solve(float(np.sqrt(known[widest] * known[widest + 1])), *known[widest : widest + 2])
     path.supports.extend(spread(family, supports[at]) for at in sorted(supports))
 
 
 def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, Solution]:
-    """Support and solution of one problem to the tolerance of ``solves``, noted there."""
+    """Support and solution of one problem to the tolerance of ``solves``, noted there.
+
+    Newton steps help to the small gap; the loose one is that of the library's solver by itself.
+    """
     assert isinstance(problem, SquaredProblem)
-    solver = DualSolver(solves.tol * solves.unit(problem) / problem.reference, MOST_STEPS)
-    solution = solver.solve(problem, warm)
+    tol = solves.tol * solves.unit(problem) / problem.reference
+    if solves.of_gain:
+        solution = newton.solve(problem, warm, tol, MOST_STEPS)
+    else:
+        solution = DualSolver(tol, MOST_STEPS).solve(problem, warm)
     solves.note(problem, solution)
     return support_of(problem, solution), solution
 

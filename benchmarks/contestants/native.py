@@ -20,7 +20,15 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.contest import LEVEL, Answer, Array, Contestant, Question, everything
+from benchmarks.contest import (
+    LEVEL,
+    Answer,
+    Array,
+    Contestant,
+    Question,
+    everything,
+    one_against_rest,
+)
 from benchmarks.contestants.rankers import (
     BANDWIDTHS,
     REGULARISATIONS,
@@ -250,11 +258,14 @@ class KernelRidgeOnAll(Contestant):
     name = "kernel_ridge"
     tuning = (
         "all columns; kernel (three Gaussian widths, degrees 2 and 3) by 5-fold cross-validation, "
-        "ridge by closed-form leave-one-out; at most 2000 rows, drawn by the seed"
+        "ridge by closed-form leave-one-out; at most 2000 rows, drawn by the seed; classes by "
+        "regression, more than two by one against the rest"
     )
 
     def fit(self, question: Question) -> Answer:
         """Choose the kernel, fit on all columns."""
+        if question.many_classes:
+            return one_against_rest(self.fit, question)
         return chosen_refit(question, everything(question))
 
 
@@ -266,11 +277,13 @@ class XRFM(Contestant):
     tuning = (
         "kernel l2 with a diagonal metric, 5 iterations with early stopping; bandwidth 3, 10, 30 "
         "and reg 1e-4, 1e-2, 1 by the rows held out (a fifth, at most 2000; xRFM needs them "
-        "anyway); two classes by regression on -1 and 1"
+        "anyway); two classes by regression on -1 and 1, more by one against the rest"
     )
 
     def fit(self, question: Question) -> Answer:
         """Best of the grid on the rows held out."""
+        if question.many_classes:
+            return one_against_rest(self.fit, question)
         X, y = standardised(question)
         rows = np.random.default_rng(question.seed).permutation(len(X))
         cut = min(len(X) // 5, 2000)

@@ -168,16 +168,6 @@ def xrfm_diagonal(model: Any) -> Array:
     return np.asarray(diagonal / (float(diagonal.sum()) or 1.0))
 
 
-def _relief(kind: str) -> Callable[[Question], Array]:
-    def scores(question: Question) -> Array:
-        import skrebate
-
-        model = getattr(skrebate, kind)(n_jobs=1)
-        return np.asarray(model.fit(question.X, question.y).feature_importances_)
-
-    return scores
-
-
 CONTESTANTS = (
     Ranked(
         "forest",
@@ -229,6 +219,4 @@ CONTESTANTS = (
         _mutual_information,
         "scikit-learn's defaults (3 neighbours), one column at a time",
     ),
-    Ranked("multisurf", "skrebate", _relief("MultiSURF"), "the package's defaults"),
-    Ranked("relief", "skrebate", _relief("ReliefF"), "the package's defaults (100 neighbours)"),
 )

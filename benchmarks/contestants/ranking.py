@@ -85,7 +85,10 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Scaler:
-    """Zero mean and unit deviation, by the training rows; constant columns stay constant."""
+    """Zero mean and unit deviation, by the training rows; constant columns stay constant.
+
+    A cell without a value stands at its column's mean.
+    """
 
     mean: Array
     scale: Array
@@ -93,12 +96,13 @@ class Scaler:
     @classmethod
     def of(cls, X: Array) -> Scaler:
         """Learn from the rows of X."""
-        scale = X.std(axis=0)
-        return cls(X.mean(axis=0), np.where(scale > 0, scale, 1.0))
+        scale = np.nanstd(X, axis=0)
+        return cls(np.nanmean(X, axis=0), np.where(scale > 0, scale, 1.0))
 
     def __call__(self, X: Array) -> Array:
         """Standardise."""
-        return np.asarray((X - self.mean) / self.scale)
+        Z = np.asarray((X - self.mean) / self.scale)
+        return np.where(np.isnan(Z), 0.0, Z)
 
 
 def refit(X: Array, y: Array, kernel: KernelFunction) -> Callable[[Array], Array]:

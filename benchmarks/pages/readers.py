@@ -20,8 +20,10 @@ from benchmarks.pages.rows import (
     OURS,
     by_cell,
     cause,
+    friedman_rows,
     markdown,
     number,
+    on_our_draws,
     paired,
     rivals,
     share,
@@ -29,7 +31,7 @@ from benchmarks.pages.rows import (
     stored,
 )
 from benchmarks.pages.srbench import BEHIND, SRBench, critical_difference
-from benchmarks.suites import rffnet, srbench
+from benchmarks.suites import rffnet
 from benchmarks.suites.feynman import PUBLISHED as PUBLISHED_FORMULAS
 from benchmarks.suites.uci import PUBLISHED as PUBLISHED_UCI
 
@@ -157,8 +159,6 @@ def _supports() -> list[str]:
     for suite in ("not_ideal", "sorted", "weak", "friedman", "noise"):
         rows = friedman_rows() if suite == "friedman" else stored(suite)
         for name, own in rows.groupby("contestant", sort=False):
-            if (own["selected"] == own["d"]).all():
-                continue  # it predicts and does not select
             figures = [share(own["exact"].mean()), number(own["recall"].mean(), 2)]
             figures += [number(spurious(own).mean(), 2), number(own["seconds"].median(), 2)]
             lines.append([suite, str(name), str(len(own)), *figures])
@@ -166,17 +166,9 @@ def _supports() -> list[str]:
     return [*markdown(head, lines), "", *_collinear()] if lines else []
 
 
-def friedman_rows() -> pd.DataFrame:
-    """SRBench's tables with known columns; ours are rows of srbench."""
-    ours = stored("srbench").query("contestant == @OURS")
-    ours = ours[ours["problem"].map(srbench.is_friedman).astype(bool)]
-    return pd.concat([ours, stored("friedman")])
-
-
 def _collinear() -> list[str]:
     """Exact supports by collinearity (c0 to c4) and by the number of columns."""
     rows = friedman_rows()
-    rows = rows[rows["selected"] != rows["d"]]
     if rows.empty:
         return []
     names = list(rows["contestant"].unique())
@@ -199,7 +191,8 @@ def engineer() -> Section:
     """Real tables."""
     rows = stored("tables")
     rows = rows.assign(error=rows["loss"] ** 0.5)
-    table = rows.groupby([*CELL, "contestant"])["error"].mean().unstack()
+    shown = rows[on_our_draws(rows)].groupby([*CELL, "contestant"])["error"]
+    table, splits = shown.mean().unstack(), shown.size().unstack()
     cells = level_with_the_best(rows, CELL, "error")
     words = ""
     if len(cells):
@@ -210,7 +203,7 @@ def engineer() -> Section:
             f"difference ({cells['draws'].min():.0f} to {cells['draws'].max():.0f} splits). "
         )
     lines = [
-        [str(cell[0]), _rows(cell[1]), *_bold(values, lambda v: f"{v:.3f}")]
+        [str(cell[0]), _rows(cell[1]), *_bold(values, splits.loc[cell])]
         for cell, values in table.iterrows()
     ]
     return Section(
@@ -219,7 +212,8 @@ def engineer() -> Section:
         told(rows, words + _costs()),
         [
             "RMSE / sd(y) on test rows (square root of the error rate for classes), mean over "
-            "splits; the smallest of a line in bold.",
+            "our splits; in brackets of how many, where others have more; the smallest of a line "
+            "in bold.",
             "",
             *markdown(["table", "n", *table.columns], lines),
             "",
@@ -235,13 +229,14 @@ def _rows(n: float) -> str:
     return "all" if n == 0 else str(int(n))
 
 
-def _bold(values: pd.Series, write: Callable[[float], str]) -> list[str]:
-    smallest = values.min()
-    texts = ["-" if pd.isna(v) else write(v) for v in values]
-    return [
-        f"**{text}**" if value == smallest else text
-        for text, value in zip(texts, values, strict=True)
-    ]
+def _bold(values: pd.Series, splits: pd.Series) -> list[str]:
+    """Means; the smallest in bold, the number of splits where it is not the line's largest."""
+    texts = []
+    for value, count in zip(values, splits, strict=True):
+        text = "-" if pd.isna(value) else f"{value:.3f}"
+        text = f"**{text}**" if value == values.min() else text
+        texts.append(f"{text} ({count:.0f})" if count < splits.max() else text)
+    return texts
 
 
 def exponents() -> pd.Series:
@@ -329,6 +324,7 @@ def symbolic() -> Section:
             str(name),
             f"{r.tables:.0f}" + ("" if np.isnan(r.fits) else f" ({r.fits:.0f})"),
             f"{r.median:.3f}",
+            number(r.ours),
             number(r.friedman),
             number(r.others),
             number(r.rank),
@@ -337,8 +333,11 @@ def symbolic() -> Section:
         ]
         for name, r in zip(found.table.index, found.table.itertuples(), strict=True)
     ]
-    gaps = found.table["harness"].dropna()
-    checks = [f"{n} {g:+.4f} ({found.table.loc[n, 'tables']:.0f} tables)" for n, g in gaps.items()]
+    checks = [
+        f"{name} {r.harness:+.4f} (least squares on the same splits {r.splits:+.4f}, "
+        f"{r.tables:.0f} tables)"
+        for name, r in found.table[found.table["harness"].notna()].iterrows()
+    ]
     words = (
         "SRBench's black-box tables with its protocol; published rows (La Cava et al. 2021, "
         "github.com/cavalab/srbench) are medians over ten trials. The harness against them, median "
@@ -351,7 +350,8 @@ def symbolic() -> Section:
             f"{far:.1f} are not told apart (Nemenyi, 5 %). "
         )
     words += " ".join(_formulas(suite) for suite in ("feynman", "dummies"))
-    head = ["method", "tables (fits)", "median R2", "Friedman", "others", "mean rank"]
+    head = ["method", "tables (fits)", "median R2", "ours, same tables", "Friedman", "others"]
+    head += ["mean rank"]
     head += ["median processor seconds", "median columns used"]
     return Section(
         "Symbolic regression",
@@ -408,13 +408,11 @@ def geneticist() -> Section:
             rate, last = mine["exact"].mean(), mine["last_rank"].median()
             cells.append(f"{share(rate)} {number(last)} {number(auc)}" if len(mine) else "-")
         lines.append([str(problem), number(own["relevant"].max()), *cells])
-    own = rows[rows["contestant"] == OURS]
-    exact = int(own.groupby("problem")["exact"].mean().ge(1).sum())
     words = (
         "Tables of GAMETES, whose columns matter together only, and Boolean functions, as they "
-        "come, sorted by their target. "
-        + (f"Exactly the right columns in every fit: {exact} tables. " if len(own) else "")
-        + "In a cell: exact supports, place of the last relevant column, area under the curve."
+        "come, sorted by their target. Tables with exactly the right columns in every fit, and "
+        f"with the right ones before all others: {', '.join(_found(rows))}. In a cell: exact "
+        "supports, place of the last relevant column, area under the curve."
     )
     return Section(
         "Geneticist",
@@ -428,6 +426,16 @@ def geneticist() -> Section:
             ),
         ),
     )
+
+
+def _found(rows: pd.DataFrame) -> list[str]:
+    """Of each contestant the tables that it answers rightly, and those that it ranks rightly."""
+    rows = rows.assign(first=rows["last_rank"] == rows["relevant"])
+    tables = rows.groupby(["contestant", "problem"], sort=False)[["exact", "first"]].min()
+    return [
+        f"{name} {own['exact'].sum():.0f} and {own['first'].sum():.0f} of {len(own)}"
+        for name, own in tables.groupby(level=0, sort=False)
+    ]
 
 
 def simulation() -> Section:

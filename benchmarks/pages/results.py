@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.pages import selection
 from benchmarks.pages.goals import goals_table
 from benchmarks.pages.readers import READERS, Section
-from benchmarks.pages.rows import ahead, cause, markdown, share, stored
+from benchmarks.pages.rows import ahead, cause, friedman_rows, markdown, share, stored
 from benchmarks.pages.srbench import SRBench
 from benchmarks.run import RESULTS
 from benchmarks.suites import SUITES
@@ -28,13 +29,18 @@ from experiments.registry import EXPERIMENTS
 HERE = RESULTS.parent
 EXPERIMENT_ROWS = HERE.parent / "experiments" / "results"
 MOST_LOSSES = 15  # lines per suite on the page; all of them stand in results/ahead.csv
+LONGEST = 90  # letters of a reason
 
 
 def losses() -> pd.DataFrame:
     """Every cell of every suite in which a rival is ahead."""
-    found = [ahead(stored(suite)).assign(suite=suite) for suite in SUITES]
+    found = [ahead(_rows(suite)).assign(suite=suite) for suite in SUITES]
     found = [part for part in found if len(part)]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _rows(suite: str) -> pd.DataFrame:
+    return friedman_rows() if suite == "friedman" else stored(suite)
 
 
 def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
@@ -44,7 +50,8 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
     lines = []
     for suite, own in found.groupby("suite", sort=False):
         gap = (own["exact_theirs"] - own["exact_ours"]).fillna(0).clip(lower=0)
-        worst = own.assign(gap=gap + own["ratio"].clip(upper=10) - 1).nlargest(MOST_LOSSES, "gap")
+        gap += own["ratio"].clip(upper=10).fillna(1) - 1
+        worst = own.assign(gap=gap).nlargest(MOST_LOSSES, "gap")
         lines += [
             [
                 str(suite),
@@ -53,7 +60,7 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
                 str(r.rival),
                 str(int(r.draws)),
                 f"{share(r.exact_ours)} / {share(r.exact_theirs)}",
-                f"{r.ratio:.2f}",
+                _errors(r),
                 cause(str(r.problem)),
             ]
             for r in worst.sort_values(["problem", "gap"], ascending=[True, False]).itertuples()
@@ -70,6 +77,30 @@ def where_others_are_ahead(found: pd.DataFrame) -> list[str]:
         "",
         *markdown(head, lines),
     ]
+
+
+def _errors(cell: Any) -> str:
+    """Our error over theirs; both where theirs is zero, a dash where nothing was predicted."""
+    if pd.isna(cell.ratio):
+        return "-"
+    if np.isinf(cell.ratio):
+        return f"{cell.error_ours:.2g} / {cell.error_theirs:.2g}"
+    return f"{cell.ratio:.2f}"
+
+
+def unanswered() -> list[str]:
+    """Who of a suite has no rows yet, and whose fits gave no answer, with the reason."""
+    lines = []
+    for suite in SUITES.values():
+        rows = _rows(suite.name)
+        fits = rows.groupby("contestant").size()
+        absent = [name for name in suite.contestants if name not in fits.index]
+        lines += [[suite.name, name, "0", "", "no rows yet"] for name in absent]
+        failed = rows[rows["status"] != "ok"]
+        for (name, reason), own in failed.groupby(["contestant", "status"], sort=False):
+            words = str(reason).replace("|", "/")[:LONGEST]
+            lines.append([suite.name, str(name), str(fits[name]), str(len(own)), words])
+    return markdown(["suite", "contestant", "fits", "no answer", "reason"], lines)
 
 
 def experiments() -> list[str]:
@@ -130,6 +161,13 @@ def page(sections: Sequence[Section], found: pd.DataFrame) -> str:
         if section.draw is not None:
             parts += [f"![{section.asks}](results/{_figure(section)})", ""]
     parts += [
+        "## Who gave no answer",
+        "",
+        "A fit over its limit counts as none on SRBench's tables and as an infinite error "
+        "elsewhere; how each contestant is tuned: `python -m benchmarks.run --list`.",
+        "",
+        *unanswered(),
+        "",
         "## The papers' experiments",
         "",
         "`nablasso reproduce NAME`, or `nablasso reproduce --all`; `--quick` to see them work.",

@@ -10,10 +10,10 @@ import csv
 from functools import cache
 
 import pandas as pd
-from numpy import inf
 
 from benchmarks.measure import COLUMNS
 from benchmarks.run import RESULTS
+from benchmarks.suites.srbench import is_friedman
 
 OURS = "nablasso"
 CAUSES = RESULTS.parent / "causes.csv"
@@ -45,6 +45,14 @@ def stored(suite: str) -> pd.DataFrame:
     return table(pd.read_csv(path, dtype=str, keep_default_na=False))
 
 
+def friedman_rows() -> pd.DataFrame:
+    """SRBench's tables with known columns, of everybody who selects; ours are rows of srbench."""
+    rows = stored("srbench")
+    rows = rows[rows["problem"].map(is_friedman).astype(bool)]
+    selects = rows["selected"].ne(rows["d"]).groupby(rows["contestant"]).any()
+    return pd.concat([rows[rows["contestant"].map(selects).astype(bool)], stored("friedman")])
+
+
 def rivals(rows: pd.DataFrame) -> list[str]:
     """Everybody but us and the oracles, in the order in which they came."""
     names = rows["contestant"].unique()
@@ -57,14 +65,26 @@ def paired(rows: pd.DataFrame, rival: str, ours: str = OURS) -> pd.DataFrame:
     return us.merge(them, left_index=True, right_index=True, suffixes=("_ours", "_theirs"))
 
 
+def on_our_draws(rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of a draw that we have too, or of a cell in which we have none."""
+    ours = rows[rows["contestant"] == OURS]
+    draws, cells = (pd.MultiIndex.from_frame(ours[columns]) for columns in (DRAW, CELL))
+    shared = pd.MultiIndex.from_frame(rows[DRAW]).isin(draws)
+    return pd.Series(shared | ~pd.MultiIndex.from_frame(rows[CELL]).isin(cells), rows.index)
+
+
 def by_cell(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Rates of exact supports, RMSE ratio and draws per problem and number of rows."""
+    """Rates of exact supports, mean errors, their ratio and draws per problem and number of rows.
+
+    The ratio is infinite where they make no error, and not known where nothing was predicted.
+    """
     cells = pairs.groupby(level=CELL, sort=False)
     found = cells[["exact_ours", "exact_theirs"]].mean()
     means = cells[["loss_ours", "loss_theirs"]].agg(lambda loss: (loss**0.5).mean())
+    found[["error_ours", "error_theirs"]] = means
     ratio = means["loss_ours"] / means["loss_theirs"]
     equal = means["loss_ours"] == means["loss_theirs"]  # both may be zero, or infinite
-    return found.assign(ratio=ratio.fillna(inf).where(~equal, 1.0), draws=cells.size())
+    return found.assign(ratio=ratio.where(~equal, 1.0), draws=cells.size())
 
 
 def ahead(rows: pd.DataFrame) -> pd.DataFrame:

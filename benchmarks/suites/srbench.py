@@ -85,6 +85,7 @@ SUITES = (
             "srbench_kernel_ridge",
             "ebm_native",
             "xrfm_native",
+            "gaussian_process_native",
             "operon",
             "srbench_forest",
         ),
@@ -94,14 +95,13 @@ SUITES = (
     ),
     Suite(
         "friedman",
-        "which columns matter in 62 of these tables? (ours: the rows of srbench)",
+        "which columns matter in 62 of these tables? (further contestants: rows of srbench)",
         friedman,
         (
             "boruta",
             "knockoffs",
             "desparsified_lasso",
             "lasso_support",
-            "gaussian_process_native",
             "mars_native",
             "lassonet",
         ),

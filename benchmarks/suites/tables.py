@@ -68,6 +68,7 @@ SUITES = (
             "xgboost",
             "ebm_native",
             "xrfm_native",
+            "gaussian_process_native",
             "catboost",
         ),
         Quick(("airfoil", "wpbc_outcome"), (100,)),

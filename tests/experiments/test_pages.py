@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import EXPERIMENTS, denovas, derivative_verdicts, judging, verdicts
-from experiments.pages import PAPERS, draws_of, kind_of, pages, write_pages
+from experiments.pages import PAPERS, convergence_of, draws_of, kind_of, pages, write_pages
 from nablasso.errors import InvalidDataError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -52,6 +52,19 @@ def test_a_verdict_on_fewer_draws_than_the_papers_says_so():
     assert kind_of("denovas_figure_4", rows(19)) == f"{judging.NOT}, so far"
     assert kind_of("denovas_figure_4", rows(2)) == judging.OPEN
     assert draws_of("denovas_figure_4", [*rows(20), rows(1)[0] | {"n": "10"}]) == "20 / 1 to 20"
+
+
+def test_convergence_is_told_of_the_papers_methods_apart():
+    def row(method, status):
+        return {"method": method, "status": status}
+
+    own = [row("paper", "converged"), row("HKL", "capped"), row("RLS", "converged")]
+    assert convergence_of("denovas_figure_9", own) == "all converged; others: 50 % converged"
+    assert convergence_of("denovas_figure_9", own[:1] + own[2:]) == "all converged"
+    hkl = [row("HKL hermite", "capped"), row("HKL hermite + pruning", "converged")]
+    expected = "0 % converged; others: all converged"
+    assert convergence_of("hkl_figure_8", hkl) == expected
+    assert convergence_of("sgl_figure_1", [{"status": "converged"}]) == "all converged"
 
 
 def test_pages_refuse_stale_rows(tmp_path):

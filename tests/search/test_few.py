@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from nablasso import NablassoRegressor
+from nablasso.data.table import counted
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.regression.paired import paired
 from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
-from nablasso.search.few import FewRows, Model, counted
+from nablasso.search.few import FewRows, Model
 from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
@@ -398,18 +399,6 @@ def test_the_function_of_nothing_is_the_mean():
     rows = draw(weights=np.linspace(0.5, 1.5, N))
     function = rows.function(rows.smallest(LINEAR))
     np.testing.assert_allclose(function.values(rows.X), 0.0, atol=1e-9)  # standardised
-
-
-def test_residuals_at_further_rows_are_prediction_errors():
-    rows = draw()
-    few = rows.first(40)
-    model = few.tune(QUADRATIC, index(0, 1, 2))
-    found = few.residuals(model, rows)
-    assert found.shape == (N, 1)
-    np.testing.assert_allclose(found[:40], few.solved(model).left_out()[0])
-    mean, deviation = few.unit
-    y = (rows.targets[40:] - mean) / deviation
-    np.testing.assert_allclose(found[40:, 0], y[:, 0] - few.function(model).values(rows.X[40:]))
 
 
 # -------------------------------------------------------------------------- rows

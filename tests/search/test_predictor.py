@@ -7,8 +7,8 @@ import pytest
 
 from nablasso import NablassoRegressor
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.search.decide import Decision
 from nablasso.search.families import LINEAR, QUADRATIC
+from nablasso.search.few import Decision
 from nablasso.search.predictor import ROOM, Predictor, predictor_of
 from nablasso.spaces import Function
 from tests.search.rows import draw, few_rows

@@ -5,8 +5,8 @@ import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.regression.evidence import FLOOR
-from nablasso.search.decide import Decision
 from nablasso.search.families import GAUSSIAN, LINEAR
+from nablasso.search.few import Decision
 from nablasso.search.grown import grow
 from nablasso.search.predictor import AllRows, odds_of_all, predictor_of, predictor_of_all
 from nablasso.search.rules import Rules

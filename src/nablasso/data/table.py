@@ -297,3 +297,21 @@ def _mix(a: Hash, b: Hash) -> Hash:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def mean_one(weights: Array) -> Array:
+    """Weights of mean one."""
+    return np.asarray(weights / weights.mean())
+
+
+def counted(weights: Array, X: Array) -> Array:
+    """Whole numbers as copies, in units of their greatest common divisor; others of mean one.
+
+    Chance repeats rows of discrete columns, and copies that agree tell that there is little noise;
+    a row of continuous columns that comes twice is one measurement, and tells nothing of the kind.
+    """
+    whole = np.rint(weights)
+    exact = (whole > 0).all() and np.allclose(weights, whole, rtol=1e-9, atol=0)
+    if not exact or not discrete_columns(X).all():
+        return mean_one(weights)
+    return np.asarray(whole / np.gcd.reduce(whole.astype(np.int64)))

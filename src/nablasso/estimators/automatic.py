@@ -38,9 +38,9 @@ from nablasso.kernels import as_kernel
 from nablasso.losses import Loss
 from nablasso.reading.explanation import Explanation
 from nablasso.screening import narrowed
-from nablasso.search.decide import Decision, decide
+from nablasso.search.decide import decide
 from nablasso.search.families import FAMILIES, Family
-from nablasso.search.few import FewRows
+from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown, grow
 from nablasso.search.predictor import (
     AllRows,
@@ -344,7 +344,6 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
             self._explanation = self._explained(table, n)
-            _ = self._explanation.shares  # computed here, and kept
         self._warn(decision)
 
     @property

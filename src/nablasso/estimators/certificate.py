@@ -25,7 +25,7 @@ from nablasso.penalties import GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.evidence import restricted_inverse
-from nablasso.search.decide import Decision
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
 from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
 from nablasso.spaces import Function, RepresenterSpace

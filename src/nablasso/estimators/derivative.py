@@ -55,7 +55,7 @@ from nablasso.estimators.cross_validation import (
 )
 from nablasso.estimators.display import Answers
 from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     check_length_scale,
@@ -151,6 +151,13 @@ class DerivativeEstimator(Answers, Selects, Selector):
         "Share of the norms in the penalty, above 0; the rest are their squares. Below 1 it is the "
         "elastic net, which keeps correlated variables together more often.",
         check_share,
+    )
+    loss: Any = parameter(
+        "squared",
+        "str or Loss",
+        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"`` (counts; '
+        "predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds are "
+        "in units of a robust deviation of ``y``.",
     )
     fit_intercept: bool = parameter(True, "bool")
     debias: bool = parameter(
@@ -291,20 +298,6 @@ def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
         solution: Solution = clone(solver).set_params(max_iter=0).solve(problem)
         return replace(solution, status=Status.INTERRUPTED)
     return solver.polish(problem, solver.solve(problem))
-
-
-@estimator
-class DerivativeNumbers(PredictsNumbers, DerivativeEstimator):
-    """Shared by the regressors."""
-
-    _: KW_ONLY
-    loss: Any = parameter(
-        "squared",
-        "str or Loss",
-        '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"`` (counts; '
-        "predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds are "
-        "in units of a robust deviation of ``y``.",
-    )
 
 
 @estimator
@@ -522,7 +515,7 @@ def _path_steps(
 
 
 @estimator
-class DerivativeLasso(DerivativeNumbers, GivenWeights):
+class DerivativeLasso(PredictsNumbers, GivenWeights):
     r"""Lasso on partial derivatives: the penalty is :math:`\alpha \sum_a \|\partial_a f\|_n`.
 
     ``feature_groups`` make it the group lasso, :math:`\sum_g w_g \|\partial_g f\|_n` with
@@ -556,12 +549,16 @@ class DerivativeLassoClassifier(PredictsClasses, GivenWeights):
     ['x0', 'x1']
     """
 
+    loss: Any = fixed("logistic")
+
 
 @estimator
-class DerivativeLassoCV(DerivativeNumbers, ChosenWeights):
+class DerivativeLassoCV(PredictsNumbers, ChosenWeights):
     """:class:`DerivativeLasso` with ``alpha``, ``ridge`` and width by cross-validation."""
 
 
 @estimator
 class DerivativeLassoClassifierCV(PredictsClasses, ChosenWeights):
     """:class:`DerivativeLassoClassifier` with its parameters by cross-validation."""
+
+    loss: Any = fixed("logistic")

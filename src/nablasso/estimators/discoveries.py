@@ -28,8 +28,8 @@ from nablasso.inference import (
 from nablasso.progress import track
 from nablasso.regression.paired import paired
 from nablasso.search.check import to_the_end
-from nablasso.search.decide import Decision, search
-from nablasso.search.few import FewRows
+from nablasso.search.decide import search
+from nablasso.search.few import Decision, FewRows
 from nablasso.types import Array, Index
 
 N_FOLDS = 5

@@ -37,7 +37,7 @@ from nablasso.estimators.validation import (
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
-from nablasso.search.decide import Decision
+from nablasso.search.few import Decision
 from nablasso.search.predictor import (
     AllRows,
     Predictor,

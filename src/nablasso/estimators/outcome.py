@@ -27,8 +27,8 @@ from nablasso.reading import (
 )
 from nablasso.regression.paired import saving
 from nablasso.search.check import worth as worth_of
-from nablasso.search.decide import Decision
 from nablasso.search.families import GAUSSIAN
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import AllRows, Predictor
 from nablasso.spaces import Function, RepresenterSpace

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.search.assumptions import level_of
-from nablasso.search.few import mean_one
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 

@@ -20,7 +20,7 @@ have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,36 +29,13 @@ from nablasso.progress import track
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
-from nablasso.search.few import FewRows, Model
+from nablasso.search.few import Decision, FewRows
 from nablasso.search.growth import Growth
 
-Steps = tuple[Callable[["Decision"], "Decision"], ...]
+Steps = tuple[Callable[[Decision], Decision], ...]
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
 SHARES = (3, 2, 5, 6, 3, 1)  # of the time that proposing, comparing, ... take
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The model that won on few rows, these rows under its assumption, and what it rests on.
-
-    ``clear`` are the standard errors by which left-out rows are worse without each group,
-    ``plain`` is the decision before anything was assumed, ``gained`` the nats by which assumptions
-    lowered the total.
-    """
-
-    few: FewRows
-    model: Model
-    clear: dict[int, float] = field(default_factory=dict)
-    tried: tuple[Model, ...] = ()
-    plain: Decision | None = None
-    gained: float = 0.0
-    interrupted: bool = False
-
-    @property
-    def total(self) -> float:
-        """In nats, under its assumption."""
-        return self.few.total(self.model)
 
 
 def decide(rows: FewRows, *, verbose: int = 0) -> Decision:

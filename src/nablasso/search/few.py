@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from nablasso.data.table import Table, discrete_columns
+from nablasso.data.table import Table, counted, mean_one
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
@@ -75,24 +75,6 @@ class Model:
     def same_groups(self, other: Model) -> bool:
         """Whether both stand on the same groups."""
         return set(self.groups.tolist()) == set(other.groups.tolist())
-
-
-def mean_one(weights: Array) -> Array:
-    """Weights of mean one."""
-    return np.asarray(weights / weights.mean())
-
-
-def counted(weights: Array, X: Array) -> Array:
-    """Whole numbers as copies, in units of their greatest common divisor; others of mean one.
-
-    Chance repeats rows of discrete columns, and copies that agree tell that there is little noise;
-    a row of continuous columns that comes twice is one measurement, and tells nothing of the kind.
-    """
-    whole = np.rint(weights)
-    exact = (whole > 0).all() and np.allclose(weights, whole, rtol=1e-9, atol=0)
-    if not exact or not discrete_columns(X).all():
-        return mean_one(weights)
-    return np.asarray(whole / np.gcd.reduce(whole.astype(np.int64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,21 +337,6 @@ class FewRows:
         intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
         return Function(intercept, columns, space, u)
 
-    def standardised(self, few: FewRows) -> Array:
-        """All targets in the units of fewer of these rows."""
-        mean, deviation = few.unit
-        return np.asarray((self.assumption.target(self.targets) - mean) / deviation)
-
-    def residuals(self, model: Model, rows: FewRows) -> Array:
-        """Left-out residuals at these rows and prediction errors at the rest of ``rows``."""
-        own = self.solved(model).left_out()[0]
-        n = len(self.X)
-        if len(rows.X) == n:
-            return own
-        Y, X = rows.standardised(self)[n:], rows.X[n:]
-        fits = [self.function(model, t).values(X) for t in range(Y.shape[1])]
-        return np.vstack([own, Y - np.column_stack(fits)])
-
     def log_odds(self, model: Model) -> list[Tuned | None]:
         """The same groups as log-odds of each target, tuned; None where that cannot be.
 
@@ -489,3 +456,26 @@ class FewRows:
                 return model
             model = best
         return model
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The model that won on few rows, these rows under its assumption, and what it rests on.
+
+    ``clear`` are the standard errors by which left-out rows are worse without each group,
+    ``plain`` is the decision before anything was assumed, ``gained`` the nats by which assumptions
+    lowered the total.
+    """
+
+    few: FewRows
+    model: Model
+    clear: dict[int, float] = field(default_factory=dict)
+    tried: tuple[Model, ...] = ()
+    plain: Decision | None = None
+    gained: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def total(self) -> float:
+        """In nats, under its assumption."""
+        return self.few.total(self.model)

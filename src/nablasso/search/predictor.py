@@ -36,8 +36,7 @@ from scipy.linalg import cholesky, solve, solve_triangular
 from nablasso.regression.noise import PLAIN, Warp
 from nablasso.regression.paired import paired
 from nablasso.regression.spread import Spread
-from nablasso.search.decide import Decision
-from nablasso.search.few import FewRows, Model
+from nablasso.search.few import Decision, FewRows, Model
 from nablasso.search.grown import Grown
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace

@@ -13,6 +13,7 @@ from benchmarks.judge import (
     indices,
     judge_prediction,
     judge_support,
+    label_error,
     last_rank,
     rate_met,
     ratio_of_means,
@@ -50,7 +51,9 @@ def test_indifferent_columns_count_neither_way():
 
 
 def test_rmse_of_labels_is_the_root_of_the_error_rate():
-    assert rmse([0, 1, 1, 0], [0, 1, 0, 0]) == pytest.approx(0.5)
+    two, many = ([0, 1, 1, 0], [0, 1, 0, 0]), ([0, 6, 1, 0], [0, 1, 1, 0])
+    assert rmse(*two) == label_error(*two) == pytest.approx(0.5)
+    assert label_error(*many) == pytest.approx(0.5)  # 6 is no farther from 1 than 0
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 20), (47, 50), (50, 50), (7, 13)])

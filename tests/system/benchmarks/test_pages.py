@@ -52,6 +52,21 @@ def test_errors_of_zero_are_equal_and_not_undefined(ours, theirs, ratio):
     assert cells["ratio"].tolist() == [ratio]
 
 
+def test_nobody_is_ahead_where_nothing_was_predicted():
+    rows = [row("nablasso", 0, rmse="", r2=""), row("mars", 0, exact=0, rmse="", r2="")]
+    assert stored_rows.ahead(stored_rows.table(rows)).empty
+    rows[1] |= {"exact": 1}
+    rows[0] |= {"exact": 0}
+    found = stored_rows.ahead(stored_rows.table(rows)).assign(suite="epistasis")
+    assert "| 0% / 100% | - |" in results.where_others_are_ahead(found)[-1]
+
+
+def test_who_makes_no_error_stands_beside_ours_not_under_it():
+    rows = [row("nablasso", 0, rmse=0.3, r2=""), row("mars", 0, rmse=0, r2="")]
+    found = stored_rows.ahead(stored_rows.table(rows)).assign(suite="selection")
+    assert "| 0.3 / 0 |" in results.where_others_are_ahead(found)[-1]
+
+
 def test_of_rows_measured_twice_the_last_counts_and_failing_never_helps():
     rows = [row("nablasso", 0, r2=0.5), row("nablasso", 0, r2=0.9), row("mars", 0, r2="-inf")]
     table = stored_rows.table(rows)

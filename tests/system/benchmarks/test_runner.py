@@ -14,7 +14,7 @@ from benchmarks.contest import Answer, Contestant, Question
 from benchmarks.contestants import CONTESTANTS
 from benchmarks.contestants.dictionary import dictionary, largest_coefficient, mcp
 from benchmarks.contestants.permutation import importance
-from benchmarks.contestants.ranking import KERNELS, RIDGES, Ridge, answer_from_order, sizes
+from benchmarks.contestants.ranking import KERNELS, RIDGES, Ridge, Scaler, answer_from_order, sizes
 from benchmarks.judge import rmse
 from benchmarks.measure import COLUMNS, KEY, measure
 from benchmarks.measure import Task as AnyTask
@@ -129,6 +129,20 @@ def test_the_wrapper_takes_the_columns_that_predict():
     assert rmse(answer.predict(X), question.y) < 0.2
     assert sizes(40) == [*range(16), 30, 40]
     assert sizes(0) == [0]
+
+
+def test_cells_without_a_value_stand_at_the_mean():
+    X = np.array([[1.0, 4.0], [3.0, np.nan], [5.0, 8.0]])
+    np.testing.assert_allclose(Scaler.of(X)(X)[1], [0, 0])
+    np.testing.assert_allclose(Scaler.of(X)(X)[:, 1], [-1, 0, 1])
+
+
+@pytest.mark.parametrize("name", ["kernel_ridge", "gaussian_process_native"])
+def test_who_regresses_tells_three_classes_apart(name):
+    X = np.random.default_rng(4).uniform(-1, 1, (90, 2))
+    y = (X[:, 0] > -0.3).astype(float) + (X[:, 0] > 0.3)
+    answer = CONTESTANTS[name].fit(Question(X, y, "classification"))
+    assert (answer.predict(X) == y).mean() > 0.9
 
 
 def test_batched_permutation_importance_agrees_with_scikit_learn():
