@@ -446,7 +446,7 @@ def test_where_nothing_was_found_there_is_nothing_to_explain():
     model = NablassoRegressor().fit(X[:, :4], X[:, 4])
     assert not model.support_.any()
     assert list(model.contributions(X[:2, :4]).columns) == ["bias"]
-    assert sobol_indices(model, X[:, :4])["total"].tolist() == [0.0] * 4
+    assert sobol_indices(model, X[:, :4]).total.tolist() == [0.0] * 4
 
 
 def test_a_number_with_gaps_has_the_slope_where_it_is_observed():

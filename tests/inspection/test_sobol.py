@@ -16,22 +16,36 @@ def test_known_functions_between_ranges(known):
     fitted = known(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2]).fit(X)
     found = sobol_indices(fitted, ranges=[(-1, 1)] * 4)
     whole = 1 / 3 + 1 / 9
-    np.testing.assert_allclose(found["first_order"], np.array([1 / 3, 0, 0, 0]) / whole, atol=0.01)
+    np.testing.assert_allclose(found.first_order, np.array([1 / 3, 0, 0, 0]) / whole, atol=0.01)
     totals = np.array([1 / 3, 1 / 9, 1 / 9, 0]) / whole
-    np.testing.assert_allclose(found["total"], totals, atol=0.01)
+    np.testing.assert_allclose(found.total, totals, atol=0.01)
     shares = np.array([1 / 3, 1 / 18, 1 / 18, 0]) / whole
-    np.testing.assert_allclose(found["share"], shares, atol=0.01)
-    for end in ("total_low", "total_high"):  # nothing is unsure
-        np.testing.assert_allclose(found[end], found["total"])
-    assert list(found["column"]) == ["x0", "x1", "x2", "x3"]
+    np.testing.assert_allclose(found.share, shares, atol=0.01)
+    np.testing.assert_allclose(found.total_interval.T, [found.total] * 2)  # nothing is unsure
+    pairs = np.zeros((4, 4))
+    pairs[1, 2] = pairs[2, 1] = 1 / 9 / whole
+    pairs[np.arange(4), np.arange(4)] = np.nan
+    np.testing.assert_allclose(found.second_order, pairs, atol=0.01)
+    for end in np.moveaxis(found.second_order_interval, 2, 0):
+        np.testing.assert_allclose(end, found.second_order)
+    assert found.names == list(found.table["column"]) == ["x0", "x1", "x2", "x3"]
+
+
+def test_a_pair_is_its_own_term_without_what_the_two_do_with_others(known):
+    fitted = known(lambda Z: Z[:, 0] * Z[:, 1] * Z[:, 2] + Z[:, 2] * Z[:, 3]).fit(X)
+    found = sobol_indices(fitted, ranges=[(-1, 1)] * 4)
+    assert found.second_order[2, 3] == pytest.approx(0.75, abs=0.03)
+    assert found.second_order[0, 1] == pytest.approx(0.0, abs=0.03)
+    assert found.total[0] == pytest.approx(0.25, abs=0.02)
 
 
 def test_rows_move_the_intervals_of_a_function_that_is_known(known):
     fitted = known(lambda Z: Z[:, 0] + Z[:, 1]).fit(X)
     found = sobol_indices(fitted, X)
-    low, high = found["total_low"], found["total_high"]
+    low, high = found.total_interval.T
     assert (high[:2] - low[:2] > 0.05).all()
     assert low[1] < 0.8 < high[1]
+    assert not np.nan_to_num(found.second_order).any()  # they add up
 
 
 def test_indices_are_of_the_columns_of_a_table():
@@ -40,17 +54,36 @@ def test_indices_are_of_the_columns_of_a_table():
     table = pandas.DataFrame({"a": X[:, 0], "colour": colour, "idle": X[:, 3]})
     model = DerivativeLasso("linear", alpha=1e-3).fit(table, X[:, 0] + 5.0 * (colour == "red"))
     found = sobol_indices(model, table)
-    assert list(found["column"]) == list(table)
-    assert found["share"].sum() == pytest.approx(1)
-    assert found["share"][1] > found["share"][0] > 0.05 > found["share"][2]
+    assert found.names == list(found.table["column"]) == list(table)
+    assert found.share.sum() == pytest.approx(1)
+    assert found.share[1] > found.share[0] > 0.05 > found.share[2]
 
 
 def test_a_fitted_function_has_a_spread():
     Z = RNG.uniform(size=(60, 3))
     model = NablassoRegressor("polynomial", cv=3).fit(Z, Z[:, 0] + 0.3 * RNG.normal(size=60))
     found = sobol_indices(model, ranges=[(0, 1)] * 3)
-    assert found["total"][0] > 0.7
-    assert found["share"].sum() == pytest.approx(1)
+    assert found.total[0] > 0.7
+    assert found.share.sum() == pytest.approx(1)
+
+
+def test_second_order_indices_of_a_fit_have_intervals_that_hold_the_true_ones():
+    rng = np.random.default_rng(105)  # of thirty draws one or two lie outside, as they should
+    Z = rng.uniform(-1, 1, size=(80, 3))
+    y = Z[:, 0] + 2 * Z[:, 0] * Z[:, 2] + 0.2 * rng.normal(size=80)
+    model = NablassoRegressor("polynomial").fit(Z, y)
+    true = 4 / 9 / (1 / 3 + 4 / 9)
+    for given in ({}, {"X": Z}, {"ranges": [(-1, 1)] * 3}):
+        found = sobol_indices(model, **given)
+        np.testing.assert_array_equal(found.second_order, found.second_order.T)
+        low, high = found.second_order_interval[0, 2]
+        assert low < found.second_order[0, 2] < high
+        assert low < true < high
+        assert 0.01 < high - low < 0.4
+        assert found.second_order[0, 1] == pytest.approx(0, abs=0.02)
+    narrow = sobol_indices(model, Z, level=0.5).second_order_interval[0, 2]
+    wide = sobol_indices(model, Z, level=0.95).second_order_interval[0, 2]
+    assert np.ptp(narrow) < np.ptp(wide)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +123,14 @@ def test_importances_and_indices_have_the_same_intervals_around_their_estimates(
     table = model.importances_
     place = [int(name[1:]) for name in table["column"]]
     found = sobol_indices(model)
-    for kind in set(found) - {"column"}:
-        np.testing.assert_array_equal(np.asarray(found[kind])[place], table[kind])
+    for kind in set(found.table) - {"column"}:
+        np.testing.assert_array_equal(np.asarray(found.table[kind])[place], table[kind])
     for low, value, high in zip(table["low"], table["share"], table["high"], strict=True):
         assert low < value < high
         if low > 0 and high < 1:
             assert value - low == pytest.approx(high - value)
     others = sobol_indices(model, Z[:35])
-    assert not np.array_equal(others["total_low"], found["total_low"])
+    assert not np.array_equal(others.total_interval, found.total_interval)
 
 
 def test_pairs_of_a_foreign_model_take_memory_by_the_columns_asked_for(known):

@@ -68,11 +68,15 @@ def test_pairs_and_triples():
     _, pair = ishigami_indices()
     law = law_of_ranges([(-np.pi, np.pi)] * 3)
     sets = [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    found = together(values_of(ishigami), law, sets, N)
-    np.testing.assert_allclose(np.ravel(found), [0, pair, 0, 0], atol=0.01)
+    for alone in (False, True):
+        found = together(values_of(ishigami), law, sets, N, alone=alone)
+        np.testing.assert_allclose(np.ravel(found), [0, pair, 0, 0], atol=0.01)
     law = law_of_ranges([(-1.0, 1.0)] * 3)  # x0 x1 x2: nothing but a triple
-    found = together(values_of(lambda X: X.prod(axis=1)), law, [(0, 1), (0, 1, 2)], N)
-    np.testing.assert_allclose(np.ravel(found), [1, 1], atol=0.1)
+    for alone, two in ((False, 1), (True, 0)):
+        found = together(
+            values_of(lambda X: X.prod(axis=1)), law, [(0, 1), (0, 1, 2)], N, alone=alone
+        )
+        np.testing.assert_allclose(np.ravel(found), [two, 1], atol=0.1)
 
 
 def test_sobol_g_of_more_columns_than_all_sets():

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.estimators.answering import answer_of
-from nablasso.estimators.explained import ONE_WAY, player_names
+from nablasso.estimators.explained import ONE_WAY, player_names, table_columns
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
@@ -67,9 +67,8 @@ class Answers:
     def plot(self, *, n_shapes: int = 6) -> Any:
         """The answer as one figure.
 
-        Importances with intervals, and the largest shapes with their bands and a rug of the rows.
-        Models that keep no shapes draw importances alone; two columns at once are drawn by
-        :class:`~nablasso.inspection.PairDisplay`.
+        Importances with intervals, the largest shapes with their bands and a rug of the rows, and
+        the strongest pair of numbers as a map. Models that keep no shapes draw importances alone.
 
         Parameters
         ----------
@@ -80,7 +79,8 @@ class Answers:
         -------
         matplotlib.figure.Figure
         """
-        return draw_answer(self.answer_, shapes_of(self), n_shapes)
+        answer = self.answer_
+        return draw_answer(answer, shapes_of(self), pair_of(self, answer), n_shapes)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -187,6 +187,45 @@ class Dependence:
         return plain(self)
 
 
+@dataclass(frozen=True)
+class PairDependence:
+    """Partial dependence on two variables.
+
+    Parameters
+    ----------
+    names, columns
+        The two variables and their places.
+    unit : str
+        What the values are.
+    grid_a, grid_b : arrays, shapes (g,) and (h,)
+    mean : array, shape (g, h)
+        Partial dependence on both.
+    """
+
+    names: tuple[str, str]
+    columns: tuple[int, int]
+    unit: str
+    grid_a: Array
+    grid_b: Array
+    mean: Array
+
+    @property
+    def joint(self) -> Array:
+        """What the two do together beyond what each does alone, (g, h): doubly centred."""
+        rows, columns = self.mean.mean(axis=1, keepdims=True), self.mean.mean(axis=0)
+        return np.asarray(self.mean - rows - columns + self.mean.mean())
+
+    @property
+    def strength(self) -> float:
+        """Share of the variation over the grid that is joint, between 0 and 1."""
+        total = float(np.var(self.mean))
+        return float(np.var(self.joint)) / total if total > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return plain(self) | {"strength": self.strength}
+
+
 def plain(found: Any) -> dict[str, Any]:
     """A dataclass of arrays as numbers, strings and lists."""
     return {
@@ -211,7 +250,7 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
     part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
     labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
     found: dict[Any, dict[str, Dependence]] = {}
-    rugs = _rugs(model)
+    numbers = _numbers(model)
     for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
         own = (labels == label) & (part["column"] == name)
         gapped = _is_gapped(part["x"][own])
@@ -233,7 +272,7 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
             unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
             grid=at,
             mean=value,
-            quantiles=rugs.get(str(name), nothing()),
+            quantiles=numbers.get(str(name), nothing())[:RUG],
             labels=levels,
             low=low,
             high=high,
@@ -248,15 +287,46 @@ def _is_gapped(x: Any) -> bool:
     )
 
 
-def _rugs(model: Any) -> dict[str, Array]:
-    """Some values of each selected column of numbers."""
-    read = model._explanation
-    scale, centre = (getattr(model._scaler, part)[read.chosen] for part in ("scale", "centre"))
+def _numbers(model: Any) -> dict[str, Array]:
+    """Each selected column of numbers at the rows that are kept."""
+    read, scaler = model._explanation, model._scaler
     return {
-        name: read.Z[:RUG, own[0]] * scale[own[0]] + centre[own[0]]
+        name: _in_units(scaler, read.chosen[own[0]], read.Z[:, own[0]])
         for name, own in zip(player_names(model), read.players, strict=True)
         if len(own) == 1
     }
+
+
+def _in_units(scaler: Any, column: int, z: Array) -> Array:
+    return np.asarray(z * scaler.scale[column] + scaler.centre[column])
+
+
+def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
+    """The prediction over the strongest pair of columns of numbers, and the rows behind it.
+
+    Of several classes the log-odds of the last; None where no pair acts together, or the model
+    keeps no rows.
+    """
+    if not hasattr(model, "_explanation"):
+        return None
+    read, numbers = model._explanation, _numbers(model)
+    for one in answer.strongest_interactions():
+        names = sorted(one.columns)
+        kinds = {answer.column(name).kind for name in names}
+        if len(names) != 2 or not set(names) <= set(numbers) or "category" in kinds:
+            continue
+        places = [player_names(model).index(name) for name in names]
+        *grids, mean = read.surface(tuple(places))
+        own = [int(read.chosen[read.players[a][0]]) for a in places]
+        a, b = (_in_units(model._scaler, *one) for one in zip(own, grids, strict=True))
+        unit = f"predicted {answer.target}"
+        if hasattr(model, "classes_"):
+            unit = f"log-odds of {model.classes_[-1]}"
+        first, second = (int(table_columns(model)[a][0]) for a in places)
+        mean = mean + getattr(model, "_y_mean", 0.0)
+        pair = PairDependence((names[0], names[1]), (first, second), unit, a, b, mean)
+        return pair, np.column_stack([numbers[name] for name in names])
+    return None
 
 
 def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
@@ -333,8 +403,13 @@ def shape_svg(shape: Dependence) -> str:
     )
 
 
-def draw_answer(answer: Answer, shapes: Mapping[str, Dependence], most: int = 6) -> Any:
-    """Importances with intervals and the ``most`` largest shapes with bands: one figure."""
+def draw_answer(
+    answer: Answer,
+    shapes: Mapping[str, Dependence],
+    pair: tuple[PairDependence, Array] | None = None,
+    most: int = 6,
+) -> Any:
+    """Importances with intervals, the ``most`` largest shapes with bands, a pair: one figure."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
@@ -344,7 +419,7 @@ def draw_answer(answer: Answer, shapes: Mapping[str, Dependence], most: int = 6)
     if not answer.selected:
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
     drawn = [column.name for column in answer.selected if column.name in shapes][:most]
-    n_cells = 1 + len(drawn)
+    n_cells = 1 + len(drawn) + (pair is not None)
     columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
@@ -354,6 +429,8 @@ def draw_answer(answer: Answer, shapes: Mapping[str, Dependence], most: int = 6)
         nothing_added = cell.axvline if shapes[name].kind == "category" else cell.axhline
         nothing_added(0.0, color="0.7", lw=0.8)
         draw_curve(cell, shapes[name])
+    if pair is not None:
+        draw_pair(cells[n_cells - 1], *pair)
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -405,6 +482,22 @@ def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:
     place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
     looks: Any = {"va": "top", "fontsize": 8, "color": "0.35"}
     ax.annotate(f"{what}: {about}", (0, 1), **place, **looks)
+
+
+def draw_pair(ax: Any, pair: PairDependence, points: Array | None = None) -> None:
+    """The prediction over two variables as a map with contours, and the rows that it rests on."""
+    filled = ax.contourf(pair.grid_a, pair.grid_b, pair.mean.T, levels=14, cmap="viridis")
+    lines = ax.contour(filled, levels=filled.levels[::2], colors="white", linewidths=0.7, alpha=0.8)
+    ax.clabel(lines, fontsize=8, fmt="%.3g")
+    if points is not None:
+        ax.plot(*points.T, ".", color="black", markersize=3, alpha=0.35)
+    ax.set(xlim=pair.grid_a[[0, -1]], ylim=pair.grid_b[[0, -1]])
+    ax.set(xlabel=shorten(pair.names[0], 60), ylabel=shorten(pair.names[1], 60))
+    bar = ax.figure.colorbar(filled, ax=ax)
+    bar.outline.set_visible(False)
+    bar.set_label(shorten(pair.unit, 60))
+    about = f"{pair.strength:.0%} of the variation is joint; points: rows"
+    ax.set_title(about, fontsize=9, loc="left", color="0.3")
 
 
 def shorten(name: str, most: int = 24) -> str:

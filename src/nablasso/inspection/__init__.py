@@ -1,7 +1,7 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
-from nablasso.estimators.display import Dependence
-from nablasso.inspection.dependence import PairDependence, pair_dependence, partial_dependence
+from nablasso.estimators.display import Dependence, PairDependence
+from nablasso.inspection.dependence import pair_dependence, partial_dependence
 from nablasso.inspection.function_displays import (
     DensityDisplay,
     DerivativeDisplay,
@@ -10,7 +10,7 @@ from nablasso.inspection.function_displays import (
     QuantileDisplay,
 )
 from nablasso.inspection.response import InspectedFunction, response_of
-from nablasso.inspection.sobol import interaction_shares, sobol_indices
+from nablasso.inspection.sobol import SobolIndices, interaction_shares, sobol_indices
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "PairDisplay",
     "PathDisplay",
     "QuantileDisplay",
+    "SobolIndices",
     "interaction_shares",
     "pair_dependence",
     "partial_dependence",

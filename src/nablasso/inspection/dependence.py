@@ -38,7 +38,7 @@ from sklearn.base import is_classifier
 from nablasso.data.table import check_weights, discrete_columns
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.display import LEVELS, SURE, Dependence, nothing, plain
+from nablasso.estimators.display import LEVELS, SURE, Dependence, PairDependence, nothing
 from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
@@ -54,45 +54,6 @@ from nablasso.types import Array, Index
 STEP = 1e-3  # of the column's deviation
 DRAWS, SURE_ROWS = 100, 64  # of the band of the function
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
-
-
-@dataclass(frozen=True)
-class PairDependence:
-    """Partial dependence on two variables.
-
-    Parameters
-    ----------
-    names, columns
-        The two variables and their places.
-    unit : str
-        What the values are.
-    grid_a, grid_b : arrays, shapes (g,) and (h,)
-    mean : array, shape (g, h)
-        Partial dependence on both.
-    """
-
-    names: tuple[str, str]
-    columns: tuple[int, int]
-    unit: str
-    grid_a: Array
-    grid_b: Array
-    mean: Array
-
-    @property
-    def joint(self) -> Array:
-        """What the two do together beyond what each does alone, (g, h): doubly centred."""
-        rows, columns = self.mean.mean(axis=1, keepdims=True), self.mean.mean(axis=0)
-        return np.asarray(self.mean - rows - columns + self.mean.mean())
-
-    @property
-    def strength(self) -> float:
-        """Share of the variation over the grid that is joint, between 0 and 1."""
-        total = float(np.var(self.mean))
-        return float(np.var(self.joint)) / total if total > 0 else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        return plain(self) | {"strength": self.strength}
 
 
 def partial_dependence(

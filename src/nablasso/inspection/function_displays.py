@@ -10,7 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import Dependence, draw_curve, shorten
+from nablasso.estimators.display import (
+    Dependence,
+    PairDependence,
+    draw_curve,
+    draw_pair,
+    shorten,
+)
 from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
@@ -33,7 +39,7 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.inspection.dependence import PairDependence, pair_dependence, partial_dependence
+from nablasso.inspection.dependence import pair_dependence, partial_dependence
 from nablasso.inspection.response import inspected_columns, without_names
 from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array
@@ -121,20 +127,8 @@ class PairDisplay(Display):
         return cls(pair, check_new_data(estimator, X)[:, [own[a][0] for a in pair.columns]])
 
     def _draw(self, ax: Any) -> Any:
-        pair = self.dependence
         ax = self._open(ax, (6.6, 5.0))
-        filled = ax.contourf(pair.grid_a, pair.grid_b, pair.mean.T, levels=14, cmap="viridis")
-        lines = ax.contour(
-            filled, levels=filled.levels[::2], colors="white", linewidths=0.7, alpha=0.8
-        )
-        ax.clabel(lines, fontsize=8, fmt="%.3g")
-        if self.points is not None:
-            ax.plot(*self.points.T, ".", color="black", markersize=3, alpha=0.35)
-        ax.set_xlim(pair.grid_a[0], pair.grid_a[-1])
-        ax.set_ylim(pair.grid_b[0], pair.grid_b[-1])
-        name_axes(ax, *pair.names)
-        colour_bar(ax, filled, pair.unit)
-        subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+        draw_pair(ax, self.dependence, self.points)
         return ax
 
 

@@ -9,7 +9,8 @@ function: an interval then says nothing about how well the model was fitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,70 @@ from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection.response import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.law import law_of_ranges
-from nablasso.types import Index
+from nablasso.types import Array, Index
 
 Ranges = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class SobolIndices:
+    """Indices of the columns ``names``, in parts of the variance of the prediction.
+
+    Parameters
+    ----------
+    names : list of str
+    share, first_order, total : arrays, shape (p,)
+        Shapley effect, first-order and total index.
+    share_interval, first_order_interval, total_interval : arrays, shape (p, 2)
+    level : float
+        Of the intervals.
+    explanation, places
+        What pairs are read from when they are asked for, and which columns its players are.
+    """
+
+    names: list[str]
+    share: Array
+    first_order: Array
+    total: Array
+    share_interval: Array
+    first_order_interval: Array
+    total_interval: Array
+    level: float
+    explanation: Explanation = field(repr=False)
+    places: list[int] = field(repr=False)
+
+    @property
+    def table(self) -> Any:
+        """One row for each ``column``, as in ``importances_``; a dict of arrays without pandas."""
+        made: dict[str, Any] = {"column": np.array(self.names, dtype=object)}
+        for name, before in (("share", ""), ("first_order", "first_order_"), ("total", "total_")):
+            made[name] = getattr(self, name)
+            made[f"{before}low"], made[f"{before}high"] = getattr(self, f"{name}_interval").T
+        return frame(made)
+
+    @property
+    def second_order(self) -> Array:
+        """The term of each pair alone: symmetric, (p, p), not a number on the diagonal.
+
+        Of the 15 largest columns where there are more; ``interactions_`` and
+        :func:`interaction_shares` are with what the two do together with others.
+        """
+        return self._pairs[:, :, 0]
+
+    @property
+    def second_order_interval(self) -> Array:
+        """The ends of its intervals, (p, p, 2)."""
+        return self._pairs[:, :, 1:]
+
+    @cached_property
+    def _pairs(self) -> Array:
+        p = len(self.names)
+        out = np.zeros((p, p, 3))
+        for (i, j), ends in self.explanation.second_order(self.level).items():
+            a, b = self.places[i], self.places[j]
+            out[a, b] = out[b, a] = ends
+        out[np.arange(p), np.arange(p)] = np.nan
+        return out
 
 
 def sobol_indices(
@@ -38,8 +100,8 @@ def sobol_indices(
     target: Any = None,
     level: float = 0.9,
     sample_weight: Any = None,
-) -> Any:
-    """How much of the variance of a model's prediction each column carries.
+) -> SobolIndices:
+    """How much of the variance of a model's prediction each column carries, and each pair.
 
     Parameters
     ----------
@@ -59,9 +121,9 @@ def sobol_indices(
 
     Returns
     -------
-    data frame, or dict of arrays where pandas is not installed
-        One row for each ``column``: ``share`` (Shapley effect), ``first_order`` and ``total``
-        index, each with the ends of its interval, as in ``importances_``.
+    SobolIndices
+        ``share`` (Shapley effect), ``first_order``, ``total`` and ``second_order`` indices, each
+        with its intervals; ``table`` has the first three as in ``importances_``.
 
     Examples
     --------
@@ -70,7 +132,7 @@ def sobol_indices(
     >>> from nablasso.inspection import sobol_indices
     >>> X = np.random.default_rng(0).uniform(size=(60, 2))
     >>> model = NablassoRegressor().fit(X, X[:, 0] + X[:, 1])
-    >>> sobol_indices(model, ranges=[(0, 1), (0, 1)])["total"].round(2).tolist()
+    >>> sobol_indices(model, ranges=[(0, 1), (0, 1)]).total.round(2).tolist()
     [0.5, 0.5]
     """
     check_is_fitted(model)
@@ -90,17 +152,14 @@ def sobol_indices(
         chosen = np.flatnonzero([len(own) for own in players(model)])
         explanation = _of_others(model, X, ranges, target, sample_weight, chosen)
         place = chosen.tolist()
-    found: dict[str, Any] = {"column": np.array(feature_names(model), dtype=object)}
-    ends = explanation.intervals(level)
+    ends, found = explanation.intervals(level), dict[str, Array]()
     for name, kind in (("share", "share"), ("first_order", "first"), ("total", "total")):
-        before = "" if name == "share" else f"{name}_"
-        estimate = getattr(explanation.indices, kind)[:, 0]
-        for column, values in zip(
-            (name, f"{before}low", f"{before}high"), (estimate, *ends[kind].T), strict=True
-        ):
-            found[column] = np.zeros(model.n_features_in_)
-            found[column][place] = values
-    return frame(found)
+        values = np.zeros((model.n_features_in_, 3))
+        values[place] = np.column_stack([getattr(explanation.indices, kind)[:, 0], ends[kind]])
+        found[name], found[f"{name}_interval"] = values[:, 0], values[:, 1:]
+    return SobolIndices(
+        names=feature_names(model), level=level, explanation=explanation, places=place, **found
+    )
 
 
 def _is_ours(model: Any, target: Any) -> bool:

@@ -67,6 +67,7 @@ OTHER = 100  # what an evaluation of a function costs that has no kernel
 PAIRED = 15  # players whose pairs are looked at, the largest
 TRIPLED = 0.005  # share of each pair of a triple that is looked at
 MOST_TRIPLES = 10
+NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
 SHUFFLES = 5
@@ -301,6 +302,28 @@ class Explanation:
         listed = [(*pair, float(share[0])) for pair, share in zip(chosen, found, strict=True)]
         return sorted(listed, key=lambda pair: (-pair[2], pair[:2]))
 
+    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], tuple[float, float, float]]:
+        """The term of each pair alone, and the ends of its interval."""
+        pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
+        if not pairs:
+            return {}
+        n = rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
+        own, rough, drawn = (
+            np.array(together(values, self.law, pairs, rows, alone=True))
+            for values, rows in (
+                (self.values, n),
+                (self.values, 2**PAIR_ROWS),
+                (self.drawn(DRAWS), 2**PAIR_ROWS),
+            )
+        )
+        at, p = np.maximum(own[:, 0], 0.0), self.weights / self.weights.sum()
+        relative = 0.0 if self.ranges else float(np.sqrt(2 * (p @ p)))  # of a mean square over rows
+        moved = np.outer(at, relative * ndtri((np.arange(LAWS) + 0.5) / LAWS))
+        found = np.column_stack([at, _around(at, drawn - rough, moved, level)])
+        return {
+            pair: (a, low, high) for pair, (a, low, high) in zip(pairs, found.tolist(), strict=True)
+        }
+
     @cached_property
     def triples(self) -> list[tuple[int, int, int, float]]:
         """Triples all of whose pairs act together, by decreasing share."""
@@ -350,6 +373,18 @@ class Explanation:
         x = grid[:, 0] if len(columns) == 1 else grid
         ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
         return Curve(player, x, mean, *ends)
+
+    def surface(self, players: tuple[int, int]) -> tuple[Array, Array, Array]:
+        """Points of two columns, and the mean of the last function (g, h) over rows there."""
+        p = self.weights / self.weights.sum()
+        columns = [int(self.players[a][0]) for a in players]
+        first, second = (grid_of(self.Z[:, [a]], p)[0][:, 0] for a in columns)
+        rows, q = self.Z[:CURVE_ROWS], p[:CURVE_ROWS] / p[:CURVE_ROWS].sum()
+        points = np.tile(rows, (len(first) * len(second), 1))
+        points[:, columns[0]] = np.repeat(first, len(second) * len(rows))
+        points[:, columns[1]] = np.tile(np.repeat(second, len(rows)), len(first))
+        values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))
+        return first, second, np.asarray(values @ q)
 
     @cached_property
     def degrees(self) -> Array:

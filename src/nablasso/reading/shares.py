@@ -12,7 +12,8 @@ With rows ``x`` drawn from a law (:mod:`nablasso.reading.law`) and players S,
 * **a pair's share**: with ``(a, b)`` and ``(a', b')`` two draws given the rest ``r``, and the mixed
   difference :math:`\Delta = f(a, b, r) - f(a', b, r) - f(a, b', r) + f(a', b', r)`, it is
   ``E \Delta^2 / 4``: zero exactly where the two add up; with independent columns the sum of all
-  ANOVA terms that hold both. Triples likewise, over 8.
+  ANOVA terms that hold both. Triples likewise, over 8. With a second draw ``r''`` of the rest,
+  ``E \Delta(r) \Delta(r'') / 4`` is the term of the pair alone, the **second-order** index.
 
 **How.** ``f`` itself is evaluated, nothing is smoothed. ``E Var(f | x_S)`` is
 ``E (f(x) - f(x^S))^2 / 2`` with ``x^S`` a row that shares S and draws all others anew given S; rows
@@ -30,7 +31,7 @@ Several functions (classes) add up. All take many functions at once, the last ax
 fitted function share the points.
 
 Cost: ``2^p n`` or ``(p + 1) n`` evaluations for the shares, ``(2 p + 1) n`` for first order and
-total, ``4 n`` for a pair, ``8 n`` for a triple.
+total, ``4 n`` for a pair (twice that for the second-order index), ``8 n`` for a triple.
 """
 
 from __future__ import annotations
@@ -159,10 +160,15 @@ def sobol(values: Values, law: Law, n: int) -> Indices:
     return Indices(np.clip(1 - left[:p] / unit, 0, 1), np.clip(left[p:] / unit, 0, 1), variance)
 
 
-def together(values: Values, law: Law, sets: Sequence[tuple[int, ...]], n: int) -> list[Array]:
-    """Share (draws,) of the variance in which each of some sets of players act together."""
+def together(
+    values: Values, law: Law, sets: Sequence[tuple[int, ...]], n: int, *, alone: bool = False
+) -> list[Array]:
+    """Share (draws,) of the variance in which each of some sets of players act together.
+
+    With ``alone`` that of their own term: without what they do together with others.
+    """
     p, found = law.n_players, []
-    noise = law.noise(n, 3, SEED + 2)  # two are needed; of three, points are those of goldens
+    noise = law.noise(n, 3, SEED + 2)
     reference = values(law.rows(law.scores(noise[0])))
     variance = np.sum(reference.var(axis=0), axis=0)
     unit = np.where(variance > 0, variance, 1.0)
@@ -173,14 +179,15 @@ def together(values: Values, law: Law, sets: Sequence[tuple[int, ...]], n: int) 
         here, there = noise[0][:, order], noise[1][:, order].copy()
         there[:, : p - k] = here[:, : p - k]
         ends = here @ L.T, there @ L.T
-        corners = np.empty((2**k, n, p))
-        for c, which in enumerate(product((0, 1), repeat=k)):
-            corners[c][:, order[: p - k]] = ends[0][:, : p - k]
-            for i, end in enumerate(which):
-                corners[c][:, order[p - k + i]] = ends[end][:, p - k + i]
-        F = values(law.rows(corners.reshape(-1, p)))
-        F = F.reshape(2**k, n, *F.shape[1:])
         signs = np.array([(-1.0) ** sum(which) for which in product((0, 1), repeat=k)])
-        D = np.tensordot(signs, F, axes=1)
-        found.append(np.sum(np.mean(D**2, axis=0), axis=0) / 2**k / unit)
+        D = []  # of the rest as it is, and as it is drawn anew
+        for rest in (ends[0], noise[2][:, order] @ L.T)[: 1 + alone]:
+            corners = np.empty((2**k, n, p))
+            for c, which in enumerate(product((0, 1), repeat=k)):
+                corners[c][:, order[: p - k]] = rest[:, : p - k]
+                for i, end in enumerate(which):
+                    corners[c][:, order[p - k + i]] = ends[end][:, p - k + i]
+            F = values(law.rows(corners.reshape(-1, p)))
+            D.append(np.tensordot(signs, F.reshape(2**k, n, *F.shape[1:]), axes=1))
+        found.append(np.sum(np.mean(D[0] * D[-1], axis=0), axis=0) / 2**k / unit)
     return found
