@@ -1,5 +1,6 @@
 """Reports say what the models know."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from nablasso import (
     SparseGradientRegressor,
     StabilitySelection,
 )
+from nablasso.answer import number, percent
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
 from nablasso.report import build_report, render_report
@@ -44,6 +46,35 @@ def test_left_out_predictions_are_those_of_the_fit(report, model, table):
     assert report.answer.accuracy.rmse == pytest.approx(error, rel=1e-4)
 
 
+def test_errors_of_left_out_rows_stand_beside_their_predictions(report):
+    half = np.quantile(np.abs(report.held_out.observed - report.held_out.predicted), 0.9)
+    page = render_report(report)
+    assert f"Errors of left-out rows; 90% are under {number(half)} in size" in page
+    assert page.index("observed minus predicted price") > page.index("Predicted against observed")
+
+
+def test_parts_of_rows_add_up_to_their_predictions(report, model, table):
+    assert list(report.parts) == [column.name for column in report.answer.selected]
+    constant = model.contributions(table[0])["bias"]
+    whole = constant + np.sum(list(report.parts.values()), axis=0)
+    np.testing.assert_allclose(whole, model.predict(table[0]), atol=1e-6 * np.ptp(table[1]))
+    chart = re.search(r'<section id="rows".*?</section>', render_report(report), re.DOTALL)[0]
+    assert "added to predicted price" in chart
+    assert chart.count("h0") == 60 * len(report.parts)  # a dot each
+
+
+def test_parts_are_of_rows_from_the_whole_table(model, table):
+    import pandas
+
+    long = pandas.concat([table[0]] * 12, ignore_index=True)
+    parts = build_report(model, long).parts
+    step = -(-len(long) // 300)
+    direct = model.contributions(long[::step])
+    assert {len(values) for values in parts.values()} == {240}
+    for name, values in parts.items():
+        np.testing.assert_array_equal(values, direct[name])
+
+
 def test_curves_are_the_shapes_of_the_model_with_the_band_of_the_function(report, model):
     shapes = model.shapes()
     for name, (curve,) in report.effects.items():
@@ -72,6 +103,11 @@ def test_interactions_and_their_pairs_are_under_the_right_names(report, model, t
     found = report.answer.interactions
     assert set(found[0].columns) == {"a", "big"}
     assert [one.share for one in found] == [size for *_, size in model.interactions_]
+    cells = re.findall(r'<rect class="cell".*?</rect>', render_report(report))
+    told = {re.search("<title>(.*)</title>", cell)[1] for cell in cells}
+    assert told == {f"{' and '.join(one.columns)}: {percent(one.share)}" for one in found}
+    deepest = max(cells, key=lambda cell: float(re.search('fill-opacity="(.*?)"', cell)[1]))
+    assert " and ".join(found[0].columns) in deepest
     one, pair = report.pairs[0]
     assert one == found[0]
     for name, values in zip(pair.names, (pair.grid_a, pair.grid_b), strict=True):
@@ -102,6 +138,8 @@ def test_classes_get_a_table_of_counts():
     page = render_report(report)
     assert f"{accuracy.accuracy:.0%} of left-out rows classified right" in page
     assert "probability told" in page
+    assert "added to log-odds" in page
+    assert "observed minus predicted" not in page
     assert next(iter(report.effects.values()))[0].unit == "part in the log-odds of up"
 
 
@@ -112,6 +150,7 @@ def test_several_classes_have_a_curve_each():
     units = [curve.unit for curve in next(iter(report.effects.values()))]
     assert units == [f"part in the log-odds of {label}" for label in range(3)]
     assert len(report.held_out.counts) == 3
+    assert report.parts == {}  # each class has its own
     assert "predicted" in render_report(report)
 
 

@@ -11,7 +11,16 @@ import pytest
 
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.report import render_report, write_report
-from nablasso.report.page import TEMPLATES, Frame, padded, shorten, text, tick_text, ticks
+from nablasso.report.page import (
+    STRONGEST_CELL,
+    TEMPLATES,
+    Frame,
+    padded,
+    shorten,
+    text,
+    tick_text,
+    ticks,
+)
 
 STYLE = (TEMPLATES / "report.css").read_text(encoding="utf-8")
 LIGHT, DARK = (
@@ -101,6 +110,7 @@ def test_names_are_escaped_wherever_they_stand(report):
             for name, curves in report.effects.items()
         },
         pairs=tuple((one, replace(pair, names=(EVIL, EVIL))) for one, pair in report.pairs),
+        parts={EVIL: np.zeros(3)},
     )
     page = render_report(evil)
     assert page.count("<script>") == 1  # our own
@@ -182,8 +192,13 @@ def test_text_can_be_read(colours):
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_controls_can_be_seen(colours):
+def test_controls_can_be_seen_and_numbers_read_on_the_darkest_cell(colours):
     assert contrast(channels(colours["control"]), channels(colours["page"])) >= 3
+    page, accent = channels(colours["page"]), channels(colours["accent"])
+    cell = [
+        (1 - STRONGEST_CELL) * p + STRONGEST_CELL * a for p, a in zip(page, accent, strict=True)
+    ]
+    assert contrast(channels(colours["ink"]), cell) >= 4.5
 
 
 def test_both_have_the_same_names():

@@ -1,7 +1,7 @@
 """From a fitted model and its rows to a report: everything that its page shows.
 
-The answer and the left-out predictions are those of the fit; what is computed here are curves of
-models that keep none, and the strongest pairs.
+The answer, its interactions and the left-out predictions are those of the fit; what is computed
+here are curves of models that keep none, the strongest pairs, and parts of predictions.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ BINS = 10  # of a calibration
 MAX_EFFECTS = 20  # columns with curves, the strongest
 MAX_CLASSES = 6  # classes with a curve each
 MAX_PAIRS = 3  # pairs drawn
+MAX_ROWS, MAX_PARTS = 300, 12  # rows and columns whose contributions are drawn
 WORKS = {  # what to cite; the page has the words
     AutomaticSelector: ("rosasco", "gregorova"),
     DerivativeEstimator: ("rosasco", "gregorova"),
@@ -72,6 +73,7 @@ class Report:
     effects: dict[str, list[Dependence]] = field(default_factory=dict)  # one for each class
     pairs: tuple[tuple[Interaction, PairDependence], ...] = ()
     held_out: HeldOut | None = None
+    parts: dict[str, Array] = field(default_factory=dict)  # of the predictions of some rows
     works: tuple[str, ...] = ()  # to cite
     call: str = ""
     version: str = __version__
@@ -130,6 +132,7 @@ def build_report(
         effects=_effects(model, X, answer) if hasattr(model, "predict") else {},
         pairs=tuple(_pairs(model, X, answer)),
         held_out=_held_out(model) if isinstance(model, AutomaticSelector) else None,
+        parts=_parts(model, X, answer) if hasattr(model, "contributions") else {},
         works=next((works for kind, works in WORKS.items() if isinstance(model, kind)), ()),
         call=repr(model),
         created=date.today().isoformat() if created is None else created,
@@ -183,6 +186,16 @@ def _held_out(model: Any) -> HeldOut:
     labels = tuple(map(str, model.classes_.tolist()))
     told = _calibration(codes, shares, p)
     return HeldOut(codes, shares.argmax(axis=1), labels, p * len(codes), told)
+
+
+def _parts(model: Any, X: Any, answer: Answer) -> dict[str, Array]:
+    """What the largest columns add to the predictions of some rows; none of several classes."""
+    step = max(-(-len(X) // MAX_ROWS), 1)  # not the first ones: tables may be sorted
+    table = model.contributions(X[::step]) if answer.selected else {}
+    if "bias" not in table:  # one table for each class
+        return {}
+    names = model.importances_["column"][:MAX_PARTS]
+    return {str(name): np.asarray(table[name], dtype=float) for name in names}
 
 
 def _calibration(codes: Index, shares: Array, p: Array) -> tuple[tuple[float, float, float], ...]:

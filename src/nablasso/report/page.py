@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.answer import curve_sentence, number, output_words, percent
+from nablasso.answer import Answer, curve_sentence, number, output_words, percent
 from nablasso.errors import MissingExtraError
 from nablasso.estimators.display import Dependence, bar_svg, largest_size, shape_svg
 from nablasso.inspection import PairDependence
@@ -25,9 +25,13 @@ from nablasso.persistence import atomic_write
 from nablasso.report.build import HeldOut, Report
 from nablasso.types import Array
 
+# Share of the accent in the darkest cell of the map of pairs: numbers stay readable on it.
+STRONGEST_CELL = 0.5
 TEMPLATES = files("nablasso.report") / "templates"
 WIDTH = 400.0
 MOST_POINTS = 1500
+MAX_MAP = 12  # columns on the map of pairs
+COVERED = 0.9  # of the left-out rows, in the band of the errors
 THREE = (0.1, 0.5, 0.9)  # where on its grid the second column of a pair is looked at
 Numbers = Sequence[float] | Array
 GLYPH = 6.3  # width of a character, at the size of small print
@@ -217,6 +221,37 @@ def _category_chart(curve: Dependence, output: str, label: str) -> str:
     return drawing(WIDTH, height + 58, parts, label)
 
 
+def interaction_chart(answer: Answer) -> str:
+    """A cell for each pair, the darker the stronger, with its number; names along the diagonal."""
+    pairs = [one for one in answer.interactions if len(one.columns) == 2]
+    inside = {name for one in pairs for name in one.columns}
+    names = [column.name for column in answer.selected if column.name in inside][:MAX_MAP]
+    n = len(names)
+    cell = min(46.0, (WIDTH - 118.0) / max(n, 1))
+    top = max((one.share for one in pairs), default=0.0) or 1.0
+    parts = []
+    for one in pairs:
+        if not set(one.columns) <= set(names):
+            continue
+        i, j = sorted(names.index(name) for name in one.columns)
+        x, y = 4 + cell * i, 4 + cell * j
+        size = percent(one.share)
+        parts.append(
+            f'<rect class="cell" x="{px(x + 1)}" y="{px(y + 1)}" width="{px(cell - 2)}" '
+            f'height="{px(cell - 2)}" fill-opacity="{STRONGEST_CELL * one.share / top:.3f}">'
+            f"<title>{escape(' and '.join(one.columns))}: {size}</title></rect>"
+        )
+        kind = "t small" if cell > 34 else "t tiny"
+        if cell > 24:
+            parts.append(text(x + cell / 2, y + cell / 2 + 4, size, kind, anchor="middle"))
+    for k, name in enumerate(names):
+        room = WIDTH - 8 - cell * k - 6
+        x, y = 4 + cell * k + 4, 4 + cell * k + cell / 2 + 4
+        parts.append(text(x, y, shorten(name, room, 7.2), "t", full=name))
+    label = f"Map of the interactions of {n} columns. {answer.interaction_sentence()}"
+    return drawing(WIDTH, 8 + cell * n, parts, label)
+
+
 def pair_chart(pair: PairDependence, target: str) -> str:
     """One variable along the axis, a line for each of three values of the other."""
     first, second = pair.names
@@ -256,6 +291,23 @@ def scatter_chart(found: HeldOut, target: str) -> str:
     return drawing(WIDTH, 370, parts, label)
 
 
+def residual_chart(found: HeldOut, target: str) -> str:
+    """Errors against predictions; nine of ten lie between the lines."""
+    step = 1 + len(found.observed) // MOST_POINTS
+    errors = found.observed - found.predicted
+    half = float(np.quantile(np.abs(errors), COVERED))
+    across = padded(found.predicted, around=0.04)
+    words = f"predicted {target}", f"observed minus predicted {target}"
+    frame, parts = _plane(*words, across, padded(errors, (-half, half)))
+    parts += [
+        frame.band(across, (-half, -half), (half, half), "band"),
+        frame.line(across, (0.0, 0.0), "mark"),
+        frame.points(found.predicted[::step], errors[::step], "cloud"),
+    ]
+    label = f"Errors of left-out rows; {COVERED:.0%} are under {number(half)} in size"
+    return drawing(WIDTH, 370, parts, label)
+
+
 def calibration_chart(found: HeldOut) -> str:
     """How often what was told with some probability came true; on the line it is honest."""
     told, true, rows = zip(*found.calibration, strict=True)
@@ -268,6 +320,27 @@ def calibration_chart(found: HeldOut) -> str:
     ]
     label = f"Probabilities told and shares that came true, {sum(rows):.0f} of them"
     return drawing(WIDTH, 370, parts, label)
+
+
+def parts_chart(contributions: dict[str, Array], answer: Answer) -> str:
+    """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    output = "log-odds" if answer.task == "classification" else f"predicted {answer.target}"
+    step = 30.0
+    bottom = 10 + step * len(contributions)
+    frame = Frame(130, 10, 258, bottom - 10, padded(*contributions.values(), (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {output}")]
+    parts.append(f'<path class="mark" d="M{px(frame.x(0.0))} 10V{px(bottom)}"/>')
+    for k, (name, values) in enumerate(contributions.items()):
+        middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
+        for value in values:
+            x = frame.x(value)
+            n = taken[round(x / 3)] = taken.get(round(x / 3), 0) + 1
+            side = (n // 2) * (1 if n % 2 else -1)
+            marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
+        parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
+        parts.append(row_name(name, middle + 4))
+    label = f"What {len(contributions)} columns add to {output} of {len(values)} rows"
+    return drawing(WIDTH, bottom + 50, parts, label)
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
@@ -305,7 +378,15 @@ def render_report(report: Report) -> str:
     answer = report.answer
     largest = largest_size(answer)
     headers, rows = answer.table()
-    charts = (curve_chart, pair_chart, scatter_chart, calibration_chart)
+    charts = (
+        curve_chart,
+        interaction_chart,
+        pair_chart,
+        scatter_chart,
+        residual_chart,
+        calibration_chart,
+        parts_chart,
+    )
     page = environment.get_template("report.html").render(
         report=report,
         answer=answer,
