@@ -18,6 +18,7 @@ from nablasso.answer import number, percent
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
 from nablasso.report import build_report, render_report
+from nablasso.report.page import STRONGEST_CELL
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(40, 4))
@@ -103,11 +104,15 @@ def test_interactions_and_their_pairs_are_under_the_right_names(report, model, t
     found = report.answer.interactions
     assert set(found[0].columns) == {"a", "big"}
     assert [one.share for one in found] == [size for *_, size in model.interactions_]
-    cells = re.findall(r'<rect class="cell".*?</rect>', render_report(report))
-    told = {re.search("<title>(.*)</title>", cell)[1] for cell in cells}
-    assert told == {f"{' and '.join(one.columns)}: {percent(one.share)}" for one in found}
-    deepest = max(cells, key=lambda cell: float(re.search('fill-opacity="(.*?)"', cell)[1]))
-    assert " and ".join(found[0].columns) in deepest
+    cell = '<rect class="cell"[^>]*fill-opacity="(.*?)"><title>(.*?)</title>'
+    told = {words: float(ink) for ink, words in re.findall(cell, render_report(report))}
+    ink = {
+        f"{' and '.join(one.columns)}: {percent(one.share)}": one.share / found[0].share
+        for one in found
+    }
+    assert told == pytest.approx(
+        {words: STRONGEST_CELL * part for words, part in ink.items()}, abs=1e-3
+    )
     one, pair = report.pairs[0]
     assert one == found[0]
     for name, values in zip(pair.names, (pair.grid_a, pair.grid_b), strict=True):
