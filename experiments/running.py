@@ -26,7 +26,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from inspect import signature
 from itertools import product
@@ -179,17 +179,6 @@ class Reproduction:
         lines = [astuple(line) for line in self.experiment.lines(self.rows)] if self.rows else []
         shown = [k for k in range(4) if k == 0 or any(line[k] for line in lines)]
         return [TITLES[k] for k in shown], [[line[k] for k in shown] for line in lines]
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        lines = self.experiment.lines(self.rows) if self.rows else []
-        return {
-            "name": self.experiment.name,
-            "title": self.experiment.title,
-            "n_rows": len(self.rows),
-            "lines": [asdict(line) for line in lines],
-            "written": self.written,
-        }
 
 
 def missing(

@@ -21,7 +21,7 @@ model = SparseGradientClassifier(kernel="linear", standardize=False, tol=1e-3)
 # %%
 # The path says how many columns stand out.
 path = nablasso.path(model, data.X, data.y, n_alphas=10, eps=0.2)
-_ = PathDisplay.from_path(path, names=data.feature_names)
+_ = PathDisplay(path).plot()
 
 # %%
 model.set_params(alpha=0.5 * path.alpha_max, n_components=2).fit(data.X, data.y)

@@ -31,4 +31,4 @@ _ = DagDisplay.from_estimator(model)
 # %%
 # Which variables are in along the path.
 path = nablasso.path(HierarchicalKernelRegressor(), X, y, n_alphas=12, eps=1e-3)
-_ = PathDisplay.from_path(path)
+_ = PathDisplay(path).plot()

@@ -19,6 +19,5 @@ _ = InteractionDisplay.from_estimator(model, X)
 
 # %%
 # The same as numbers, the strongest pair first.
-for pair in interaction_shares(model, X)[:3]:
-    a, b = X.columns[pair.a], X.columns[pair.b]
-    print(f"{a} x {b}: {pair.share:.1%}")
+for a, b, share in interaction_shares(model, X)[:3]:
+    print(f"{X.columns[a]} x {X.columns[b]}: {share:.1%}")

@@ -37,7 +37,7 @@ for a in np.flatnonzero(model.support_):
 # %%
 # The whole path from ``alpha_max``, where all derivatives vanish, downwards.
 path = nablasso.path(DerivativeLasso("polynomial"), X, data.y, n_alphas=20, eps=1e-2)
-_ = PathDisplay.from_path(path, names=data.feature_names)
+_ = PathDisplay(path).plot()
 
 # %%
 # :class:`~nablasso.DerivativeLassoCV` chooses alpha and ridge by cross-validation. Its display

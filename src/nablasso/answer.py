@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 __all__ = ["Accuracy", "Answer", "Certificate", "Column", "Interaction", "Replacement", "Rival"]
@@ -312,7 +312,7 @@ class Answer:
     def interaction_sentence(self) -> str:
         """The strongest pairs."""
         pairs = [
-            f"{' x '.join(one.columns)} ({self.interaction_size(one)})"
+            f"{' x '.join(one.columns)} ({percent(one.share)})"
             for one in self.strongest_interactions()[:PAIRS]
         ]
         return f"Strongest: {', '.join(pairs)}." if pairs else ""
@@ -320,10 +320,6 @@ class Answer:
     def strongest_interactions(self) -> tuple[Interaction, ...]:
         """Those worth a sentence."""
         return tuple(one for one in self.interactions if one.share >= NEGLIGIBLE_SHARE)
-
-    def interaction_size(self, one: Interaction) -> str:
-        """A share."""
-        return percent(one.share)
 
     def interaction_words(self) -> str:
         """What the number of an interaction is."""
@@ -458,10 +454,6 @@ class Answer:
             "constant": list(self.constant),
             "remedies": self.remedies(),
         }
-
-    def about(self, **changes: Any) -> Answer:
-        """The same answer under other names: ``target``, ``classes``, ``columns`` ..."""
-        return replace(self, **changes)
 
 
 LEGEND = {  # headers in their order, and what they mean

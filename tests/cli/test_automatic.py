@@ -156,7 +156,6 @@ def test_an_interrupted_search_gives_a_provisional_answer_and_130(run, csv, monk
     assert json.loads(outcome.out)["selection_status"] == "interrupted"
     page = out.read_text(encoding="utf-8")
     assert "Interrupted, so this is provisional" in page
-    assert "at three values of" not in page  # whoever has pressed Ctrl-C does not wait for these
 
 
 def test_assumptions_are_told(run, csv, table):

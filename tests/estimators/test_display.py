@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from sklearn import set_config
 
-from nablasso import DerivativeLasso, NablassoRegressor
-from nablasso.answer import Answer, Column, Interaction
+from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
+from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.display import (
-    Shape,
-    Surface,
+    Dependence,
+    PairDependence,
     answer_html,
     bar_svg,
     draw_answer,
+    pair_of,
 )
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -29,6 +30,11 @@ def answer(*columns, **more):
 
 def column(name="a", share=0.25, low=0.2, high=0.4, **more):
     return Column(name, selected=True, share=share, low=low, high=high, evidence=9.0, **more)
+
+
+def shape(name, x, value, below=0.1, above=0.1, labels=()):
+    about = (name, -1, "category" if labels else "continuous", "part in y", x, value)
+    return Dependence(*about, low=value - below, high=value + above, labels=labels, quantiles=x)
 
 
 class Reader(HTMLParser):
@@ -61,7 +67,7 @@ def test_bars_have_the_length_of_the_share_and_the_ends_of_its_interval():
 def test_the_notebook_shows_the_sentences_of_the_answer_and_nothing_is_fetched():
     x = np.linspace(0, 1, 5)
     found = answer(column(EVIL), column("b", 0.1, direction="rises"), cautions=(EVIL,))
-    page = answer_html(found, {"b": Shape(x, x**2, x**2 - 0.1, x**2 + 0.1)})
+    page = answer_html(found, {"b": shape("b", x, x**2)})
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
@@ -94,30 +100,59 @@ def test_one_figure_has_importances_shapes_and_the_strongest_pair():
     pytest.importorskip("matplotlib")
     x = np.linspace(0, 1, 5)
     shapes = {
-        "a": Shape(x, x, x - 0.1, x + 0.2),
-        "b": Shape(x[:3], x[:3], x[:3] - 0.1, x[:3] + 0.1, ("red", "blue", "green")),
+        "a": shape("a", x, x, above=0.2),
+        "b": shape("b", x[:3], x[:3], labels=("red", "blue", "green")),
     }
-    pair = Interaction(("a", "b"), 0.2)
-    found = answer(column("a"), column("b", 0.1), column("c", 0.05), interactions=(pair,))
-    surface = Surface(("a", "b"), x, x, np.outer(x, x))
-    figure = draw_answer(found, shapes, {"a": x}, surface)
-    first, shape, levels, pairs = figure.axes[:4]
+    found = answer(column("a"), column("b", 0.1), column("c", 0.05))
+    pair = PairDependence(("a", "c"), (0, 2), "predicted price", x, x, np.outer(x, x))
+    figure = draw_answer(found, shapes, (pair, np.column_stack([x, x])))
+    first, curve, levels, both = figure.axes[:4]
     assert [patch.get_width() for patch in first.patches] == [0.05, 0.1, 0.25]
-    assert shape.get_xlabel() == "a"
-    np.testing.assert_allclose(shape.lines[1].get_ydata(), x)
-    assert [label.get_text() for label in levels.get_xticklabels()] == ["red", "blue", "green"]
-    assert (pairs.get_xlabel(), pairs.get_ylabel()) == ("a", "b")
+    assert curve.get_xlabel() == "a"
+    np.testing.assert_allclose(curve.lines[1].get_ydata(), x)
+    assert [label.get_text() for label in levels.get_yticklabels()] == ["green", "blue", "red"]
+    assert (both.get_xlabel(), both.get_ylabel()) == ("a", "c")
+    np.testing.assert_allclose(both.lines[0].get_xydata(), np.column_stack([x, x]))
+    assert figure.axes[-1].get_ylabel() == "predicted price"  # the scale of its colours
     assert found.headline() in figure.get_suptitle()
+    assert len(draw_answer(found, shapes).axes) == 3
     with pytest.raises(InvalidParameterError, match="nothing to draw"):
-        draw_answer(answer(), {}, {}, None)
+        draw_answer(answer(), {})
 
 
-def test_a_fitted_model_draws_itself():
+def test_a_fitted_model_draws_itself_with_the_pair_that_acts_together():
     pytest.importorskip("matplotlib")
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 4))
+    X = rng.normal(size=(60, 4)) * [1, 10, 1, 1] + [0, 5, 0, 0]
     model = NablassoRegressor("polynomial").fit(X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60))
     figure = model.plot()
     assert figure.axes[0].get_yticklabels()[-1].get_text() == model.answer_.selected[0].name
-    if hasattr(model, "shapes"):
-        assert {"x0", "x1"} <= {axis.get_xlabel() for axis in figure.axes}
+    assert {"x0", "x1"} <= {axis.get_xlabel() for axis in figure.axes}
+    (axes,) = (axis for axis in figure.axes if axis.get_ylabel() == "x1")
+    points = axes.lines[0].get_xydata()  # the rows, in the units of the table
+    np.testing.assert_allclose(points[np.argsort(points[:, 0])], X[np.argsort(X[:, 0]), :2])
+    pair, _ = pair_of(model, model.answer_)
+    assert (pair.names, pair.columns) == (("x0", "x1"), (0, 1))
+    product = np.outer(pair.grid_a, pair.grid_b)  # it predicts nearly this
+    np.testing.assert_allclose(pair.mean, product, atol=0.05 * np.ptp(product))
+
+
+def test_where_effects_add_up_no_pair_is_drawn():
+    pytest.importorskip("matplotlib")
+    X = np.random.default_rng(2).normal(size=(50, 3))
+    model = NablassoRegressor("linear").fit(X, X[:, 0] + X[:, 1])
+    assert pair_of(model, model.answer_) is None
+    assert len(model.plot().axes) == 3
+
+
+def test_classes_and_words_have_pairs_of_numbers_in_log_odds():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    table = pandas.DataFrame(rng.normal(size=(150, 2)), columns=["u", "v"])
+    table.insert(0, "city", np.where(rng.uniform(size=150) < 0.5, "Oslo", "Rome"))
+    odds = 4 * table["u"] * table["v"] + 4 * (table["city"] == "Rome") * table["u"]
+    model = NablassoClassifier().fit(table, np.where(odds > 0, "yes", "no"))
+    pair, points = pair_of(model, model.answer_)
+    assert (pair.names, pair.columns, pair.unit) == (("u", "v"), (1, 2), "log-odds of yes")
+    assert points.shape == (150, 2)
+    assert pair.mean[0, 0] > pair.mean[0, -1]

@@ -471,7 +471,7 @@ def test_a_number_with_gaps_is_drawn_as_a_curve():
     assert own["x"].iloc[-1] == "missing"
     shape = shapes_of(model)["a"]
     assert shape.labels == ()
-    assert np.polyfit(shape.x, shape.value, 1)[0] == pytest.approx(3, abs=0.3)
+    assert np.polyfit(shape.grid, shape.mean, 1)[0] == pytest.approx(3, abs=0.3)
 
 
 def test_scores_take_names_of_columns(fitted):

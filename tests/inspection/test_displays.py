@@ -22,13 +22,13 @@ from nablasso.hierarchy import ExplicitDag
 from nablasso.inspection import (
     DagDisplay,
     DensityDisplay,
+    Dependence,
     DerivativeDisplay,
     EdrDisplay,
     InteractionDisplay,
     PairDisplay,
     PathDisplay,
     QuantileDisplay,
-    partial_dependence,
 )
 
 RNG = np.random.default_rng(2)
@@ -72,13 +72,11 @@ def test_a_path_without_importances_is_drawn_as_bars(pyplot, hull):
 
 
 def test_a_computed_path_can_be_drawn_on_given_axes(pyplot):
-
     path = nablasso.path(SparseGradientRegressor(), X[:40], y[:40], n_alphas=3)
     ax = pyplot.figure().add_subplot()
-    display = PathDisplay.from_path(path, names=list("abcdef"), ax=ax)
+    display = PathDisplay(path).plot(ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
-    assert display.path.names == list("abcdef")
 
 
 def test_numbers_are_computed_without_a_drawing(pyplot, model):
@@ -109,12 +107,14 @@ def test_levels_of_a_discrete_variable_are_points(pyplot, known):
     assert display.axes_[0].get_xticks().tolist() == [0, 1, 2]
 
 
-def test_a_category_has_a_row_per_level(pyplot, known):
-    Z = np.eye(3)[RNG.integers(0, 3, size=90)]
-    fitted = known(lambda Z: Z @ [1.0, 3.0, 2.0]).fit(Z)
-    display = DerivativeDisplay(partial_dependence(fitted, Z, [0, 1, 2])).plot()
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == ["x1", "x2", "x0"]  # the highest first
+def test_a_category_has_a_row_per_level(pyplot):
+    mean, ends = np.array([1.0, 3.0, 2.0]), {"band_low": np.zeros(3), "band_high": np.full(3, 4.0)}
+    labels = ("red", "green", "blue")
+    args = ("c", 0, "category", "prediction", np.arange(3.0), mean)
+    curve = Dependence(*args, labels=labels, **ends)
+    display = DerivativeDisplay(curve).plot()
+    found = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert found == ["green", "blue", "red"]  # the highest first
     assert len(display.axes_) == 1
 
 
@@ -122,16 +122,28 @@ def test_a_map_shows_every_pair_twice(pyplot, model):
     display = InteractionDisplay.from_estimator(model, X, columns=["x0", "x3", "x1"])
     matrix = display.matrix
     np.testing.assert_array_equal(matrix, matrix.T)
-    strongest = display.pairs[0]
-    assert (strongest.a, strongest.b) == (0, 3)
-    assert np.nanmax(matrix) == matrix[0, 1] == strongest.share
-    assert texts(display.ax_).count(f"{strongest.share:.2f}") == 2
+    a, b, share = display.pairs[0]
+    assert (a, b) == (0, 3)
+    assert np.nanmax(matrix) == matrix[0, 1] == share
+    assert texts(display.ax_).count(f"{share:.2f}") == 2
 
 
 def test_a_pair_is_drawn_with_its_rows(pyplot, model):
     display = PairDisplay.from_estimator(model, X, ("x0", "x3"), grid_size=5, max_rows=20)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x0", "x3")
     np.testing.assert_array_equal(display.points, X[:, [0, 3]])
+
+
+def test_columns_of_words_are_no_hindrance(pyplot):
+    pandas = pytest.importorskip("pandas")
+    words = np.where(X[:40, 2] > 0, "b", "a")
+    table = pandas.DataFrame({"word": words, "a": X[:40, 0], "b": X[:40, 1]})
+    fitted = DerivativeLasso("linear", alpha=1e-2).fit(table, X[:40, 0] + (words == "b"))
+    pair = PairDisplay.from_estimator(fitted, table, ("a", "b"), grid_size=4)
+    np.testing.assert_array_equal(pair.points, table[["a", "b"]])
+    fitted = MultiQuantileRegressor((0.25, 0.75), rank=10, tol=0.1).fit(table, X[:40, 0])
+    display = QuantileDisplay.from_estimator(fitted, table, feature="b", grid_size=5)
+    assert (display.name, display.others) == ("b", 2)
 
 
 def test_the_drawing_of_a_hull(pyplot, hull):

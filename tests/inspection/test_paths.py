@@ -55,4 +55,4 @@ def test_models_without_a_path_say_so():
     with pytest.raises(InvalidParameterError, match="A path belongs to a fitted"):
         path_of(PSDRegressor(weight=0.01, rank=10).fit(X, y**2), X, y)
     with pytest.raises(InvalidParameterError, match="A path belongs to a fitted"):
-        path_of(NablassoRegressor("linear").fit(X, y), X, y)
+        path_of(NablassoRegressor("linear", cv=3).fit(X, y), X, y)

@@ -27,4 +27,4 @@ def model(table):
 
 @pytest.fixture(scope="session")
 def report(model, table):
-    return build_report(model, *table, target="price", source="houses.csv", seconds=1.5)
+    return build_report(model, table[0], target="price", source="houses.csv", seconds=1.5)

@@ -94,7 +94,7 @@ OPTIONS: dict[str, Any] = {
         list[str], "COLUMN...", "One column, or two for their interplay."
     ),
     "columns:density": _argument(list[str], "COLUMN...", "One column of numbers, or a few."),
-    "name": _argument(str | None, "[NAME]", "Of an experiment; --list shows all.", None),
+    "name": _argument(str | None, "[NAME]", "Of an experiment; without one all are listed.", None),
     "target": _option(
         "COLUMN",
         "The column to explain: numbers (regression) or a few words (classification).",
@@ -203,7 +203,6 @@ OPTIONS: dict[str, Any] = {
         kind=Path,
     ),
     "jobs": _option("N", "Folds fitted at the same time; -1 uses all cores.", panel=OUTPUT),
-    "show": _switch("List the experiments and leave.", "--list"),
     "everything": _switch("Every experiment in turn; those without data are skipped.", "--all"),
     "quick": _switch("A few repeats, to see it work; not for conclusions.", "--quick"),
     "json": _switch("Print one JSON object and nothing else.", "--json", OUTPUT),
@@ -244,7 +243,7 @@ COMMANDS = {
         "nablasso quantiles houses.csv --target price --along rooms --out q.png[/]",
     ),
     "reproduce": (
-        "name show everything quick out:folder json",
+        "name everything quick out:folder",
         "Regenerate a table or figure of the papers.",
         " Published figures stand beside ours.\n\nNeeds a checkout of the repository. Rows are "
         "written as they come: run it again to go on where it stopped. Example:\n"

@@ -6,14 +6,13 @@ whether its answer was cut short.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,12 @@ from nablasso import NablassoClassifier, NablassoRegressor, __version__
 from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding
-from nablasso.cli.models import Asked, Saved, predictions, read_blocks
+from nablasso.cli.models import Saved, client_at, in_blocks, predictions, read_blocks
 from nablasso.cli.render import shown_progress
 from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
-from nablasso.errors import DataUnavailableError, InvalidParameterError
-from nablasso.estimators.answering import answer_of
+from nablasso.errors import InvalidParameterError
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
@@ -72,16 +70,14 @@ def select(given: Any) -> bool:
     roles = Roles(
         given.target, given.ignore or (), given.keep or (), given.category or (), given.classify
     )
-    rows, table = RowChoice(given.missing, given.sample, given.seed), None
-    asked = Asked(given.file, given.dask, given.checkpoint)
-    written: dict[str, str] = {}
+    table, written = None, dict[str, str]()
     failure: BaseException | None = None
-    with asked.client() as client:
-        if asked.in_blocks:
+    with client_at(given.dask) as client:
+        if in_blocks(given):
             with shown_progress():
-                data, table = read_blocks(asked, roles, rows, client)
+                data, table = read_blocks(given, roles, client)
         else:
-            data = choose_columns(read_table(given.file), roles, rows)
+            data = choose_columns(read_table(given.file), roles, _row_choice(given))
         groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
         with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
             kind = NablassoClassifier if data.has_classes else NablassoRegressor
@@ -165,35 +161,12 @@ def quantiles(given: Any) -> None:
 
 
 def reproduce(given: Any) -> None:
-    """Regenerate tables and figures of the papers."""
-    experiments = open_door()  # takes a second
-    if given.show or (given.name is None and not given.everything):
-        entries = [(e.name, e.title) for e in experiments.EXPERIMENTS.values()]
-        if given.json:
-            render.print_json({"experiments": [{"name": n, "title": t} for n, t in entries]})
-        else:
-            render.print_table(("Name", "What"), entries, numbers=False)
-        return
-    results, skipped = [], {}
-    for experiment in choose_experiments(experiments, given.name, everything=given.everything):
-        try:
-            with shown_progress():
-                done = experiments.reproduce(experiment, given.out, quick=given.quick)
-        except DataUnavailableError as error:
-            if not given.everything:
-                raise
-            skipped[experiment.name] = str(error)
-            render.print_error(f"skipped {experiment.name}: {error}")
-            continue
-        results.append(done.to_json())
-        if not given.json:
-            render.print_text(done.experiment.title, "bold")
-            render.print_table(*done.table(), numbers=False)
-            render.print_text(done.remark)
-            print_written(done.written)
-    if given.json:
-        whole = {"experiments": results, "skipped": skipped}
-        render.print_json(whole if given.everything else results[0])
+    """Hand over to ``python -m experiments``: tables and figures of the papers."""
+    names = [] if given.name is None else [given.name]
+    flags = {"--all": given.everything, "--quick": given.quick}
+    asked = [*names, *(flag for flag, on in flags.items() if on), "--out", str(given.out)]
+    with shown_progress():
+        open_door().main(asked)
 
 
 def demo(given: Any) -> bool:
@@ -289,7 +262,6 @@ class Result:
             found = build_report(
                 self.model,
                 self.data.X,
-                self.data.y,
                 target=target,
                 source=source,
                 seconds=self.seconds,
@@ -305,8 +277,7 @@ def fitted(model: Any, data: ReadTable, source: str, table: Any = None) -> Resul
     with noted() as notes:
         model.fit(*((data.X, data.y) if table is None else (table, None)))
     seconds = round(time.monotonic() - start, 3)
-    answer = answer_of(model, model._n_rows, target=data.target, groups=model.feature_groups)
-    answer = answer.about(classes=data.classes)
+    answer = replace(model.answer_, target=data.target, classes=data.classes)
     said = tuple(note for note in notes if note not in answer.cautions)
     return Result(model, answer, data, source, seconds, said)
 
@@ -406,7 +377,7 @@ def print_written(written: dict[str, str]) -> None:
 
 
 def open_door() -> Any:
-    """The module ``experiments`` of the checkout, or an error that says where it was looked for.
+    """``experiments.__main__`` of the checkout, or an error that says where it was looked for.
 
     The experiments are no part of the package. The door opens where the package is used from a
     checkout, or the command is called in one.
@@ -416,25 +387,9 @@ def open_door() -> Any:
         if (place / FOLDER / "registry.py").exists() and (place / "src" / "nablasso").exists():
             if str(place) not in sys.path:
                 sys.path.insert(0, str(place))
-            return importlib.import_module(FOLDER)
+            return importlib.import_module(f"{FOLDER}.__main__")
     raise InvalidParameterError(
         f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
         f"{places[-1]} is one: they are not part of the installed package. Clone the repository "
         "and call the command there."
     )
-
-
-def choose_experiments(experiments: Any, name: str | None, *, everything: bool) -> list[Any]:
-    """The experiment of that name, or all of them."""
-    known = experiments.EXPERIMENTS
-    if everything:
-        if name is not None:
-            raise InvalidParameterError(f"--all means every experiment; leave out {name!r}.")
-        return list(known.values())
-    if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidParameterError(
-            f"{name!r} is not an experiment.{hint} nablasso reproduce --list shows them."
-        )
-    return [known[name]]

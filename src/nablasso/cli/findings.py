@@ -23,15 +23,12 @@ from nablasso.cli.models import Saved
 from nablasso.data.cells import check_known, listed
 from nablasso.data.roles import ReadTable
 from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from nablasso.estimators.tables import behind, players
-from nablasso.estimators.validation import check_new_data
 from nablasso.inspection import (
     DensityDisplay,
     Dependence,
     DerivativeDisplay,
     PairDisplay,
     QuantileDisplay,
-    pair_dependence,
     partial_dependence,
 )
 from nablasso.persistence import atomic_write
@@ -134,7 +131,8 @@ def _shape(saved: Saved, curve: Dependence) -> pd.DataFrame:
 
 
 def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None) -> Finding:
-    pair = pair_dependence(saved.model, X, columns, target=label)
+    display = PairDisplay.of(saved.model, X, columns, target=label)
+    pair = display.dependence
     a, b = pair.names
     sentence = (
         f"{pair.strength:.0%} of how the {output_words(pair.unit, saved.target)} varies over {a} "
@@ -146,9 +144,7 @@ def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str |
     )
     headers = [f"{a} \\ {b}", *(f"{x:.3g}" for x in pair.grid_b[across])]
     rows = [[f"{pair.grid_a[j]:.3g}", *(f"{z:.3g}" for z in pair.mean[j, across])] for j in down]
-    places = [players(saved.model)[k][0] for k in pair.columns]
-    points = check_new_data(saved.model, X)[:, places]
-    return Finding(sentence, headers, rows, pair.to_json(), PairDisplay(pair, points).plot)
+    return Finding(sentence, headers, rows, pair.to_json(), display.plot)
 
 
 def density_model(data: ReadTable, **options: Any) -> Any:
@@ -204,7 +200,7 @@ def read_density(model: Any, data: ReadTable) -> Finding:
         **_chosen(model, data),
     }
 
-    def plot() -> Any:
+    def plot() -> Any:  # of one or two columns
         return DensityDisplay.from_estimator(model, data.X)
 
     if len(names) > 1:
@@ -282,15 +278,8 @@ def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     }
     feature = along or data.variables[0]
     check_known("--along", [feature], data.variables)
-    own = players(model)[data.variables.index(feature)]
-    if not len(own):
-        raise InvalidParameterError(f"--along {feature!r} does not vary. Name another column.")
-
-    def plot() -> Any:
-        X = check_new_data(model, data.X)
-        return QuantileDisplay.from_estimator(behind(model), X, data.y, feature=int(own[0]))
-
-    return Finding(sentence, headers, rows, content, plot)
+    display = QuantileDisplay.of(model, data.X, data.y, feature=feature)
+    return Finding(sentence, headers, rows, content, display.plot)
 
 
 def _flat_loss(y: Any, levels: Sequence[float]) -> float:

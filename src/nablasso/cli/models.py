@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from nablasso import NablassoRegressor, load
 from nablasso.answer import Answer
 from nablasso.data import Missing
 from nablasso.data.cells import COMMAND, listed, read_cells
-from nablasso.data.roles import ReadTable, Roles, RowChoice
+from nablasso.data.roles import ReadTable, Roles
 from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -55,7 +55,7 @@ class Saved:
         """What was found by the fit; None where it selects nothing."""
         if not isinstance(self.model, Answers):
             return None
-        return self.model.answer_.about(target=self.target)
+        return replace(self.model.answer_, target=self.target)
 
     @classmethod
     def read(cls, path: Path) -> Saved:
@@ -138,56 +138,44 @@ def _with_interval(model: Any, X: pd.DataFrame, name: str, interval: float) -> d
     return {name: values, f"lower_{interval:g}": ends[:, 0], f"upper_{interval:g}": ends[:, 1]}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the options say about blocks."""
-
-    file: Path
-    dask: str | None = None
-    checkpoint: Path | None = None
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether the table is read in blocks; one file is read as a whole unless asked for."""
-        several = self.file.is_dir() or (glob.has_magic(str(self.file)) and not self.file.exists())
-        return several or self.dask is not None or self.checkpoint is not None
-
-    @contextmanager
-    def client(self) -> Iterator[Any]:
-        """A client of the scheduler, closed at the end; None without one."""
-        if self.dask is None:
-            yield None
-            return
-        try:
-            client = dask("distributed").Client(self.dask, timeout="10s", set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise InvalidParameterError(
-                f"--dask must be the address of a scheduler, such as tcp://127.0.0.1:8786; nothing "
-                f"answers at {self.dask}: {error}."
-            ) from error
-        with client:
-            yield client
+def in_blocks(given: Any) -> bool:
+    """Whether the table is read in blocks; one file is read as a whole unless asked for."""
+    file = given.file
+    several = file.is_dir() or (glob.has_magic(str(file)) and not file.exists())
+    return several or given.dask is not None or given.checkpoint is not None
 
 
-def read_blocks(
-    asked: Asked, roles: Roles, rows: RowChoice, client: Any
-) -> tuple[ReadTable, Source]:
+@contextmanager
+def client_at(address: str | None) -> Iterator[Any]:
+    """A client of a scheduler, closed at the end; None without one."""
+    if address is None:
+        yield None
+        return
+    try:
+        client = dask("distributed").Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InvalidParameterError(
+            f"--dask must be the address of a scheduler, such as tcp://127.0.0.1:8786; nothing "
+            f"answers at {address}: {error}."
+        ) from error
+    with client:
+        yield client
+
+
+def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
-    in_memory = {
-        f"--missing {rows.missing}": rows.missing is Missing.DROP,
-        "--sample": rows.sample is not None,
-    }
-    for option in (option for option, given in in_memory.items() if given):
+    whole = {"--missing drop": given.missing is Missing.DROP, "--sample": given.sample is not None}
+    for option in (option for option, asked in whole.items() if asked):
         raise InvalidParameterError(
             f"{option} needs the whole table in memory, and this one is read in blocks. Leave "
             f"{option} out, or give one file without --dask and --checkpoint."
         )
     source = open_table(
-        str(asked.file),
+        str(given.file),
         roles.target,
         ignore=roles.ignored,
         client=client,
-        checkpoint=asked.checkpoint,
+        checkpoint=given.checkpoint,
     )
     roles.check([*source.names, roles.target, *roles.ignored])
     first = next(source.parts[0].targets().blocks())

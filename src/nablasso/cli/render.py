@@ -54,13 +54,14 @@ def print_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    numbers: bool | Sequence[bool] = True,
+    numbers: Sequence[bool] | None = None,
 ) -> None:
-    """A table on standard output; the first column to the left, numbers to the right."""
+    """A table on standard output; the first column to the left, numbers (or all) to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    right = [numbers] * len(headers) if isinstance(numbers, bool) else numbers
     for place, name in enumerate(headers):
-        justify: JustifyMethod = "right" if place and right[place] else "left"
+        justify: JustifyMethod = (
+            "right" if place and (numbers is None or numbers[place]) else "left"
+        )
         table.add_column(Text(name), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

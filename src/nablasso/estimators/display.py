@@ -1,4 +1,4 @@
-"""Looking at an answer: in words, in a notebook, as one figure.
+"""Looking at an answer: in words, in a notebook, as one figure; curves as all drawings take them.
 
 All of it prints :mod:`nablasso.answer`; nothing is computed here but where ink goes. The page of a
 notebook needs no script, no network and no theme of its own: text has the colour of its
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,13 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
 from nablasso.estimators.answering import answer_of
-from nablasso.estimators.explained import player_names
+from nablasso.estimators.explained import ONE_WAY, player_names, table_columns
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
-GRID, ROWS = 25, 40  # of a surface, and rows that it is averaged over
 RUG = 60  # ticks
+SURE = 0.9  # level of the band of the function
+LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
+ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?")
 FIRST = ("Status", "Accuracy", "Weak", "Interactions", "Replaceable", "Rival", "Noticed")
 STYLE = f"""
@@ -65,7 +68,7 @@ class Answers:
         """The answer as one figure.
 
         Importances with intervals, the largest shapes with their bands and a rug of the rows, and
-        the strongest pair as a map. Models that keep no shapes draw importances alone.
+        the strongest pair of numbers as a map. Models that keep no shapes draw importances alone.
 
         Parameters
         ----------
@@ -77,9 +80,7 @@ class Answers:
         matplotlib.figure.Figure
         """
         answer = self.answer_
-        return draw_answer(
-            answer, shapes_of(self), rugs_of(self), surface_of(self, answer), n_shapes
-        )
+        return draw_answer(answer, shapes_of(self), pair_of(self, answer), n_shapes)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -94,38 +95,162 @@ class Answers:
         return answer_html(self.answer_, shapes_of(self))
 
 
-class Shape(NamedTuple):
-    """A column's part in the prediction, and the band that holds it; labels of a category."""
+def nothing() -> Array:
+    """What is not known of a curve."""
+    return np.empty(0)
 
-    x: Array
-    value: Array
-    low: Array
-    high: Array
+
+@dataclass(frozen=True)
+class Dependence:
+    """Partial dependence of a prediction on one variable, in the units of the table.
+
+    Parameters
+    ----------
+    name, column, kind
+        The variable, its (first) place, and ``"continuous"``, ``"discrete"`` or ``"category"``.
+    unit : str
+        What the values are: ``"prediction"``, ``"probability of ..."`` or ``"part in ..."``.
+    grid, mean, band_low, band_high : arrays, shape (g,)
+        Points, partial dependence, and the band of the middle 80 % of the rows' curves.
+    slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
+        Derivatives at the same points; of a discrete column between its levels.
+    quantiles : array
+        Where the data are: quantiles of the observed values every five per cent, or some values.
+    labels : tuple of str
+        Of a category: what each point of the grid stands for.
+    low, high : arrays, shape (g,)
+        Where the partial dependence itself lies, with 90 % probability; empty where not known.
+    """
+
+    name: str
+    column: int
+    kind: str
+    unit: str
+    grid: Array
+    mean: Array
+    band_low: Array = field(default_factory=nothing)
+    band_high: Array = field(default_factory=nothing)
+    slope_grid: Array = field(default_factory=nothing)
+    slope_mean: Array = field(default_factory=nothing)
+    slope_low: Array = field(default_factory=nothing)
+    slope_high: Array = field(default_factory=nothing)
+    quantiles: Array = field(default_factory=nothing)
     labels: tuple[str, ...] = ()
+    low: Array = field(default_factory=nothing)
+    high: Array = field(default_factory=nothing)
+
+    @property
+    def band(self) -> tuple[Array, Array, str]:
+        """What is drawn around the mean: where the function lies, else what rows differ by."""
+        if len(self.low):
+            return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
+        return self.band_low, self.band_high, f"{ROWS_INSIDE} of the rows (no confidence band)"
+
+    @property
+    def effect(self) -> float:
+        """How far the partial dependence moves, from its lowest to its highest value."""
+        return float(np.ptp(self.mean))
+
+    @property
+    def direction(self) -> str:
+        """The shape in a word: rises, falls, bends, flat or (categories) differs."""
+        way = float(np.abs(np.diff(self.mean)).sum())
+        if way <= 1e-9 * max(1.0, float(np.abs(self.mean).max())):
+            return "flat"
+        if self.labels:
+            return "differs"
+        net = float(self.mean[-1] - self.mean[0]) / way
+        return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
+
+    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
+        low, high, _ = self.band
+        sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
+        header = [self.name, self.unit.capitalize(), sure]
+        if self.labels:
+            places = np.argsort(-self.mean, kind="stable")
+        else:
+            places = np.unique(
+                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
+            )
+        rows = []
+        for k in places.astype(int):
+            point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
+            rows.append([point, f"{self.mean[k]:.4g}", f"{low[k]:.4g} to {high[k]:.4g}"])
+            if len(self.slope_grid):
+                slope = np.interp(self.grid[k], self.slope_grid, self.slope_mean)
+                rows[-1].append(f"{slope:.3g}")
+        return ([*header, "Slope"] if len(self.slope_grid) else header), rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return plain(self)
 
 
-class Surface(NamedTuple):
-    """The prediction over two columns, all others as they are: ``value[i, j]`` at ``a_i, b_j``."""
+@dataclass(frozen=True)
+class PairDependence:
+    """Partial dependence on two variables.
+
+    Parameters
+    ----------
+    names, columns
+        The two variables and their places.
+    unit : str
+        What the values are.
+    grid_a, grid_b : arrays, shapes (g,) and (h,)
+    mean : array, shape (g, h)
+        Partial dependence on both.
+    """
 
     names: tuple[str, str]
-    a: Array
-    b: Array
-    value: Array
+    columns: tuple[int, int]
+    unit: str
+    grid_a: Array
+    grid_b: Array
+    mean: Array
+
+    @property
+    def joint(self) -> Array:
+        """What the two do together beyond what each does alone, (g, h): doubly centred."""
+        rows, columns = self.mean.mean(axis=1, keepdims=True), self.mean.mean(axis=0)
+        return np.asarray(self.mean - rows - columns + self.mean.mean())
+
+    @property
+    def strength(self) -> float:
+        """Share of the variation over the grid that is joint, between 0 and 1."""
+        total = float(np.var(self.mean))
+        return float(np.var(self.joint)) / total if total > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as numbers, strings and lists."""
+        return plain(self) | {"strength": self.strength}
 
 
-def shapes_of(model: Any) -> dict[str, Shape]:
+def plain(found: Any) -> dict[str, Any]:
+    """A dataclass of arrays as numbers, strings and lists."""
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(found).items()
+    }
+
+
+def shapes_of(model: Any) -> dict[str, Dependence]:
     """Curves by column; of several classes those of the last. Empty where the model keeps none."""
-    return next(reversed(shapes_by_class(model).values()), {})
+    return next(reversed(shapes_by_class(model, model._target_name).values()), {})
 
 
-def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
-    """Curves by class (None for numbers) and column; empty where the model keeps none."""
+def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Dependence]]:
+    """What columns add to the prediction, by class (None for numbers) and name.
+
+    Empty where the model keeps no curves.
+    """
     if not hasattr(model, "shapes") or not model.support_.any():
         return {}
     table = model.shapes()
     part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
     labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
-    found: dict[Any, dict[str, Shape]] = {}
+    found: dict[Any, dict[str, Dependence]] = {}
+    numbers = _numbers(model)
     for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
         own = (labels == label) & (part["column"] == name)
         gapped = _is_gapped(part["x"][own])
@@ -140,7 +265,18 @@ def shapes_by_class(model: Any) -> dict[Any, dict[str, Shape]]:
             order = np.argsort(value, kind="stable")
             value, low, high = value[order], low[order], high[order]
             levels = tuple(levels[i] for i in order)
-        found.setdefault(label, {})[str(name)] = Shape(at, value, low, high, levels)
+        found.setdefault(label, {})[str(name)] = Dependence(
+            name=str(name),
+            column=-1,
+            kind="category" if words else "continuous",
+            unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
+            grid=at,
+            mean=value,
+            quantiles=numbers.get(str(name), nothing())[:RUG],
+            labels=levels,
+            low=low,
+            high=high,
+        )
     return found
 
 
@@ -151,51 +287,49 @@ def _is_gapped(x: Any) -> bool:
     )
 
 
-def rugs_of(model: Any) -> dict[str, Array]:
-    """Some values of each selected column of numbers."""
-    read = getattr(model, "_explanation", None)
-    if read is None:
-        return {}
-    scaler, places = model._scaler, _places(model)
+def _numbers(model: Any) -> dict[str, Array]:
+    """Each selected column of numbers at the rows that are kept."""
+    read, scaler = model._explanation, model._scaler
     return {
-        name: read.Z[:RUG, a] * scaler.scale[read.chosen[a]] + scaler.centre[read.chosen[a]]
-        for name, a in places.items()
+        name: _in_units(scaler, read.chosen[own[0]], read.Z[:, own[0]])
+        for name, own in zip(player_names(model), read.players, strict=True)
+        if len(own) == 1
     }
 
 
-def surface_of(model: Any, answer: Answer) -> Surface | None:
-    """The prediction over the strongest pair of columns of numbers, averaged over rows."""
-    read, places = getattr(model, "_explanation", None), {}
-    if read is not None:
-        places = _places(model)
-    pairs = [
-        one.columns
-        for one in answer.strongest_interactions()
-        if len(one.columns) == 2 and all(name in places for name in one.columns)
-    ]
-    if read is None or not pairs:
+def _in_units(scaler: Any, column: int, z: Array) -> Array:
+    return np.asarray(z * scaler.scale[column] + scaler.centre[column])
+
+
+def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
+    """The prediction over the strongest pair of columns of numbers, and the rows behind it.
+
+    Of several classes the log-odds of the last; None where no pair acts together, or the model
+    keeps no rows.
+    """
+    if not hasattr(model, "_explanation"):
         return None
-    at = [places[name] for name in pairs[0]]
-    ends = [np.quantile(read.Z[:, a], (0.02, 0.98)) for a in at]
-    axes = [np.linspace(float(low), float(high), GRID) for low, high in ends]
-    rows = np.repeat(read.Z[:ROWS][None], GRID * GRID, axis=0)
-    first, second = np.meshgrid(*axes, indexing="ij")
-    rows[:, :, at[0]], rows[:, :, at[1]] = first.reshape(-1, 1), second.reshape(-1, 1)
-    values = read.values(rows.reshape(-1, rows.shape[-1]))[:, -1, 0]
-    mean = values.reshape(GRID, GRID, -1).mean(axis=-1) + getattr(model, "_y_mean", 0.0)
-    scale, centre = (getattr(model._scaler, part)[read.chosen[at]] for part in ("scale", "centre"))
-    units = [axis * s + c for axis, s, c in zip(axes, scale, centre, strict=True)]
-    return Surface((pairs[0][0], pairs[0][1]), units[0], units[1], mean)
+    read, numbers = model._explanation, _numbers(model)
+    for one in answer.strongest_interactions():
+        names = sorted(one.columns)
+        kinds = {answer.column(name).kind for name in names}
+        if len(names) != 2 or not set(names) <= set(numbers) or "category" in kinds:
+            continue
+        places = [player_names(model).index(name) for name in names]
+        *grids, mean = read.surface(tuple(places))
+        own = [int(read.chosen[read.players[a][0]]) for a in places]
+        a, b = (_in_units(model._scaler, *one) for one in zip(own, grids, strict=True))
+        unit = f"predicted {answer.target}"
+        if hasattr(model, "classes_"):
+            unit = f"log-odds of {model.classes_[-1]}"
+        first, second = (int(table_columns(model)[a][0]) for a in places)
+        mean = mean + getattr(model, "_y_mean", 0.0)
+        pair = PairDependence((names[0], names[1]), (first, second), unit, a, b, mean)
+        return pair, np.column_stack([numbers[name] for name in names])
+    return None
 
 
-def _places(model: Any) -> dict[str, int]:
-    """Where the selected columns of numbers are among those that the explanation reads."""
-    read = model._explanation
-    each = zip(player_names(model), read.players, strict=True)
-    return {name: int(player[0]) for name, player in each if len(player) == 1}
-
-
-def answer_html(answer: Answer, shapes: Mapping[str, Shape] | None = None) -> str:
+def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
     """An answer for a notebook, with ``shapes`` by the names of columns."""
     first = [fact for fact in answer.facts() if fact[0] in FIRST]
     rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
@@ -216,7 +350,7 @@ def _html_fact(label: str, sentence: str) -> str:
     return f"<p><b>{escape(label)}</b> {escape(sentence)}</p>"
 
 
-def _html_table(answer: Answer, shapes: Mapping[str, Shape]) -> str:
+def _html_table(answer: Answer, shapes: Mapping[str, Dependence]) -> str:
     headers, rows = answer.table()
     largest = largest_size(answer)
     lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headers)}</tr>"]
@@ -252,10 +386,10 @@ def bar_svg(column: Column, largest: float) -> str:
     )
 
 
-def shape_svg(shape: Shape) -> str:
+def shape_svg(shape: Dependence) -> str:
     """A small curve with its band."""
     low, high = float(np.min(shape.low)), float(np.max(shape.high))
-    across = WIDTH * (shape.x - shape.x.min()) / (float(np.ptp(shape.x)) or 1.0)
+    across = WIDTH * (shape.grid - shape.grid.min()) / (float(np.ptp(shape.grid)) or 1.0)
 
     def way(values: Array, turn: int = 1) -> str:
         down = 1 + (HEIGHT - 2) * (1 - (values - low) / ((high - low) or 1.0))
@@ -265,21 +399,17 @@ def shape_svg(shape: Shape) -> str:
     return (
         f'<svg class="shape" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'aria-hidden="true"><path class="band" d="M{way(shape.high)} {way(shape.low, -1)}z"/>'
-        f'<path class="curve" d="M{way(shape.value)}"/></svg>'
+        f'<path class="curve" d="M{way(shape.mean)}"/></svg>'
     )
 
 
 def draw_answer(
     answer: Answer,
-    shapes: Mapping[str, Shape],
-    rugs: Mapping[str, Array],
-    surface: Surface | None,
+    shapes: Mapping[str, Dependence],
+    pair: tuple[PairDependence, Array] | None = None,
     most: int = 6,
 ) -> Any:
-    """Importances with intervals, the largest shapes with bands, the strongest pair: one figure.
-
-    ``rugs`` are values of rows, drawn as ticks below the curves; ``most`` shapes are drawn.
-    """
+    """Importances with intervals, the ``most`` largest shapes with bands, a pair: one figure."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
@@ -289,16 +419,18 @@ def draw_answer(
     if not answer.selected:
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
     drawn = [column.name for column in answer.selected if column.name in shapes][:most]
-    n_cells = 1 + len(drawn) + (surface is not None)
+    n_cells = 1 + len(drawn) + (pair is not None)
     columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
     _draw_sizes(cells[0], answer)
     for cell, name in zip(cells[1:], drawn, strict=False):
-        _draw_shape(cell, name, shapes[name], rugs.get(name), answer.target)
-    if surface is not None:
-        _draw_surface(figure, cells[1 + len(drawn)], surface, answer.target)
+        nothing_added = cell.axvline if shapes[name].kind == "category" else cell.axhline
+        nothing_added(0.0, color="0.7", lw=0.8)
+        draw_curve(cell, shapes[name])
+    if pair is not None:
+        draw_pair(cells[n_cells - 1], *pair)
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -314,41 +446,61 @@ def _draw_sizes(cell: Any, answer: Answer) -> None:
         low, high = np.array(ends, dtype=float).T
         spread = np.maximum([sizes - low, high - sizes], 0.0)
         cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
-    cell.set_yticks(range(len(chosen)), [c.name for c in chosen])
+    cell.set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
     shares = all(column.share is not None for column in chosen)
     cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
-def _draw_shape(cell: Any, name: str, shape: Shape, rug: Array | None, target: str) -> None:
-    cell.axhline(0.0, color="0.7", lw=0.8)
-    if shape.labels:
-        at = np.arange(len(shape.labels))
-        spread = np.maximum([shape.value - shape.low, shape.high - shape.value], 0.0)
-        cell.errorbar(at, shape.value, yerr=spread, fmt="o", color=ACCENT, capsize=3)
-        cell.set_xticks(at, shape.labels, rotation=30, ha="right")
+def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:
+    """A line in its band, with ticks where the data are; levels as points with bars.
+
+    Those of a category one below the other, the highest first.
+    """
+    low, high, about = curve.band
+    category = curve.kind == "category"
+    if category:
+        order, places = np.argsort(-curve.mean, kind="stable"), np.arange(len(curve.mean))
+        ax.hlines(places, low[order], high[order], color=colour, alpha=0.3, linewidth=6)
+        ax.plot(curve.mean[order], places, "o", color=colour, markersize=7)
+        ax.set_yticks(places, [shorten(curve.labels[k]) for k in order])
+        ax.set_ylim(len(places) - 0.4, -0.8)  # room for what the bars are
+    elif curve.kind == "discrete":
+        ax.plot(curve.grid, curve.mean, color=colour, linewidth=1, alpha=0.5)
+        ax.vlines(curve.grid, low, high, color=colour, alpha=0.3, linewidth=6)
+        ax.plot(curve.grid, curve.mean, "o", color=colour, markersize=7)
+        ax.set_xticks(curve.grid)
     else:
-        cell.fill_between(shape.x, shape.low, shape.high, color=ACCENT, alpha=0.25, lw=0)
-        cell.plot(shape.x, shape.value, color=ACCENT)
-        note = {"xycoords": "axes fraction", "fontsize": 7, "color": "0.4", "va": "top"}
-        cell.annotate("band: 90 % for the function", (0.03, 0.98), **note)
-        if rug is not None:
-            cell.plot(
-                rug,
-                np.full(len(rug), 0.02),
-                "|",
-                color="0.3",
-                ms=6,
-                mew=0.5,
-                transform=cell.get_xaxis_transform(),
-            )
-    cell.set_xlabel(name)
-    cell.set_ylabel(f"part in {target}")
+        ax.fill_between(curve.grid, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(curve.grid, curve.mean, color=colour, linewidth=2)
+        inside = curve.quantiles[curve.quantiles >= curve.grid[0]]
+        inside = inside[inside <= curve.grid[-1]]
+        place: Any = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+        ax.plot(inside, np.zeros(len(inside)), "|", color="0.35", markersize=8, **place)
+    axes = (curve.unit, curve.name) if category else (curve.name, curve.unit)
+    ax.set(xlabel=shorten(axes[0], 60), ylabel=shorten(axes[1], 60))
+    what = "band" if curve.kind == "continuous" else "bars"
+    place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
+    looks: Any = {"va": "top", "fontsize": 8, "color": "0.35"}
+    ax.annotate(f"{what}: {about}", (0, 1), **place, **looks)
 
 
-def _draw_surface(figure: Any, cell: Any, surface: Surface, target: str) -> None:
-    drawn = cell.pcolormesh(
-        surface.a, surface.b, surface.value.T, shading="gouraud", cmap="viridis"
-    )
-    figure.colorbar(drawn, ax=cell, label=f"predicted {target}")
-    cell.set_xlabel(surface.names[0])
-    cell.set_ylabel(surface.names[1])
+def draw_pair(ax: Any, pair: PairDependence, points: Array | None = None) -> None:
+    """The prediction over two variables as a map with contours, and the rows that it rests on."""
+    filled = ax.contourf(pair.grid_a, pair.grid_b, pair.mean.T, levels=14, cmap="viridis")
+    lines = ax.contour(filled, levels=filled.levels[::2], colors="white", linewidths=0.7, alpha=0.8)
+    ax.clabel(lines, fontsize=8, fmt="%.3g")
+    if points is not None:
+        ax.plot(*points.T, ".", color="black", markersize=3, alpha=0.35)
+    ax.set(xlim=pair.grid_a[[0, -1]], ylim=pair.grid_b[[0, -1]])
+    ax.set(xlabel=shorten(pair.names[0], 60), ylabel=shorten(pair.names[1], 60))
+    bar = ax.figure.colorbar(filled, ax=ax)
+    bar.outline.set_visible(False)
+    bar.set_label(shorten(pair.unit, 60))
+    about = f"{pair.strength:.0%} of the variation is joint; points: rows"
+    ax.set_title(about, fontsize=9, loc="left", color="0.3")
+
+
+def shorten(name: str, most: int = 24) -> str:
+    """A name that fits beside a plot, its dollar signs taken literally."""
+    text = name if len(name) <= most else name[: most - 1] + "…"
+    return text.replace("$", r"\$")

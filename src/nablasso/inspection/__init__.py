@@ -1,11 +1,7 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
-from nablasso.inspection.dependence import (
-    Dependence,
-    PairDependence,
-    pair_dependence,
-    partial_dependence,
-)
+from nablasso.estimators.display import Dependence, PairDependence
+from nablasso.inspection.dependence import pair_dependence, partial_dependence
 from nablasso.inspection.function_displays import (
     DensityDisplay,
     DerivativeDisplay,
@@ -14,12 +10,7 @@ from nablasso.inspection.function_displays import (
     QuantileDisplay,
 )
 from nablasso.inspection.response import InspectedFunction, response_of
-from nablasso.inspection.sobol import (
-    Interaction,
-    SobolIndices,
-    interaction_shares,
-    sobol_indices,
-)
+from nablasso.inspection.sobol import SobolIndices, interaction_shares, sobol_indices
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 
 __all__ = [
@@ -29,7 +20,6 @@ __all__ = [
     "DerivativeDisplay",
     "EdrDisplay",
     "InspectedFunction",
-    "Interaction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from nablasso.errors import MissingExtraError
+from nablasso.estimators.display import shorten
 
 BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
 # Told apart by colour-blind eyes too, and dark enough for lines on white.
@@ -82,12 +83,6 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color="0.92", linewidth=0.8)
     ax.set_axisbelow(True)
-
-
-def shorten(name: str, most: int = 24) -> str:
-    """A name that fits beside a plot, its dollar signs taken literally."""
-    text = name if len(name) <= most else name[: most - 1] + "…"
-    return text.replace("$", r"\$")
 
 
 def dots(ax: Any, x: Any, y: Any, colour: str = BLUE, **looks: Any) -> None:

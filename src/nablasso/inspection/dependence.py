@@ -27,7 +27,7 @@ that does not depend on the order of the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,10 +35,11 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import is_classifier
 
-from nablasso.data.table import check_weights
+from nablasso.data.table import check_weights, discrete_columns
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.explained import ONE_WAY, drawn_predictions
+from nablasso.estimators.display import LEVELS, SURE, Dependence, PairDependence, nothing
+from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
@@ -48,167 +49,22 @@ from nablasso.inspection.response import (
     response_of,
     sample_rows,
 )
-from nablasso.reading import discrete_columns
 from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation
-MOST_LEVELS = 50  # of a category
-SURE, DRAWS, SURE_ROWS = 0.9, 100, 64  # of the band of the function: level, draws, rows
+DRAWS, SURE_ROWS = 100, 64  # of the band of the function
 ENDS = (0.02, 0.98)  # quantiles between which a continuous column is looked at
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """Partial dependence of a prediction on one variable, in the units of the table.
-
-    Parameters
-    ----------
-    name, column, kind
-        The variable, its (first) place, and ``"continuous"``, ``"discrete"`` or ``"category"``.
-    unit : str
-        What the values are: ``"prediction"`` or ``"probability of ..."``.
-    grid, mean, band_low, band_high : arrays, shape (g,)
-        Points, partial dependence, and the band of the rows' curves between ``levels``.
-    slope_grid, slope_mean, slope_low, slope_high : arrays, shape (s,)
-        Derivatives at the same points; of a discrete column between its levels.
-    levels : (float, float)
-        The quantiles of the bands.
-    quantiles : array, shape (21,)
-        Quantiles of the observed values, every five per cent: where the data are.
-    labels : tuple of str
-        Of a category: what each point of the grid stands for.
-    low, high : arrays, shape (g,)
-        Where the partial dependence itself lies, with 90 % probability; empty where not known.
-    """
-
-    name: str
-    column: int
-    kind: str
-    unit: str
-    grid: Array
-    mean: Array
-    band_low: Array
-    band_high: Array
-    slope_grid: Array
-    slope_mean: Array
-    slope_low: Array
-    slope_high: Array
-    levels: tuple[float, float]
-    quantiles: Array
-    labels: tuple[str, ...] = ()
-    low: Array = field(default_factory=lambda: np.empty(0))
-    high: Array = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def band(self) -> tuple[Array, Array, str]:
-        """What is drawn around the mean: where the function lies, else what rows differ by."""
-        if len(self.low):
-            return self.low, self.high, f"the function lies here ({SURE:.0%} sure)"
-        return self.band_low, self.band_high, f"{self.share} of the rows (no confidence band)"
-
-    @property
-    def share(self) -> str:
-        """How many rows' curves the band of the rows holds."""
-        return f"{self.levels[1] - self.levels[0]:.0%}"
-
-    @property
-    def effect(self) -> float:
-        """How far the partial dependence moves, from its lowest to its highest value."""
-        return float(np.ptp(self.mean))
-
-    @property
-    def direction(self) -> str:
-        """The shape in a word: rises, falls, bends, flat or (categories) differs."""
-        way = float(np.abs(np.diff(self.mean)).sum())
-        if way <= 1e-9 * max(1.0, float(np.abs(self.mean).max())):
-            return "flat"
-        if self.labels:
-            return "differs"
-        net = float(self.mean[-1] - self.mean[0]) / way
-        return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
-
-    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
-        low, high, _ = self.band
-        sure = f"{SURE:.0%} sure" if len(self.low) else f"{self.share} of rows"
-        header = [self.name, self.unit.capitalize(), sure]
-        if self.labels:
-            places = np.argsort(-self.mean, kind="stable")
-        else:
-            places = np.unique(
-                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
-            )
-        rows = []
-        for k in places.astype(int):
-            point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
-            rows.append([point, f"{self.mean[k]:.4g}", f"{low[k]:.4g} to {high[k]:.4g}"])
-            if len(self.slope_grid):
-                slope = np.interp(self.grid[k], self.slope_grid, self.slope_mean)
-                rows[-1].append(f"{slope:.3g}")
-        return ([*header, "Slope"] if len(self.slope_grid) else header), rows
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        return _plain(self)
-
-
-@dataclass(frozen=True)
-class PairDependence:
-    """Partial dependence on two variables.
-
-    Parameters
-    ----------
-    names, columns
-        The two variables and their places.
-    unit : str
-        What the values are.
-    grid_a, grid_b : arrays, shapes (g,) and (h,)
-    mean : array, shape (g, h)
-        Partial dependence on both.
-    """
-
-    names: tuple[str, str]
-    columns: tuple[int, int]
-    unit: str
-    grid_a: Array
-    grid_b: Array
-    mean: Array
-
-    @property
-    def joint(self) -> Array:
-        """What the two do together beyond what each does alone, (g, h): doubly centred."""
-        rows, columns = self.mean.mean(axis=1, keepdims=True), self.mean.mean(axis=0)
-        return np.asarray(self.mean - rows - columns + self.mean.mean())
-
-    @property
-    def strength(self) -> float:
-        """Share of the variation over the grid that is joint, between 0 and 1."""
-        total = float(np.var(self.mean))
-        return float(np.var(self.joint)) / total if total > 0 else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        return _plain(self) | {"strength": self.strength}
-
-
-def _plain(found: Dependence | PairDependence) -> dict[str, Any]:
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(found).items()
-    }
 
 
 def partial_dependence(
     model: Any,
     X: Any,
-    column: str | int | Sequence[str | int],
+    column: str | int,
     *,
     target: Any = None,
     grid_size: int = 40,
-    levels: tuple[float, float] = (0.1, 0.9),
     sample_weight: Any = None,
     max_rows: int = 300,
-    labels: Sequence[str] | None = None,
 ) -> Dependence:
     """How a fitted model's prediction depends on one variable.
 
@@ -218,20 +74,15 @@ def partial_dependence(
         Fitted regressor or classifier.
     X : array-like, shape (n_samples, n_features)
         Rows to average over: those of the fit, or others.
-    column : str, int or list of them
-        Name or place of the variable; the 0/1 columns of a category together are one.
+    column : str or int
+        Name or place of the variable.
     target : label, optional
         The class whose probability is looked at; the second of two by default.
     grid_size : int, default=40
         Points of a continuous column; a discrete one is looked at in its levels.
-    levels : (float, float), default=(0.1, 0.9)
-        Quantiles over the rows that the bands lie between.
     sample_weight : array-like, shape (n_samples,), optional
     max_rows : int, default=300
         Rows averaged over.
-    labels : list of str, optional
-        What each 0/1 column stands for; by default its name. A part before ``=`` that they share
-        names the category; all zero is a level too where it occurs.
 
     Returns
     -------
@@ -248,15 +99,11 @@ def partial_dependence(
     >>> curve.direction, round(float(curve.slope_mean[0]), 1)
     ('rises', 3.0)
     """
-    _check(grid_size, levels)
+    _check(grid_size)
     X = check_new_data(model, X)
     weights = check_weights(sample_weight, len(X))
     numbers = behind(model)
-    look = _Look(numbers, X, weights, target, max_rows, levels)
-    if not isinstance(column, str | int | np.integer):
-        places = column_indices(model, column, "column")
-        own = [feature_names(model)[a] for a in places] if labels is None else list(labels)
-        return look.category(places, own)
+    look = _Look(numbers, X, weights, target, max_rows)
     (a,) = column_indices(model, [column], "column").tolist()
     if numbers is model:
         return look.number(a, grid_size)
@@ -272,22 +119,18 @@ def _of_table(model: Any, a: int, look: _Look, grid_size: int) -> Dependence:
     if not len(own):
         raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
     if column.kind == "category":
-        found = look.category(own, [part[1:] for part in column.parts])
-        words = found.labels
-        if len(column.levels) == 2:  # one 0/1 column: zero is the first level
-            words = tuple(column.levels[int(k == column.parts[0][1:])] for k in words)
-        return replace(found, name=column.name, labels=words)
+        return look.category(column, own)
     if column.missing:
         look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
     return replace(look.number(int(own[0]), grid_size), name=column.name)
 
 
-def _level(pattern: Array, words: list[str]) -> str:
-    """The level whose column is one."""
-    on = [word for word, value in zip(words, pattern, strict=True) if value]
+def _level(pattern: Array, column: Any) -> str:
+    """The level of a category whose number is one; of two levels the first one has none."""
+    on = [part[1:] for part, value in zip(column.parts, pattern, strict=True) if value]
     if on:
         return " + ".join(on)
-    return f"not {words[0]}" if len(words) == 1 else "none of them"
+    return str(column.levels[0]) if len(column.levels) == 2 else "none of them"
 
 
 def pair_dependence(
@@ -348,13 +191,9 @@ def _one_number(model: Any, a: int) -> int:
     return int(own[0])
 
 
-def _check(grid_size: int, levels: tuple[float, float] = (0.1, 0.9)) -> None:
+def _check(grid_size: int) -> None:
     if grid_size < 2:
         raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
-    if not 0 <= levels[0] < levels[1] <= 1:
-        raise InvalidParameterError(
-            f"levels must be two increasing numbers between 0 and 1; got {levels!r}."
-        )
 
 
 def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
@@ -377,7 +216,6 @@ class _Look:
     weights: Array
     target: Any
     max_rows: int
-    levels: tuple[float, float] = (0.1, 0.9)
 
     @cached_property
     def response(self) -> InspectedFunction:
@@ -422,28 +260,18 @@ class _Look:
             quantiles=weighted_quantiles(self.X[:, a], self.weights, np.linspace(0, 1, 21)),
         )
 
-    def category(self, places: Index, labels: list[str]) -> Dependence:
+    def category(self, column: Any, places: Index) -> Dependence:
         """Mean prediction with all rows in each level, one point per level, without slopes."""
-        heads = {label.partition("=")[0] for label in labels}
-        name = heads.pop() if len(heads) == 1 else ", ".join(labels)
-        words = [label.removeprefix(f"{name}=") for label in labels]
         patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
-        if len(patterns) > MOST_LEVELS:
-            raise InvalidParameterError(
-                f"A category has at most {MOST_LEVELS} levels; the columns of {name!r} take "
-                f"{len(patterns)} different values. Look at one column at a time."
-            )
         return self._summarised(
             self.curves(places, patterns),
             places,
             patterns,
             np.empty((0, len(self.p))),
-            name=name,
+            name=column.name,
             kind="category",
             grid=np.arange(len(patterns), dtype=float),
-            slope_grid=np.empty(0),
-            quantiles=np.empty(0),
-            labels=tuple(_level(pattern, words) for pattern in patterns),
+            labels=tuple(_level(pattern, column) for pattern in patterns),
         )
 
     def _summarised(
@@ -459,8 +287,8 @@ class _Look:
         alike = curves
         if not self.response.is_probability:
             alike = curves - curves.mean(axis=0) + mean.mean()
-        band_low, band_high = _bands(alike, self.p, self.levels)
-        slope_low, slope_high = _bands(slopes, self.p, self.levels)
+        band_low, band_high = _bands(alike, self.p)
+        slope_low, slope_high = _bands(slopes, self.p)
         low, high = self._sure(places, settings, mean)
         return Dependence(
             column=int(places[0]),
@@ -471,7 +299,6 @@ class _Look:
             slope_mean=slopes @ self.p,
             slope_low=slope_low,
             slope_high=slope_high,
-            levels=(float(self.levels[0]), float(self.levels[1])),
             low=low,
             high=high,
             **facts,
@@ -480,7 +307,7 @@ class _Look:
     def _sure(self, places: Any, settings: Array, mean: Array) -> tuple[Array, Array]:
         """Where the partial dependence lies with probability ``SURE``; nothing where not known."""
         if not isinstance(self.model, AutomaticSelector):
-            return np.empty(0), np.empty(0)
+            return nothing(), nothing()
         classes = is_classifier(self.model)
         rows, p = (values[:SURE_ROWS] for values in self.sample)
         points, shape = _set(rows, places, settings), (len(settings), len(rows))
@@ -500,9 +327,9 @@ def _set(rows: Array, places: Any, settings: Array) -> Array:
     return points
 
 
-def _bands(values: Array, weights: Array, levels: tuple[float, float]) -> tuple[Array, Array]:
+def _bands(values: Array, weights: Array) -> tuple[Array, Array]:
     """Weighted quantiles over the rows at each point."""
     if not len(values):  # a constant column has no slopes
-        return np.empty(0), np.empty(0)
-    both = np.array([weighted_quantiles(at, weights, np.array(levels)) for at in values])
+        return nothing(), nothing()
+    both = np.array([weighted_quantiles(at, weights, np.array(LEVELS)) for at in values])
     return both[:, 0], both[:, 1]

@@ -10,12 +10,20 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
+from nablasso.estimators.display import (
+    Dependence,
+    PairDependence,
+    draw_curve,
+    draw_pair,
+    shorten,
+)
 from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
     weighted_quantiles,
 )
+from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
 from nablasso.inspection.canvas import (
     BLUE,
@@ -28,19 +36,12 @@ from nablasso.inspection.canvas import (
     end_labels,
     legend,
     name_axes,
-    rows_down,
-    shorten,
     subtitle,
     tidy,
 )
-from nablasso.inspection.dependence import (
-    Dependence,
-    PairDependence,
-    pair_dependence,
-    partial_dependence,
-)
+from nablasso.inspection.dependence import pair_dependence, partial_dependence
 from nablasso.inspection.response import inspected_columns, without_names
-from nablasso.inspection.sobol import Interaction, interaction_shares
+from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
@@ -76,66 +77,36 @@ class DerivativeDisplay(Display):
         if curve.kind == "category":
             height = float(np.clip(1 + 0.4 * len(curve.grid), 2.5, 9))
             axes = [self._open(ax, (6.4, height))]
-            self._category(axes[0])
         else:
             axes = self._split(ax, (2, 1), height_ratios=(3, 2))
-            (self._discrete if curve.kind == "discrete" else self._continuous)(*axes)
-            above, below = axes
-            below.axhline(0, color="0.3", linewidth=1)
-            above.tick_params(labelbottom=False)
-            above.set_ylabel(curve.unit)
-            below.set_ylabel("slope" if curve.kind == "continuous" else "step")
-            below.set_xlabel(shorten(curve.name, 60))
+            axes[0].sharex(axes[1])
+            draw_curve(axes[1], self._slopes, ORANGE)
+            axes[1].axhline(0, color="0.3", linewidth=1)
+        draw_curve(axes[0], curve, BLUE)
+        if curve.kind != "category":
+            axes[0].tick_params(labelbottom=False)
+            axes[0].set_xlabel("")
         for one in axes:
             tidy(one)
-        title = "mean prediction"
-        if curve.kind == "continuous":
-            title += "; ticks: every 5 % of the data"
-        subtitle(axes[0], title)
-        what = "band" if curve.kind == "continuous" else "bars"
-        place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
-        looks = {"va": "top", "fontsize": 8, "color": "0.35"}
-        axes[0].annotate(f"{what}: {curve.band[2]}", (0, 1), **place, **looks)
+        ticks = "; ticks: every 5 % of the data" if curve.kind == "continuous" else ""
+        subtitle(axes[0], f"mean prediction{ticks}")
         self.axes_ = axes
         return axes[0]
 
-    def _continuous(self, above: Any, below: Any) -> None:
-        """Curves in their bands, and ticks where the data are."""
+    @property
+    def _slopes(self) -> Dependence:
+        """The derivatives, or the steps between levels, as a curve of their own."""
         curve = self.dependence
-        band(above, curve.grid, *curve.band[:2], BLUE)
-        above.plot(curve.grid, curve.mean, color=BLUE, linewidth=2)
-        band(below, curve.slope_grid, curve.slope_low, curve.slope_high, ORANGE)
-        below.plot(curve.slope_grid, curve.slope_mean, color=ORANGE, linewidth=2)
-        inside = curve.quantiles[curve.quantiles >= curve.grid[0]]
-        inside = inside[inside <= curve.grid[-1]]
-        at = above.get_xaxis_transform()
-        where = np.zeros(len(inside))
-        above.plot(inside, where, "|", color="0.35", markersize=9, clip_on=False, transform=at)
-        above.sharex(below)
-
-    def _discrete(self, above: Any, below: Any) -> None:
-        """Levels as points with bars, and the differences between them."""
-        curve = self.dependence
-        levels = (curve.grid, curve.mean, *curve.band[:2])
-        steps = (curve.slope_grid, curve.slope_mean, curve.slope_low, curve.slope_high)
-        above.plot(curve.grid, curve.mean, color=BLUE, linewidth=1, alpha=0.5)
-        for axes, (at, mean, low, high), colour in ((above, levels, BLUE), (below, steps, ORANGE)):
-            axes.vlines(at, low, high, color=colour, alpha=0.3, linewidth=6)
-            axes.plot(at, mean, "o", color=colour, markersize=7)
-            axes.set_xticks(curve.grid)
-            margin = 0.08 * float(np.ptp(curve.grid)) or 1.0
-            axes.set_xlim(curve.grid[0] - margin, curve.grid[-1] + margin)
-
-    def _category(self, ax: Any) -> None:
-        """Levels one below the other, the highest first."""
-        curve = self.dependence
-        order = np.argsort(-curve.mean, kind="stable")
-        places = np.arange(len(order))
-        low, high = (end[order] for end in curve.band[:2])
-        ax.hlines(places, low, high, color=BLUE, alpha=0.3, linewidth=6)
-        ax.plot(curve.mean[order], places, "o", color=BLUE, markersize=7)
-        rows_down(ax, [curve.labels[k] for k in order])
-        name_axes(ax, curve.unit, curve.name)
+        return Dependence(
+            name=curve.name,
+            column=curve.column,
+            kind=curve.kind,
+            unit="slope" if curve.kind == "continuous" else "step",
+            grid=curve.slope_grid,
+            mean=curve.slope_mean,
+            band_low=curve.slope_low,
+            band_high=curve.slope_high,
+        )
 
 
 @dataclass
@@ -152,23 +123,12 @@ class PairDisplay(Display):
         ``X`` are rows to average over, ``options`` those of :func:`pair_dependence`.
         """
         pair = pair_dependence(estimator, X, features, **options)
-        return cls(pair, np.asarray(X, dtype=float)[:, list(pair.columns)])
+        own = players(estimator)
+        return cls(pair, check_new_data(estimator, X)[:, [own[a][0] for a in pair.columns]])
 
     def _draw(self, ax: Any) -> Any:
-        pair = self.dependence
         ax = self._open(ax, (6.6, 5.0))
-        filled = ax.contourf(pair.grid_a, pair.grid_b, pair.mean.T, levels=14, cmap="viridis")
-        lines = ax.contour(
-            filled, levels=filled.levels[::2], colors="white", linewidths=0.7, alpha=0.8
-        )
-        ax.clabel(lines, fontsize=8, fmt="%.3g")
-        if self.points is not None:
-            ax.plot(*self.points.T, ".", color="black", markersize=3, alpha=0.35)
-        ax.set_xlim(pair.grid_a[0], pair.grid_a[-1])
-        ax.set_ylim(pair.grid_b[0], pair.grid_b[-1])
-        name_axes(ax, *pair.names)
-        colour_bar(ax, filled, pair.unit)
-        subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+        draw_pair(ax, self.dependence, self.points)
         return ax
 
 
@@ -179,7 +139,7 @@ class InteractionDisplay(Display):
     ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
     """
 
-    pairs: list[Interaction]
+    pairs: list[tuple[int, int, float]]  # places and shares
     columns: list[int]
     names: list[str]
 
@@ -353,16 +313,19 @@ class QuantileDisplay(Display):
                 "QuantileDisplay needs a fitted MultiQuantileRegressor or "
                 f"HeteroscedasticRegressor; got {estimator!r}."
             )
-        X = check_new_data(estimator, X)
-        a = int(column_indices(estimator, [feature], "feature")[0])
+        X, numbers = check_new_data(estimator, X), behind(estimator)
+        (place,) = column_indices(estimator, [feature], "feature").tolist()
+        name, own = feature_names(estimator)[place], players(estimator)[place]
+        if not len(own):
+            raise InvalidParameterError(f"{name} does not vary. Name another column.")
+        a = int(own[0])
         grid = np.linspace(X[:, a].min(), X[:, a].max(), grid_size)
         middle = [weighted_quantiles(column, np.ones(len(X)), np.array([0.5]))[0] for column in X.T]
         at = np.tile(np.array(middle), (grid_size, 1))
         at[:, a] = grid
-        levels, quantiles = _quantiles(estimator, at)
+        levels, quantiles = _quantiles(numbers, at)
         points = None if y is None else np.column_stack([X[:, a], np.asarray(y, dtype=float)])
-        name, others = feature_names(estimator)[a], X.shape[1] - 1
-        return cls(grid, quantiles, levels, name, points, others)
+        return cls(grid, quantiles, levels, name, points, estimator.n_features_in_ - 1)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)

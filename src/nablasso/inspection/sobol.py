@@ -8,9 +8,10 @@ function: an interval then says nothing about how well the model was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -20,16 +21,17 @@ from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
-from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.estimators.tables import behind, players
+from nablasso.estimators.validation import check_new_data, feature_names
 from nablasso.inspection.response import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.law import law_of_ranges
 from nablasso.types import Array, Index
 
-Ranges = Mapping[Any, tuple[float, float]] | Sequence[tuple[float, float]]
+Ranges = Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SobolIndices:
     """Indices of the columns ``names``, in parts of the variance of the prediction.
 
@@ -38,29 +40,56 @@ class SobolIndices:
     names : list of str
     share, first_order, total : arrays, shape (p,)
         Shapley effect, first-order and total index.
-    second_order : array, shape (p, p)
-        Symmetric: the term of each pair alone; not a number on the diagonal.
     share_interval, first_order_interval, total_interval : arrays, shape (p, 2)
-    second_order_interval : array, shape (p, p, 2)
+    level : float
+        Of the intervals.
+    explanation, places
+        What pairs are read from when they are asked for, and which columns its players are.
     """
 
     names: list[str]
     share: Array
     first_order: Array
     total: Array
-    second_order: Array
     share_interval: Array
     first_order_interval: Array
     total_interval: Array
-    second_order_interval: Array
+    level: float
+    explanation: Explanation = field(repr=False)
+    places: list[int] = field(repr=False)
 
-    def to_frame(self) -> Any:
-        """One row per column: a data frame where pandas is installed, else a dict of arrays."""
-        columns: dict[str, Any] = {"column": np.array(self.names, dtype=object)}
-        for name in ("share", "first_order", "total"):
-            columns[name] = getattr(self, name)
-            columns[f"{name}_low"], columns[f"{name}_high"] = getattr(self, f"{name}_interval").T
-        return frame(columns)
+    @property
+    def table(self) -> Any:
+        """One row for each ``column``, as in ``importances_``; a dict of arrays without pandas."""
+        made: dict[str, Any] = {"column": np.array(self.names, dtype=object)}
+        for name, before in (("share", ""), ("first_order", "first_order_"), ("total", "total_")):
+            made[name] = getattr(self, name)
+            made[f"{before}low"], made[f"{before}high"] = getattr(self, f"{name}_interval").T
+        return frame(made)
+
+    @property
+    def second_order(self) -> Array:
+        """The term of each pair alone: symmetric, (p, p), not a number on the diagonal.
+
+        Of the 15 largest columns where there are more; ``interactions_`` and
+        :func:`interaction_shares` are with what the two do together with others.
+        """
+        return self._pairs[:, :, 0]
+
+    @property
+    def second_order_interval(self) -> Array:
+        """The ends of its intervals, (p, p, 2)."""
+        return self._pairs[:, :, 1:]
+
+    @cached_property
+    def _pairs(self) -> Array:
+        p = len(self.names)
+        out = np.zeros((p, p, 3))
+        for (i, j), ends in self.explanation.second_order(self.level).items():
+            a, b = self.places[i], self.places[j]
+            out[a, b] = out[b, a] = ends
+        out[np.arange(p), np.arange(p)] = np.nan
+        return out
 
 
 def sobol_indices(
@@ -68,12 +97,11 @@ def sobol_indices(
     X: Any = None,
     *,
     ranges: Ranges | None = None,
-    dependent: bool | None = None,
     target: Any = None,
     level: float = 0.9,
     sample_weight: Any = None,
 ) -> SobolIndices:
-    """How much of the variance of a model's prediction each column carries.
+    """How much of the variance of a model's prediction each column carries, and each pair.
 
     Parameters
     ----------
@@ -83,12 +111,8 @@ def sobol_indices(
     X : array-like, shape (n_samples, n_features), optional
         Rows that the columns are distributed as. Of our models those of the fit by default, with
         the estimates and intervals of ``importances_``.
-    ranges : mapping of columns to (low, high), or a sequence of one per column, optional
-        Instead of rows: independent columns, uniform between these. Columns that a mapping leaves
-        out are distributed as in ``X``, which is then needed too.
-    dependent : bool, optional
-        Whether columns are drawn given one another, as rows have them; by default for rows
-        without ranges.
+    ranges : sequence of (low, high), one per column, optional
+        Instead of rows: independent columns, uniform between these.
     target : label, optional
         Of classifiers: the class whose log-odds are looked at.
     level : float, default=0.9
@@ -98,6 +122,8 @@ def sobol_indices(
     Returns
     -------
     SobolIndices
+        ``share`` (Shapley effect), ``first_order``, ``total`` and ``second_order`` indices, each
+        with its intervals; ``table`` has the first three as in ``importances_``.
 
     Examples
     --------
@@ -110,43 +136,29 @@ def sobol_indices(
     [0.5, 0.5]
     """
     check_is_fitted(model)
-    if X is None and ranges is None and not _is_ours(model, target):
+    if (X is None) == (ranges is None) and not (X is None and _is_ours(model, target)):
         raise InvalidParameterError(
             "Indices depend on how the columns are distributed: give rows X, or ranges of "
-            "independent columns; got neither."
+            f"independent columns; got {'neither' if X is None else 'both'}."
         )
     if not 0 < level < 1:
         raise InvalidParameterError(f"level must lie between 0 and 1; got {level!r}.")
-    explanation = _explanation(model, X, ranges, dependent, target, sample_weight)
-    d = model.n_features_in_
-    place = [int(a) for a in explanation.chosen]
+    if ranges is not None:
+        _check_ranges(model, ranges)
     if _is_ours(model, target):
+        explanation = _of_ours(model, X, ranges, sample_weight)
         place = [int(columns[0]) for columns in table_columns(model)]
-    ends = explanation.intervals(level)
-    pairs = explanation.second_order(level)
-
-    def spread(values: Array) -> Array:
-        out = np.zeros((d, *values.shape[1:]))
-        out[place] = values
-        return out
-
-    second, second_ends = np.zeros((d, d)), np.zeros((d, d, 2))
-    for (a, b), (value, low, high) in pairs.items():
-        for i, j in ((place[a], place[b]), (place[b], place[a])):
-            second[i, j], second_ends[i, j] = value, (low, high)
-    second[np.arange(d), np.arange(d)] = np.nan
-    second_ends[np.arange(d), np.arange(d)] = np.nan
-    own = explanation.indices
+    else:
+        chosen = np.flatnonzero([len(own) for own in players(model)])
+        explanation = _of_others(model, X, ranges, target, sample_weight, chosen)
+        place = chosen.tolist()
+    ends, found = explanation.intervals(level), dict[str, Array]()
+    for name, kind in (("share", "share"), ("first_order", "first"), ("total", "total")):
+        values = np.zeros((model.n_features_in_, 3))
+        values[place] = np.column_stack([getattr(explanation.indices, kind)[:, 0], ends[kind]])
+        found[name], found[f"{name}_interval"] = values[:, 0], values[:, 1:]
     return SobolIndices(
-        names=feature_names(model),
-        share=spread(own.share[:, 0]),
-        first_order=spread(own.first[:, 0]),
-        total=spread(own.total[:, 0]),
-        second_order=second,
-        share_interval=spread(ends["share"]),
-        first_order_interval=spread(ends["first"]),
-        total_interval=spread(ends["total"]),
-        second_order_interval=second_ends,
+        names=feature_names(model), level=level, explanation=explanation, places=place, **found
     )
 
 
@@ -155,41 +167,60 @@ def _is_ours(model: Any, target: Any) -> bool:
     return isinstance(model, AutomaticSelector) and target is None
 
 
-def _explanation(
-    model: Any,
-    X: Any,
-    ranges: Ranges | None,
-    dependent: bool | None,
-    target: Any,
-    weights: Any,
-    columns: Index | None = None,
-) -> Explanation:
-    """The model's own functions and columns where they are ours, else what it predicts.
-
-    Of some ``columns`` all others are one player: work and memory go by the number of players.
-    """
-    d = model.n_features_in_
-    given = _given_ranges(model, ranges)
-    if X is None and ranges is None:
-        return model._explanation  # type: ignore[no-any-return]
-    if X is None and len(given) < d:
-        missing = [feature_names(model)[a] for a in range(d) if a not in given]
+def _check_ranges(model: Any, ranges: Ranges) -> None:
+    if len(ranges) != model.n_features_in_:
         raise InvalidParameterError(
-            f"ranges must hold all {d} columns where there are no rows X; missing: "
-            f"{', '.join(missing[:5])}."
+            f"ranges must hold one pair for each of the {model.n_features_in_} columns; got "
+            f"{len(ranges)}."
         )
+    law_of_ranges(ranges)  # says what is wrong with them
+
+
+def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explanation:
+    """The fitted functions with other rows, or between ranges, in standardised units."""
+    own: Explanation = model._explanation
+    scaler, chosen = model._scaler, own.chosen
+    if X is not None:
+        rows = check_new_data(model, X)
+        rows, p = sample_rows(rows, check_weights(weights, len(rows)), ROWS)
+        Z = scaler.transform(rows)[:, chosen]
+        return replace(own, Z=Z, weights=p, left_out=None, kept={})
+    if ranges is None:
+        return own
+    several = [name for name, p in zip(player_names(model), own.players, strict=True) if len(p) > 1]
+    if several:
+        raise InvalidParameterError(
+            f"{several[0]} is no single number: ranges are for numbers. Give rows X."
+        )
+    places = [int(columns[0]) for columns in table_columns(model)]
+    ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
+    ends /= scaler.scale[chosen, None]
+    return replace(
+        own,
+        Z=np.zeros((1, len(chosen))),
+        weights=np.ones(1),
+        left_out=None,
+        ranges=tuple((float(low), float(high)) for low, high in ends),
+        kept={},
+    )
+
+
+def _of_others(
+    model: Any, X: Any, ranges: Ranges | None, target: Any, weights: Any, columns: Index
+) -> Explanation:
+    """What a model predicts, of some ``columns``.
+
+    All other columns are one player: work and memory go by the number of players.
+    """
+    numbers, own = behind(model), players(model)
+    d = int(numbers.n_features_in_)
     rows, p = np.zeros((1, d)), np.ones(1)
     if X is not None:
         rows = check_new_data(model, X)
         rows, p = sample_rows(rows, check_weights(weights, len(rows)), ROWS)
-    dependent = not given if dependent is None else dependent
-    if _is_ours(model, target):
-        return _of_ours(model, rows, p, given, dependent=dependent)
-    functions = _functions(model, target)
-    columns = np.arange(d) if columns is None else columns
-    players = [np.array([a], dtype=np.intp) for a in columns]
-    if len(rest := np.setdiff1d(np.arange(d), columns)):
-        players.append(rest)
+    functions = _functions(numbers, target)
+    parts = [own[int(a)] for a in columns]
+    rest = np.setdiff1d(np.arange(d), np.concatenate([np.empty(0, dtype=np.intp), *parts]))
     return Explanation(
         functions=tuple(functions),
         spreads=(None,) * len(functions),
@@ -197,61 +228,9 @@ def _explanation(
         weights=p,
         chosen=np.arange(d),
         n_columns=d,
-        players=tuple(players),
-        dependent=dependent,
-        ranges=given,
+        players=(*parts, rest) if len(rest) else tuple(parts),
+        ranges=() if ranges is None else tuple((float(a), float(b)) for a, b in ranges),
     )
-
-
-def _of_ours(
-    model: Any, rows: Array, p: Array, given: dict[int, tuple[float, float]], *, dependent: bool
-) -> Explanation:
-    """The fitted functions with other rows, or between ranges, in standardised units."""
-    own: Explanation = model._explanation
-    scaler, ranges = model._scaler, {}
-    for k, (player, columns) in enumerate(zip(own.players, table_columns(model), strict=True)):
-        if any(int(a) in given for a in columns):
-            a = int(own.chosen[player[0]])
-            if len(player) > 1:
-                raise InvalidParameterError(
-                    f"{player_names(model)[k]} is no single number: ranges are for numbers. Leave "
-                    "it out, and give rows X."
-                )
-            low, high = given[int(columns[0])]
-            centre, scale = float(scaler.centre[a]), float(scaler.scale[a])
-            ranges[k] = (low - centre) / scale, (high - centre) / scale
-    if rows.shape[1] != own.n_columns:  # there are ranges only
-        rows = np.zeros((1, own.n_columns))
-    Z = scaler.transform(rows)[:, own.chosen]
-    if dependent and not ranges and _same_rows(Z, p, own):
-        return own
-    return replace(own, Z=Z, weights=p, left_out=None, dependent=dependent, ranges=ranges, kept={})
-
-
-def _same_rows(Z: Array, p: Array, own: Explanation) -> bool:
-    """Whether rows are those of an explanation, in any order."""
-    found = []
-    for rows, weights in ((Z, p), (own.Z, own.weights)):
-        values, at = np.unique(np.round(rows, 9), axis=0, return_inverse=True)
-        found.append(np.column_stack([values, np.bincount(at.ravel(), weights / weights.sum())]))
-    return found[0].shape == found[1].shape and np.allclose(found[0], found[1])
-
-
-def _given_ranges(model: Any, ranges: Ranges | None) -> dict[int, tuple[float, float]]:
-    if ranges is None:
-        return {}
-    if isinstance(ranges, Mapping):
-        places = column_indices(model, list(ranges), "ranges")
-        ends = list(ranges.values())
-    else:
-        places, ends = np.arange(len(ranges)), list(ranges)
-        if len(ends) != model.n_features_in_:
-            raise InvalidParameterError(
-                f"ranges must be a mapping, or one pair for each of the {model.n_features_in_} "
-                f"columns; got {len(ends)}."
-            )
-    law_of_ranges(ends)  # says what is wrong with them
-    return {int(a): (float(low), float(high)) for a, (low, high) in zip(places, ends, strict=True)}
 
 
 def _functions(model: Any, target: Any) -> list[Any]:
@@ -261,14 +240,6 @@ def _functions(model: Any, target: Any) -> list[Any]:
     return [response_of(model, label, "log-odds") for label in labels]
 
 
-class Interaction(NamedTuple):
-    """Columns ``a < b`` and the share of the variance in which they act together."""
-
-    a: int
-    b: int
-    share: float
-
-
 def interaction_shares(
     model: Any,
     X: Any,
@@ -276,7 +247,7 @@ def interaction_shares(
     *,
     target: Any = None,
     sample_weight: Any = None,
-) -> list[Interaction]:
+) -> list[tuple[int, int, float]]:
     """Pairs of variables by the share of the variance of the prediction they have together.
 
     Parameters
@@ -294,16 +265,15 @@ def interaction_shares(
 
     Returns
     -------
-    list of Interaction
-        Tuples ``(a, b, share)``; none for fewer than two columns.
+    list of (int, int, float)
+        As ``interactions_``: two places and the share; none for fewer than two columns.
     """
     chosen = np.sort(inspected_columns(model, columns))
     if _is_ours(model, target):
-        inside = set(chosen.tolist())
-        found = [Interaction(*pair) for pair in model.interactions_]
-        return [p for p in found if columns is None or {p.a, p.b} <= inside]
+        inside, found = set(chosen.tolist()), model.interactions_
+        return [pair for pair in found if columns is None or set(pair[:2]) <= inside]
     if len(chosen) < 2:
         return []
-    explanation = _explanation(model, X, None, None, target, sample_weight, chosen)
+    explanation = _of_others(model, X, None, target, sample_weight, chosen)
     pairs = explanation.pairs_among(range(len(chosen)))
-    return [Interaction(int(chosen[a]), int(chosen[b]), share) for a, b, share in pairs]
+    return [(int(chosen[a]), int(chosen[b]), share) for a, b, share in pairs]

@@ -1,12 +1,12 @@
 """What is inside a fitted model, and plots of it: its path, its graph of kernels, its directions.
 
-**The regularisation path** of fitted derivative, sparse gradient and hierarchical estimators, with
+**The regularisation path** is that of derivative, sparse gradient and hierarchical estimators, with
 or without cross-validation: everything but ``alpha`` as it was fitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,12 +19,9 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.alpha_path import Path, path
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
+from nablasso.estimators.display import shorten
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
-from nablasso.estimators.validation import (
-    column_indices,
-    feature_names,
-    group_labels,
-)
+from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.inspection.canvas import (
     BLUE,
     COLOURS,
@@ -37,7 +34,6 @@ from nablasso.inspection.canvas import (
     name_axes,
     note,
     rows_down,
-    shorten,
     subtitle,
     tidy,
 )
@@ -79,10 +75,7 @@ def single_fit(model: Any) -> Any:
 def path_of(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_alphas: int = 30, alphas: Any = None
 ) -> Path:
-    """The regularisation path of a selector with an ``alpha`` that was fitted on these rows.
-
-    Of ``alphas``, or of ``n_alphas`` of them.
-    """
+    """The path that a fitted selector lies on, of ``alphas`` or ``n_alphas`` of them."""
     single, chosen = single_fit(model), float(model.alpha_)
     eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
     asked = {"n_alphas": n_alphas, "eps": eps} if alphas is None else {"alphas": alphas}
@@ -103,7 +96,7 @@ class PathDisplay(Display):
     >>> from nablasso.inspection import PathDisplay
     >>> data = make_product(40, 3, random_state=0)
     >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay.from_path(along)  # doctest: +SKIP
+    >>> display = PathDisplay(along).plot()  # doctest: +SKIP
     """
 
     path: Path
@@ -112,19 +105,6 @@ class PathDisplay(Display):
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
         """The path that a fitted selector lies on: :func:`path_of`, whose options it takes."""
         return cls(path_of(estimator, X, y, sample_weight, **options))
-
-    @classmethod
-    def from_path(
-        cls,
-        path: Path,
-        *,
-        names: Sequence[str] | None = None,
-        chosen: float | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Draw a path that was computed before, maybe under other names, and mark an alpha."""
-        listed = path.names if names is None else [str(name) for name in names]
-        return cls(replace(path, names=listed, chosen=chosen)).plot(ax)
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)

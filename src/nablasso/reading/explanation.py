@@ -28,7 +28,7 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
@@ -40,7 +40,7 @@ from scipy.special import ndtri
 from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.draws import degrees_of, draws_of
 from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
-from nablasso.reading.law import Law, between, law_of_rows
+from nablasso.reading.law import Law, law_of_ranges, law_of_rows
 from nablasso.reading.shares import (
     ALL_SETS,
     LEAST,
@@ -109,7 +109,7 @@ class Explanation:
 
     ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
     are; ``players`` are places among the chosen columns that belong together. Columns are
-    ``dependent`` as in the rows; those with ``ranges`` are uniform between them.
+    ``dependent`` as in the rows; with ``ranges``, one for each column, uniform between these.
     """
 
     functions: tuple[Any, ...]
@@ -121,7 +121,7 @@ class Explanation:
     players: tuple[Index, ...]
     left_out: LeftOut | None = None
     dependent: bool = True
-    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    ranges: tuple[tuple[float, float], ...] = ()
     kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     # -- the functions -----------------------------------------------------------------------
@@ -188,8 +188,9 @@ class Explanation:
         return self._law(self.Z, self.weights, self.values(self.Z)[:, :, 0])
 
     def _law(self, Z: Array, weights: Array, values: Array) -> Law:
-        law = law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
-        return law if not self.ranges else between(law, self.ranges)
+        if self.ranges:
+            return law_of_ranges(self.ranges)
+        return law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
 
     @cached_property
     def shares(self) -> Array:
@@ -225,7 +226,7 @@ class Explanation:
 
     def _moved(self) -> Statistics:
         """What rows drawn anew change: each (p, laws); nothing between ranges."""
-        if len(self.ranges) == len(self.players):
+        if self.ranges:
             return Statistics(*[np.zeros((len(self.players), 1))] * 3)
         rng = np.random.default_rng(SEED)
         at = self.values(self.Z)[:, :, 0]
@@ -298,34 +299,30 @@ class Explanation:
         chosen = sorted(combinations(sorted(largest), 2))
         n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
-        listed = [(one.players[0], one.players[1], float(one.share[0])) for one in found]
+        listed = [(*pair, float(share[0])) for pair, share in zip(chosen, found, strict=True)]
         return sorted(listed, key=lambda pair: (-pair[2], pair[:2]))
 
     def second_order(self, level: float = 0.9) -> dict[tuple[int, int], tuple[float, float, float]]:
         """The term of each pair alone, and the ends of its interval."""
         pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
+        if not pairs:
+            return {}
         n = rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
-        found = {}
-        drawn = together(self.drawn(DRAWS), self.law, pairs, 2**PAIR_ROWS, alone=True)
-        rough = together(self.values, self.law, pairs, 2**PAIR_ROWS, alone=True)
-        own = together(self.values, self.law, pairs, n, alone=True)
-        relative = self._row_error()
-        for pair, one, few, many in zip(pairs, own, rough, drawn, strict=True):
-            assert one.alone is not None
-            assert few.alone is not None
-            assert many.alone is not None
-            at = max(float(one.alone[0]), 0.0)
-            move = at * relative * ndtri((np.arange(LAWS) + 0.5) / LAWS)
-            ends = _around(np.array([at]), many.alone[None] - few.alone, move[None], level)
-            found[pair] = at, float(ends[0, 0]), float(ends[0, 1])
-        return found
-
-    def _row_error(self) -> float:
-        """Relative error of a mean square over the rows, from their effective number."""
-        if len(self.ranges) == len(self.players):
-            return 0.0
-        p = self.weights / self.weights.sum()
-        return float(np.sqrt(2 * (p @ p)))
+        own, rough, drawn = (
+            np.array(together(values, self.law, pairs, rows, alone=True))
+            for values, rows in (
+                (self.values, n),
+                (self.values, 2**PAIR_ROWS),
+                (self.drawn(DRAWS), 2**PAIR_ROWS),
+            )
+        )
+        at, p = np.maximum(own[:, 0], 0.0), self.weights / self.weights.sum()
+        relative = 0.0 if self.ranges else float(np.sqrt(2 * (p @ p)))  # of a mean square over rows
+        moved = np.outer(at, relative * ndtri((np.arange(LAWS) + 0.5) / LAWS))
+        found = np.column_stack([at, _around(at, drawn - rough, moved, level)])
+        return {
+            pair: (a, low, high) for pair, (a, low, high) in zip(pairs, found.tolist(), strict=True)
+        }
 
     @cached_property
     def triples(self) -> list[tuple[int, int, int, float]]:
@@ -337,7 +334,7 @@ class Explanation:
         chosen = chosen[:MOST_TRIPLES]
         n = rows_for(8 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
         found = together(self.values, self.law, chosen, n) if chosen else []
-        listed = [(*some, float(one.share[0])) for some, one in zip(chosen, found, strict=True)]
+        listed = [(*some, float(share[0])) for some, share in zip(chosen, found, strict=True)]
         return sorted(listed, key=lambda t: (-t[3], t[:3]))
 
     # -- curves ------------------------------------------------------------------------------
@@ -376,6 +373,18 @@ class Explanation:
         x = grid[:, 0] if len(columns) == 1 else grid
         ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
         return Curve(player, x, mean, *ends)
+
+    def surface(self, players: tuple[int, int]) -> tuple[Array, Array, Array]:
+        """Points of two columns, and the mean of the last function (g, h) over rows there."""
+        p = self.weights / self.weights.sum()
+        columns = [int(self.players[a][0]) for a in players]
+        first, second = (grid_of(self.Z[:, [a]], p)[0][:, 0] for a in columns)
+        rows, q = self.Z[:CURVE_ROWS], p[:CURVE_ROWS] / p[:CURVE_ROWS].sum()
+        points = np.tile(rows, (len(first) * len(second), 1))
+        points[:, columns[0]] = np.repeat(first, len(second) * len(rows))
+        points[:, columns[1]] = np.tile(np.repeat(second, len(rows)), len(first))
+        values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))
+        return first, second, np.asarray(values @ q)
 
     @cached_property
     def degrees(self) -> Array:

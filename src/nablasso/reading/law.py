@@ -27,8 +27,8 @@ Cost: one sort per column; a factor of (p x p) per order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -64,11 +64,6 @@ class Law:
     def n_players(self) -> int:
         """How many players there are."""
         return len(self.columns)
-
-    @property
-    def independent(self) -> Law:
-        """The same marginal laws without dependence."""
-        return replace(self, correlation=np.eye(self.n_players))
 
     def rows(self, z: Array) -> Array:
         """Rows (m, n_columns) at normal scores ``z`` (m, p); columns of no player are zero."""
@@ -146,17 +141,6 @@ def law_of_ranges(ranges: Sequence[tuple[float, float]]) -> Law:
         d,
         np.arange(d),
     )
-
-
-def between(law: Law, ranges: Mapping[int, tuple[float, float]]) -> Law:
-    """The law with some players uniform between their ends, independent of all others."""
-    names = sorted(ranges)
-    uniform = law_of_ranges([ranges[a] for a in names])
-    atoms, places, R = list(law.atoms), list(law.places), law.correlation.copy()
-    for i, a in enumerate(names):
-        atoms[a], places[a] = uniform.atoms[i], uniform.places[i]
-        R[a], R[:, a], R[a, a] = 0.0, 0.0, 1.0
-    return replace(law, atoms=tuple(atoms), places=tuple(places), correlation=R)
 
 
 def players_of(labels: Index | Sequence[int], columns: Index) -> tuple[Index, ...]:

@@ -160,24 +160,13 @@ def sobol(values: Values, law: Law, n: int) -> Indices:
     return Indices(np.clip(1 - left[:p] / unit, 0, 1), np.clip(left[p:] / unit, 0, 1), variance)
 
 
-@dataclass(frozen=True)
-class Together:
-    """What some players do together: share (draws,) of the variance, and of their term alone."""
-
-    players: tuple[int, ...]
-    share: Array
-    alone: Array | None = None
-
-
 def together(
-    values: Values,
-    law: Law,
-    sets: Sequence[tuple[int, ...]],
-    n: int,
-    *,
-    alone: bool = False,
-) -> list[Together]:
-    """Mixed differences of sets of players."""
+    values: Values, law: Law, sets: Sequence[tuple[int, ...]], n: int, *, alone: bool = False
+) -> list[Array]:
+    """Share (draws,) of the variance in which each of some sets of players act together.
+
+    With ``alone`` that of their own term: without what they do together with others.
+    """
     p, found = law.n_players, []
     noise = law.noise(n, 3, SEED + 2)
     reference = values(law.rows(law.scores(noise[0])))
@@ -190,23 +179,15 @@ def together(
         here, there = noise[0][:, order], noise[1][:, order].copy()
         there[:, : p - k] = here[:, : p - k]
         ends = here @ L.T, there @ L.T
-        rests = [ends[0]]
-        if alone:
-            rests.append(noise[2][:, order] @ L.T)
-        D = []
-        for rest in rests:
+        signs = np.array([(-1.0) ** sum(which) for which in product((0, 1), repeat=k)])
+        D = []  # of the rest as it is, and as it is drawn anew
+        for rest in (ends[0], noise[2][:, order] @ L.T)[: 1 + alone]:
             corners = np.empty((2**k, n, p))
             for c, which in enumerate(product((0, 1), repeat=k)):
                 corners[c][:, order[: p - k]] = rest[:, : p - k]
                 for i, end in enumerate(which):
                     corners[c][:, order[p - k + i]] = ends[end][:, p - k + i]
             F = values(law.rows(corners.reshape(-1, p)))
-            F = F.reshape(2**k, n, *F.shape[1:])
-            signs = np.array([(-1.0) ** sum(which) for which in product((0, 1), repeat=k)])
-            D.append(np.tensordot(signs, F, axes=1))
-        share = np.sum(np.mean(D[0] ** 2, axis=0), axis=0) / 2**k / unit
-        pure = None
-        if alone:
-            pure = np.sum(np.mean(D[0] * D[1], axis=0), axis=0) / 2**k / unit
-        found.append(Together(tuple(some), share, pure))
+            D.append(np.tensordot(signs, F.reshape(2**k, n, *F.shape[1:]), axes=1))
+        found.append(np.sum(np.mean(D[0] * D[-1], axis=0), axis=0) / 2**k / unit)
     return found

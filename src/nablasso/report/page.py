@@ -16,27 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.answer import Answer, curve_sentence, number, output_words
+from nablasso.answer import Answer, curve_sentence, number, output_words, percent
 from nablasso.errors import MissingExtraError
-from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.display import bar_svg, largest_size, shape_svg
-from nablasso.inspection import Dependence, PairDependence
+from nablasso.estimators.display import Dependence, bar_svg, largest_size, shape_svg
+from nablasso.inspection import PairDependence
 from nablasso.inspection.canvas import moved_apart
 from nablasso.persistence import atomic_write
-from nablasso.report.build import HeldOut, Report, Swarm
-from nablasso.types import Array, Index
+from nablasso.report.build import HeldOut, Report
+from nablasso.types import Array
 
-# Share of the accent in the darkest cell of the interaction map: numbers stay readable on it.
+# Share of the accent in the darkest cell of the map of pairs: numbers stay readable on it.
 STRONGEST_CELL = 0.5
 TEMPLATES = files("nablasso.report") / "templates"
 WIDTH = 400.0
-SERIES = 8  # colours
 MOST_POINTS = 1500
-MAX_LINES = 12  # of a path
-MAX_MAP = 12  # columns on the map of interactions
+MAX_MAP = 12  # columns on the map of pairs
+COVERED = 0.9  # of the left-out rows, in the band of the errors
 THREE = (0.1, 0.5, 0.9)  # where on its grid the second column of a pair is looked at
 Numbers = Sequence[float] | Array
-COVERED = 0.9  # of the left-out rows, between the lines of the errors
 GLYPH = 6.3  # width of a character, at the size of small print
 
 
@@ -97,13 +94,10 @@ class Frame:
     height: float
     x_range: tuple[float, float]
     y_range: tuple[float, float]
-    log_x: bool = False
 
     def x(self, value: float) -> float:
         """Place across."""
         low, high = self.x_range
-        if self.log_x:
-            value, low, high = np.log(value), np.log(low), np.log(high)
         return self.left + self.width * (value - low) / ((high - low) or 1.0)
 
     def y(self, value: float) -> float:
@@ -161,41 +155,6 @@ def padded(*values: Iterable[float], around: float = 0.06) -> tuple[float, float
     return low - room, high + room
 
 
-def path_chart(path: Path) -> str:
-    """Importance against alpha with a name at each line's end, or bars where there are no lines."""
-    size = path.entered if path.importances is None else path.importances.max(axis=0)
-    order = np.argsort(-size, kind="stable")
-    order = order[size[order] > 0][:MAX_LINES]
-    label = f"Regularisation path of {len(order)} variables"
-    across = (path.alphas[0], path.alphas[-1])
-    if path.importances is None:
-        return _path_bars(path, order, across, label)
-    frame = Frame(38, 24, 214, 220, across, (0.0, 1.05 * float(size.max())), log_x=True)
-    parts = [frame.y_axis("strength"), frame.x_axis("alpha (decreasing)", _decades(path.alphas))]
-    parts.append(_chosen(frame, path))
-    ends = []
-    for k, a in enumerate(order):
-        kind = f"c{min(k + 1, SERIES)}"
-        parts.append(frame.line(path.alphas, path.importances[:, a], f"line {kind}"))
-        ends.append((frame.y(path.importances[-1, a]), path.names[a], kind))
-    parts += _end_labels(ends, 258, 14, 250, WIDTH - 258)
-    return drawing(WIDTH, 290, parts, label)
-
-
-def _decades(alphas: Array) -> list[float]:
-    low, high = np.log10(min(alphas)), np.log10(max(alphas))
-    found = [float(10.0**k) for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)]
-    return found[:: 1 + len(found) // 5] if found else [alphas[0], alphas[-1]]
-
-
-def _chosen(frame: Frame, path: Path) -> str:
-    if path.chosen is None or not min(path.alphas) <= path.chosen <= max(path.alphas):
-        return ""
-    x = frame.x(path.chosen)
-    line = f'<path class="mark" d="M{px(x)} {px(frame.top)}v{px(frame.height)}"/>'
-    return line + text(x, frame.top - 8, "chosen", anchor="middle")
-
-
 def _end_labels(
     ends: list[tuple[float, str, str]], x: float, least: float, most: float, room: float
 ) -> list[str]:
@@ -208,66 +167,35 @@ def _end_labels(
     ]
 
 
-def _path_bars(path: Path, order: Index, across: tuple[float, float], label: str) -> str:
-    height = 18.0 * len(order)
-    frame = Frame(130, 24, 258, height, across, (0, 1), log_x=True)
-    parts = [frame.x_axis("alpha (decreasing)", _decades(path.alphas)), _chosen(frame, path)]
-    for k, a in enumerate(order):
-        y, x = 24 + 18 * k, frame.x(path.entered[a])
-        kind = "bar" if path.chosen is None or path.entered[a] >= path.chosen else "bar weak"
-        parts.append(
-            f'<rect class="{kind}" x="{px(x)}" y="{px(y + 3)}" '
-            f'width="{px(max(2.0, 388 - x))}" height="12"/>'
-        )
-        parts.append(row_name(path.names[a], y + 13))
-    return drawing(WIDTH, height + 70, parts, label)
-
-
 def row_name(name: str, y: float) -> str:
     """A name to the left of its row."""
     return text(124, y, shorten(name, 120), "t", anchor="end", full=name)
 
 
 def curve_chart(curve: Dependence, target: str) -> str:
-    """Partial dependence above, slopes below; levels as dots; categories one below the other."""
+    """A line in its band, or levels as dots with bars; categories one below the other."""
     output = output_words(curve.unit, target)
     label = f"{output} against {curve.name}. {curve_sentence(curve, target)}"
     if curve.kind == "category":
         return _category_chart(curve, output, label)
     low, high, about = curve.band
-    is_discrete = curve.kind == "discrete"
-    across = padded(curve.grid) if is_discrete else (curve.grid[0], curve.grid[-1])
-    above = Frame(48, 38, 340, 136, across, padded(low, high, curve.mean))
-    parts = [above.y_axis(output), _drawn(above, curve.grid, curve.mean, low, high, 1, is_discrete)]
-    if not is_discrete:
-        parts.append(text(above.left + above.width, 12, f"band: {about}", "m", anchor="end"))
-        parts.append(_rug(above, curve.quantiles))
-    at = curve.grid if is_discrete else None
-    if not len(curve.slope_grid):
-        parts.append(above.x_axis(curve.name, at))
-        return drawing(WIDTH, 220, parts, label)
-    slopes = (curve.slope_mean, curve.slope_low, curve.slope_high)
-    below = Frame(48, 212, 340, 88, across, padded(*slopes, (0.0,)))
-    parts.append(below.y_axis("step between levels, per unit" if is_discrete else "slope", 3))
-    parts.append(f'<path class="axis" d="M48 {px(below.y(0.0))}h340"/>')
-    parts.append(_drawn(below, curve.slope_grid, *slopes, 2, is_discrete))
-    parts.append(below.x_axis(curve.name, at))
-    return drawing(WIDTH, 345, parts, label)
-
-
-def _drawn(
-    frame: Frame, at: Array, mean: Array, low: Array, high: Array, series: int, is_discrete: bool
-) -> str:
-    """A line in its band, or dots with bars."""
-    if not is_discrete:
-        band = frame.band(at, low, high, "band" if series == 1 else "band slope")
-        return band + frame.line(at, mean, f"line c{series}")
-    bars = "".join(
-        f"M{px(frame.x(x))} {px(frame.y(a))}V{px(frame.y(b))}"
-        for x, a, b in zip(at, low, high, strict=True)
-    )
-    spread = f'<path class="spread c{series}" d="{bars}"/>'
-    return spread + frame.points(at, mean, f"dot c{series}")
+    discrete = curve.kind == "discrete"
+    across = padded(curve.grid) if discrete else (curve.grid[0], curve.grid[-1])
+    frame = Frame(48, 38, 340, 136, across, padded(low, high, curve.mean))
+    parts = [frame.y_axis(output), frame.x_axis(curve.name, curve.grid if discrete else None)]
+    if discrete:
+        bars = "".join(
+            f"M{px(frame.x(x))} {px(frame.y(a))}V{px(frame.y(b))}"
+            for x, a, b in zip(curve.grid, low, high, strict=True)
+        )
+        parts.append(f'<path class="spread c1" d="{bars}"/>')
+        parts.append(frame.points(curve.grid, curve.mean, "dot c1"))
+    else:
+        parts.append(frame.band(curve.grid, low, high, "band"))
+        parts.append(frame.line(curve.grid, curve.mean, "line c1"))
+        parts.append(text(frame.left + frame.width, 12, f"band: {about}", "m", anchor="end"))
+        parts.append(_rug(frame, curve.quantiles))
+    return drawing(WIDTH, 220, parts, label)
 
 
 def _rug(frame: Frame, quantiles: Array) -> str:
@@ -307,7 +235,7 @@ def interaction_chart(answer: Answer) -> str:
             continue
         i, j = sorted(names.index(name) for name in one.columns)
         x, y = 4 + cell * i, 4 + cell * j
-        size = answer.interaction_size(one)
+        size = percent(one.share)
         parts.append(
             f'<rect class="cell" x="{px(x + 1)}" y="{px(y + 1)}" width="{px(cell - 2)}" '
             f'height="{px(cell - 2)}" fill-opacity="{STRONGEST_CELL * one.share / top:.3f}">'
@@ -332,7 +260,7 @@ def pair_chart(pair: PairDependence, target: str) -> str:
     frame = Frame(48, 24, 250, 180, (pair.grid_a[0], pair.grid_a[-1]), padded(*pair.mean))
     parts = [frame.y_axis(output), frame.x_axis(first)]
     ends = []
-    for kind, k in zip(("c6", "c5", "c7"), places, strict=False):
+    for kind, k in zip(("c1", "c2", "c3"), places, strict=False):
         parts.append(frame.line(pair.grid_a, pair.mean[:, k], f"line {kind}"))
         ends.append((frame.y(pair.mean[-1, k]), number(pair.grid_b[k]), kind))
     parts.append(text(304, 15, f"{shorten(second, 82)} =", "m", full=second))
@@ -394,14 +322,15 @@ def calibration_chart(found: HeldOut) -> str:
     return drawing(WIDTH, 370, parts, label)
 
 
-def swarm_chart(swarm: Swarm) -> str:
+def parts_chart(contributions: dict[str, Array], answer: Answer) -> str:
     """A dot for each row, a line of dots for each column: beside each other where they meet."""
+    output = "log-odds" if answer.task == "classification" else f"predicted {answer.target}"
     step = 30.0
-    bottom = 10 + step * len(swarm.parts)
-    frame = Frame(130, 10, 258, bottom - 10, padded(*swarm.parts.values(), (0.0,)), (0, 1))
-    parts = [frame.x_axis(f"added to {swarm.output}")]
+    bottom = 10 + step * len(contributions)
+    frame = Frame(130, 10, 258, bottom - 10, padded(*contributions.values(), (0.0,)), (0, 1))
+    parts = [frame.x_axis(f"added to {output}")]
     parts.append(f'<path class="mark" d="M{px(frame.x(0.0))} 10V{px(bottom)}"/>')
-    for k, (name, values) in enumerate(swarm.parts.items()):
+    for k, (name, values) in enumerate(contributions.items()):
         middle, taken, marks = 10 + step * (k + 0.5), dict[int, int](), []
         for value in values:
             x = frame.x(value)
@@ -410,7 +339,7 @@ def swarm_chart(swarm: Swarm) -> str:
             marks.append(f"M{px(x)} {px(middle + max(min(2.4 * side, 13), -13))}h0")
         parts.append(f'<path class="cloud small" d="{"".join(marks)}"/>')
         parts.append(row_name(name, middle + 4))
-    label = f"What {len(swarm.parts)} columns add to {swarm.output} of {len(values)} rows"
+    label = f"What {len(contributions)} columns add to {output} of {len(values)} rows"
     return drawing(WIDTH, bottom + 50, parts, label)
 
 
@@ -456,8 +385,7 @@ def render_report(report: Report) -> str:
         scatter_chart,
         residual_chart,
         calibration_chart,
-        swarm_chart,
-        path_chart,
+        parts_chart,
     )
     page = environment.get_template("report.html").render(
         report=report,
@@ -467,8 +395,9 @@ def render_report(report: Report) -> str:
         script=markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
         places={name: k for k, name in enumerate(report.effects)},
         words=curve_sentence,
+        percent=percent,
         share_bar=lambda column: markup(bar_svg(column, largest)),
-        small_shape=lambda name: markup(shape_svg(report.small_shapes[name])),
+        small_shape=lambda name: markup(shape_svg(report.effects[name][-1])),
         **{chart.__name__: drawn(chart) for chart in charts},
     )
     return str(page)

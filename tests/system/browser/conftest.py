@@ -7,6 +7,7 @@ import shutil
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 WIDE, NARROW = (1200, 900), (390, 844)
@@ -80,8 +81,9 @@ def small(table, tmp_path_factory):
 
     X, y = table
     names = ["<script>document.title='hacked'</script>", "b & c", "sin(x)", "d", "e", "f"]
-    model = NablassoRegressor("gaussian", cv=3).fit(X, y)
-    report = build_report(model, X, y, names=names, target="<b>price</b>", source="houses.csv")
+    frame = pd.DataFrame(X, columns=names)
+    model = NablassoRegressor("gaussian", cv=3).fit(frame, y)
+    report = build_report(model, frame, target="<b>price</b>", source="houses.csv")
     path = tmp_path_factory.mktemp("small") / "report.html"
     write_report(report, path)
     return path
@@ -98,9 +100,10 @@ def large(tmp_path_factory):
     y = X[:, :30] @ rng.normal(size=30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = DerivativeLasso("linear", ridge=1.0, tol=1e-2).fit(X, y)
         names = [f"a_rather_long_name_of_column_{k}" for k in range(1000)]
-        report = build_report(model, X, y, names=names)
+        frame = pd.DataFrame(X, columns=names)
+        model = DerivativeLasso("linear", ridge=1.0, tol=1e-2).fit(frame, y)
+        report = build_report(model, frame)
     path = tmp_path_factory.mktemp("large") / "report.html"
     write_report(report, path)
     return path
