@@ -255,3 +255,21 @@ def test_a_column_takes_the_place_of_its_neighbour(seed):
     source = Arrays(*neighbours(seed))
     assert grow(source).columns == (2, 5, 7, 10)
     assert grow(source, rules=Rules(relative=np.inf)).columns != (2, 5, 7, 10)
+
+
+def test_rows_left_out_are_those_of_a_fit_without_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=300)
+    weights = rng.uniform(0.5, 2.0, 300)
+    found = grow(Arrays(X, y, weights))
+    some = np.arange(40)
+    Z, response = found.rows(X[some]), found.state.response
+    inverse = np.linalg.inv(found.model.P)
+    C = inverse - (Z * weights[some, None]).T @ Z
+    c = inverse @ found.state.coefficients - Z.T @ (weights[some] * response.target(y[some]))
+    expected = response.prediction(Z @ np.linalg.solve(C, c))
+    found_out = found.left_out(X[some], y[some], weights[some])
+    np.testing.assert_allclose(found_out, expected)
+    seen = np.mean((y[some] - found.predict(X[some])) ** 2)
+    assert np.mean((y[some] - found_out) ** 2) > seen

@@ -77,11 +77,30 @@ class Grown:
         """Whether rows were found to be in time."""
         return bool(self.state.filter)
 
+    def rows(self, X: Array) -> Array:
+        """The functions of the terms at new rows."""
+        X = np.asarray(X, dtype=float)
+        return self.state.design.rows(lambda j, k: self.state.columns[j].at(X[:, j], k), len(X))
+
     def predictor(self, X: Array) -> Array:
         """The predictor ``eta`` at new rows, in the response's units."""
-        X = np.asarray(X, dtype=float)
-        Z = self.state.design.rows(lambda j, k: self.state.columns[j].at(X[:, j], k), len(X))
-        return np.clip(Z @ self.state.coefficients, *self.limits)
+        return np.clip(self.rows(X) @ self.state.coefficients, *self.limits)
+
+    def left_out(self, X: Array, y: Array, weights: Array) -> Array:
+        """Predictions at some of the rows as if the terms had not seen these, in closed form.
+
+        With ``P = (C + D)^-1`` and working residuals ``r`` of weight ``W``, those of rows B left
+        out together are ``(1 - Z_B P Z_B' W_B)^-1 r_B``, exactly for squares, by one step of
+        Newton's for other losses. Filtered rows (in time) stay as they are.
+        """
+        Z, response = self.rows(X), self.state.response
+        eta = Z @ self.state.coefficients
+        if not self.state.filter:
+            work = response.work(response.target(y), eta)
+            r = np.divide(work.score, work.weight, out=np.zeros_like(eta), where=work.weight > 0)
+            H = Z @ self.model.P @ Z.T * (weights * work.weight)
+            eta = eta + r - np.linalg.solve(np.eye(len(r)) - H, r)
+        return response.prediction(np.clip(eta, *self.limits), self.smear)
 
     def predict(self, X: Array) -> Array:
         """Predictions in the units of y; of labels, the probability of one."""

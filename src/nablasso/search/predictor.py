@@ -297,6 +297,10 @@ class Terms:
         X = Z * self.scale + self.centre
         return self.grown.predictor(X) if self.odds else self.grown.predict(X)
 
+    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
+        """Predictions of rows that the terms have seen as if they had not."""
+        return self.grown.left_out(Z * self.scale + self.centre, y, weights)
+
     def gradients(self, Z: Array) -> Array:
         """Their gradients per standardised unit."""
         X = Z * self.scale + self.centre
@@ -323,7 +327,7 @@ def predictor_of_all(
     extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
     fresh = rows.fresh
     Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
-    plain = base.values(Z)
+    plain = base.left_out(Z, y, weights) if isinstance(base, Terms) else base.values(Z)
     other = sample.values(Z) + rows.shift
     joins = terms is None or (
         not (full and len(extra)) and _explains(y - plain, other - plain, weights, rules.clearly)
