@@ -83,9 +83,9 @@ def test_landmarks_stay_where_fresh_rows_are_nearer(noise):
     grown = grow(Arrays(rows.Z, rows.y, rows.weights))
     made, _ = predictor_of_all(Rules(), grown, sample, rows)
     Z, y = rows.standardised(rows.fresh), rows.y[rows.fresh]
-    terms = y - Terms(grown, rows.centre, rows.scale).values(Z)
-    own = rows.weights[rows.fresh] @ (y - made.left_out) ** 2
-    assert own <= rows.weights[rows.fresh] @ terms**2 * (1 + 1e-12)
+    weights = rows.weights[rows.fresh]
+    terms = y - Terms(grown, rows.centre, rows.scale).left_out(Z, y, weights)
+    assert weights @ (y - made.left_out) ** 2 <= weights @ terms**2 * (1 + 1e-12)
     assert noise or len(made.parts) == 2
 
 
