@@ -9,7 +9,6 @@ from nablasso.regression.noise import PLAIN, Assumption, Warp
 from nablasso.search.assumptions import judged, suspicions
 from nablasso.search.decide import assumed, decide, proposed, started
 from nablasso.search.families import LINEAR, QUADRATIC
-from nablasso.search.rules import Rules
 from tests.search.rows import few_rows
 
 N, D = 120, 4
@@ -42,7 +41,7 @@ def autoregressive(rng, n, rho=0.9):
 def found(kind):
     rows = table(kind)
     model = rows.tune(LINEAR, np.array([0, 1]))
-    promised = list(suspicions(rows, model))
+    promised = list(suspicions(rows, rows, model))
     return rows, model, promised
 
 
@@ -62,7 +61,7 @@ def test_nothing_is_promised_where_noise_is_normal():
 def test_rows_in_time_only_where_neighbours_correlate():
     def kinds(rows):
         model = rows.tune(LINEAR, np.array([0, 1]))
-        return [suspicion.kind for suspicion in suspicions(rows, model)]
+        return [suspicion.kind for suspicion in suspicions(rows, rows, model)]
 
     assert kinds(table("serial")) == ["serial"]
     assert "serial" not in kinds(table("plain"))
@@ -97,9 +96,9 @@ def test_several_targets_and_labels_have_no_noise_to_suspect():
     rows = table("tails")
     labels = replace(rows, targets=np.sign(rows.targets))
     model = labels.tune(LINEAR, np.array([0]))
-    assert list(suspicions(labels, model)) == []
+    assert list(suspicions(labels, labels, model)) == []
     two = replace(rows, targets=np.column_stack([rows.targets, rows.targets]))
-    assert list(suspicions(two, two.tune(LINEAR, np.array([0])))) == []
+    assert list(suspicions(two, two, two.tune(LINEAR, np.array([0])))) == []
 
 
 def test_the_level_follows_the_column_that_makes_noise_loud():
@@ -122,10 +121,10 @@ def test_weights_of_outliers_are_small():
 @pytest.mark.parametrize("kind", ["warp", "tails", "level", "serial"])
 def test_what_holds_is_assumed_and_pays(kind):
     rows = table(kind)
-    before = proposed(started(rows))
+    before = proposed(started(rows, N))
     after = assumed(before)
     assert after.total < before.total
-    held = after.few.assumption
+    held = after.rows.assumption
     assert {
         "warp": held.warp is not None,
         "tails": held.nu > 0,
@@ -137,22 +136,22 @@ def test_what_holds_is_assumed_and_pays(kind):
 
 def test_nothing_is_assumed_without_need():
     decision = decide(table("plain"))
-    assert decision.few.assumption is PLAIN
+    assert decision.rows.assumption is PLAIN
     assert sorted(decision.model.groups) == [0, 1]
 
 
-def test_what_is_searched_on_some_rows_must_hold_on_all():
-    rows = replace(table("tails", n=160), rules=Rules(walked_rows=100))
-    decision = decide(rows)
-    held = decision.few.assumption
-    assert held.nu > 0
-    assert len(held.weights) == len(decision.few.X) == 160
-    assert decision.total < decision.plain.total
-    assert {0, 1} <= set(decision.model.groups.tolist())
+def test_all_rows_get_the_assumption_of_few():
+    rows = table("tails", n=160)
+    few = rows.first(100)
+    model = few.tune(LINEAR, np.array([0, 1]))
+    held = [suspicion.assumption for suspicion in suspicions(rows, few, model)]
+    parts = [part for a in held for part in (a.weights, a.level) if part is not None]
+    assert parts
+    assert {len(part) for part in parts} == {160}
 
 
 def test_what_failed_is_not_suspected_again():
     rows = table("serial")
     model = rows.tune(LINEAR, np.array([0, 1]))
-    kinds = {suspicion.kind for suspicion in suspicions(rows, model, {"serial", "level"})}
+    kinds = {suspicion.kind for suspicion in suspicions(rows, rows, model, {"serial", "level"})}
     assert kinds == {"warp", "tails"}

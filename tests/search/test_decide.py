@@ -46,7 +46,7 @@ def test_more_rows_bring_in_what_few_do_not_show():
     X = rng.normal(size=(400, 5))
     y = X[:, 0] + 0.17 * X[:, 1] + 0.5 * rng.normal(size=400)
     rows = few_rows(X, y, families=FEW[:1], rules=Rules(walked_rows=50))
-    assert found(search(rows.first(50))) == [0]
+    assert found(search(rows, 50)) == [0]
     decision = decide(rows)
     assert found(decision) == [0, 1]
     assert len(decision.few.X) == 400
@@ -95,7 +95,7 @@ def test_groups_of_columns_are_one_choice():
 
 def test_an_interrupt_gives_the_best_so_far(monkeypatch):
     rows = draw(families=FEW)
-    first = search(rows)
+    first = search(rows, rows.rules.walked_rows)
 
     def impatient(*_):
         raise KeyboardInterrupt

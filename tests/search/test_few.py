@@ -246,10 +246,11 @@ def test_folds_and_scores_of_the_check():
     assert {tuple(fold) for _, fold in seen} == {tuple(fold) for fold in folds}
 
 
-def test_groups_that_are_kept_are_not_checked():
+def test_groups_that_are_kept_or_trusted_are_not_checked():
     rows = replace(draw(), kept=index(4))
-    found, clear = check(rows, rows.tune(QUADRATIC, np.arange(D)))
-    assert 4 in found.groups
+    model = rows.tune(QUADRATIC, np.arange(D))
+    found, clear = check(rows, model, trusted=index(3))
+    assert {3, 4} <= set(found.groups.tolist())
     assert set(clear) == {0, 1, 2}
 
 
@@ -525,3 +526,15 @@ def test_the_log_odds_are_asked_only_where_labels_are_not_clearly_mistaken():
     _, clear = _without(few, model, 0, model, never_mistaken, objecting)
     assert clear == 0.0
     assert len(asked) == 2
+
+
+def test_residuals_at_further_rows_are_prediction_errors():
+    rows = draw()
+    few = rows.first(40)
+    model = few.tune(QUADRATIC, index(0, 1, 2))
+    found = few.residuals(model, rows)
+    assert found.shape == (N, 1)
+    np.testing.assert_allclose(found[:40], few.solved(model).left_out()[0])
+    mean, deviation = few.unit
+    y = (rows.targets[40:] - mean) / deviation
+    np.testing.assert_allclose(found[40:, 0], y[:, 0] - few.function(model).values(rows.X[40:]))

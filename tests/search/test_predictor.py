@@ -18,7 +18,7 @@ N, D = 60, 5
 
 
 def decided(rows, family=QUADRATIC, groups=COLUMNS):
-    return Decision(rows, rows.tune(family, groups))
+    return Decision(rows, rows, rows.tune(family, groups))
 
 
 def skewed(n=N, seed=0):

@@ -31,7 +31,7 @@ def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
         n_fresh=N_FRESH,
     )
     few = few_rows(X[:N_SEARCHED], y[:N_SEARCHED])
-    return rows, predictor_of(Decision(few, few.tune(GAUSSIAN, np.array([0, 1]))))
+    return rows, predictor_of(Decision(few, few, few.tune(GAUSSIAN, np.array([0, 1]))))
 
 
 def test_without_terms_it_is_ridge_regression_on_landmarks():

@@ -45,7 +45,7 @@ def discoveries(
     held_out, gains = [], np.zeros(len(rows.X))
     for train, test in track(folds, len(folds), "searching folds", verbose=verbose):
         part = rows.only(train)
-        found = search(part.first(rows.rules.walked_rows))
+        found = search(part, rows.rules.walked_rows)
         predict = partial(_outputs, found, rows)
         used = np.isin(rows.labels, found.model.groups)
         loss = PredictionLoss(

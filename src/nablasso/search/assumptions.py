@@ -34,20 +34,22 @@ class Suspicion(NamedTuple):
     total: float
 
 
-def suspicions(few: FewRows, model: Model, failed: Collection[str] = ()) -> Iterator[Suspicion]:
+def suspicions(
+    rows: FewRows, few: FewRows, model: Model, failed: Collection[str] = ()
+) -> Iterator[Suspicion]:
     """All assumptions next to the one at hand, but those that failed, judged at the model found.
 
     Serial noise comes first, if target or residuals correlate from row to row and rows may be in
     time: nothing else is believed before.
     """
-    own = few.assumption
+    own = rows.assumption
     if few.Y.shape[1] > 1:
         return
     if own.serial is None and "serial" not in failed and _in_time(few, model):
         yield Suspicion("serial", replace(own, serial=FIRST_SERIAL), -np.inf)
         return
     if len(np.unique(few.targets)) > FEW_VALUES:
-        yield from (s for s in _judged(few, model) if s.kind not in failed)
+        yield from (s for s in _judged(rows, few, model) if s.kind not in failed)
 
 
 def _in_time(few: FewRows, model: Model) -> bool:
@@ -58,11 +60,11 @@ def _in_time(few: FewRows, model: Model) -> bool:
     return in_time(few.targets[:, 0], few.time) and max(looks) > few.rules.clearly
 
 
-def _judged(few: FewRows, model: Model) -> Iterator[Suspicion]:
-    own = few.assumption
-    residuals = few.solved(model).left_out()[0][:, 0]
+def _judged(rows: FewRows, few: FewRows, model: Model) -> Iterator[Suspicion]:
+    own = rows.assumption
+    residuals = few.residuals(model, rows)[:, 0]
     plain = replace(own, nu=0.0, weights=None, level=None, level_price=0.0)
-    for warp in (*warps(few.targets[:, 0], residuals, own.warp), None):
+    for warp in (*warps(rows.targets[:, 0], residuals[: len(few.X)], own.warp), None):
         if warp != own.warp:
             warped = replace(plain, warp=warp)
             yield Suspicion("warp", warped, judged(few, model, warped))
@@ -72,7 +74,7 @@ def _judged(few: FewRows, model: Model) -> Iterator[Suspicion]:
             yield Suspicion("serial", moved, judged(few, model, moved))
         return
     if own.level is None:
-        uneven = _level(few, model, residuals)
+        uneven = _level(rows, few, model, residuals)
         if uneven is not None:
             yield Suspicion("level", uneven, judged(few, model, uneven))
     flat = residuals if own.level is None else residuals / np.exp(own.level / 2)
@@ -82,13 +84,14 @@ def _judged(few: FewRows, model: Model) -> Iterator[Suspicion]:
         if own.nu:
             yield Suspicion("tails", tailed, judged(few, model, tailed))
         else:  # a fit that follows outliers is no judge of weights that do not
-            total = few.total(model) - gain + 0.5 * float(np.log(len(few.X)))
+            share = len(few.X) / len(rows.X)
+            total = few.total(model) - share * gain + 0.5 * float(np.log(len(few.X)))
             yield Suspicion("tails", tailed, total)
 
 
 def judged(few: FewRows, model: Model, assumption: Assumption) -> float:
     """The total of a model, or of none, under another assumption: noise scaled, not tuned again."""
-    other = few.under(assumption)
+    other = few.under(assumption.only(np.arange(len(few.X))))
     best = other.base
     if not len(model.groups):
         return best
@@ -103,21 +106,23 @@ def judged(few: FewRows, model: Model, assumption: Assumption) -> float:
     return best
 
 
-def _level(few: FewRows, model: Model, residuals: Array) -> Assumption | None:
+def _level(rows: FewRows, few: FewRows, model: Model, residuals: Array) -> Assumption | None:
     """The log variance of the noise as a sum of functions of the columns and of the fit."""
-    columns, labels = few.X, few.labels
+    n = len(few.X)
+    columns, labels = rows.X, rows.labels
     if len(model.groups):
-        fit = few.Y[:, 0] - residuals
-        columns = np.column_stack([columns, (fit - fit.mean()) / (float(fit.std()) or 1.0)])
-        labels = np.append(labels, few.n_groups)
-    uneven = level_of(columns, labels, few.weights, residuals)
+        fit = rows.standardised(few)[:, 0] - residuals
+        fit = (fit - fit[:n].mean()) / (float(fit[:n].std()) or 1.0)
+        columns = np.column_stack([columns, fit])
+        labels = np.append(labels, rows.n_groups)
+    uneven = level_of(columns[:n], labels, few.weights, residuals[:n])
     if uneven is None:
         return None
     inner, found = uneven
     level = inner.function(found).values(columns) * float(inner.unit[1][0])
     price = inner.cost(len(found.groups))
-    plain = replace(few.assumption, nu=0.0, weights=None)
-    return replace(plain, level=level - level.mean(), level_price=price)
+    plain = replace(rows.assumption, nu=0.0, weights=None)
+    return replace(plain, level=level - level[:n].mean(), level_price=price)
 
 
 def level_of(

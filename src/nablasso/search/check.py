@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
 from nablasso.regression.paired import paired
-from nablasso.search.few import FEWER_STEPS, FewRows, Model
+from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.types import Array, Index
 
 COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
@@ -23,7 +23,7 @@ SHARED = 3  # families that are tried with one variance for all
 Losses = tuple[Array, Array, Array, Array]
 
 
-def check(few: FewRows, model: Model) -> tuple[Model, dict[int, float]]:
+def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model, dict[int, float]]:
     """Drop groups without which left-out rows are not clearly worse; how clear the rest are.
 
     Without a group, tuned again, the left-out absolute errors or log densities must be worse by
@@ -31,14 +31,14 @@ def check(few: FewRows, model: Model) -> tuple[Model, dict[int, float]]:
     of columns that stand in for one another each may be spared, but not all. For classes clearly
     more labels must be mistaken, or the price of the log-odds not clearly fall: least squares takes
     the jump of a label for something to explain.
-    Groups without which the evidence breaks down are clear beyond measure (infinity). A group is
-    looked at again after another has left only if it was the least clear: what is left becomes
-    more needed, not less.
+    Groups that are ``trusted`` stay, and those without which the evidence breaks down are clear
+    beyond measure (infinity). A group is looked at again after another has left only if it was
+    the least clear: what is left becomes more needed, not less.
     """
     clear: dict[int, float] = {}
     looks: dict[int, Model] = {}  # without each group, since the last one left
     first, left_out, odds = model, cache(partial(_left_out, few)), cache(partial(_odds_price, few))
-    while (free := few.free(model)).size:
+    while (free := few.free(model, trusted)).size:
         g = min(free, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
         name = int(model.groups[g])
         if name in looks and clear[name] >= few.rules.clearly:

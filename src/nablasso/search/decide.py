@@ -5,9 +5,9 @@ One number in nats compares everything: the gain in log evidence minus what the 
 **Few rows** (:func:`decide`, models on an n x n factor). *Propose*: kernels of eight families walk
 on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best are
 tuned and pruned, columns that the evidence asks for join, every family is tried on what was found;
-then on all rows, up to 600, by the families that led. What residuals make suspect of noise and
-target is searched under if it promises half a log n, and stays if all rows agree. *Check*: without
-a column left-out rows must be clearly worse than with all that were found. Then copies.
+what residuals make suspect of noise and target is searched under if it promises half a log n.
+*Check*: without a column left-out rows must be clearly worse than with all that were found. Then
+all rows up to 600, and copies.
 
 **Many rows** (:func:`on_many_rows`, terms on sums over all rows). *Propose*: scores of residuals
 for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
@@ -19,9 +19,7 @@ have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -32,17 +30,15 @@ from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.growth import Growth
 
-Steps = tuple[Callable[[Decision], Decision], ...]
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
-SHARES = (3, 2, 5, 6, 3, 1)  # of the time that proposing, comparing, ... take
+SHARES = (7, 4, 5, 2, 2)  # of the time that proposing, comparing, ... take
 
 
 def decide(rows: FewRows, *, verbose: int = 0) -> Decision:
     """The best decision on few rows; after an interrupt the best so far, which says so."""
-    best = nothing = started(rows.first(rows.rules.walked_rows))
-    repeated = partial(on_all, rows)
-    steps: Steps = (proposed, compared, repeated, assumed, checked, finished)
+    best = nothing = started(rows, rows.rules.walked_rows)
+    steps = (proposed, compared, assumed, checked, finished)
     try:
         for step in track(steps, len(steps), "searching", verbose=verbose, shares=SHARES):
             best = step(best)
@@ -65,14 +61,14 @@ def on_many_rows(growth: Growth) -> Posterior:
     return growth.sums(()) if model is None else model
 
 
-def search(rows: FewRows) -> Decision:
-    """Propose, price and check, under the assumption of the rows."""
-    return checked(compared(proposed(started(rows))))
+def search(rows: FewRows, n: int) -> Decision:
+    """Propose, price and check on the first ``n`` rows, under their assumption."""
+    return checked(compared(proposed(started(rows, n))))
 
 
-def started(few: FewRows) -> Decision:
-    """Nothing but what is kept: 0 nats."""
-    return Decision(few, few.smallest(few.families[0]))
+def started(rows: FewRows, n: int) -> Decision:
+    """Nothing but what is kept, on the first ``n`` rows: 0 nats."""
+    return Decision(rows, few := rows.first(n), few.smallest(few.families[0]))
 
 
 def proposed(best: Decision) -> Decision:
@@ -99,41 +95,20 @@ def compared(best: Decision) -> Decision:
     return replace(best, model=model, tried=(*best.tried, *new))
 
 
-def on_all(rows: FewRows, best: Decision) -> Decision:
-    """Once more on all rows, which ask for more than the first did; those who led propose."""
-    if best.few is rows:
-        return best
-    order = sorted((m for m in best.tried if len(m.groups)), key=lambda model: model.price)
-    led = tuple(dict.fromkeys(model.family for model in order))[: rows.rules.followed]
-    few = replace(rows, families=led or rows.families)
-    again = proposed(replace(best, few=few, model=few.retune(best.model)))
-    return compared(replace(again, few=rows))
-
-
 def assumed(best: Decision) -> Decision:
     """Searched again under what residuals make suspect, as long as the total falls."""
     first, failed = best, set[str]()
     for _ in range(SUSPECTED):
-        found = suspicions(best.few, best.model, failed)
+        found = suspicions(best.rows, best.few, best.model, failed)
         worst = min(found, key=lambda suspicion: suspicion.total, default=None)
         if worst is None or worst.total >= best.total - 0.5 * np.log(len(best.few.X)):
             break
-        again = searched_under(best, best.few.under(worst.assumption))
+        again = proposed(started(best.rows.under(worst.assumption), len(best.few.X)))
         if again.total >= best.total:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=first)
     return best if best is first else replace(compared(best), gained=first.total - best.total)
-
-
-def searched_under(best: Decision, few: FewRows) -> Decision:
-    """What was found, or is proposed on some rows, under another assumption; then on all rows."""
-    again = proposed(started(few.first(few.rules.walked_rows)))
-    if again.few is few:
-        return again
-    better = min(again.few.retune(best.model), again.model, key=lambda model: model.price)
-    model = few.forward(few.backward(few.retune(better)), tries=1)
-    return replace(again, few=few, model=model, tried=(model,))
 
 
 def checked(best: Decision) -> Decision:
@@ -143,5 +118,10 @@ def checked(best: Decision) -> Decision:
 
 
 def finished(best: Decision) -> Decision:
-    """With copies, tuned to the end."""
-    return replace(best, model=to_the_end(best.few, with_copies(best.few, best.model), best.tried))
+    """Tuned, pruned and grown on all rows, where columns that join must pass the check too."""
+    few, model = best.rows, best.model
+    if len(few.X) > len(best.few.X) and len(model.groups):
+        more = few.forward(few.backward(few.retune(model, steps=MORE_STEPS)), tries=1)
+        model, joined = check(few, more, trusted=model.groups)
+        best = replace(best, clear=best.clear | joined)
+    return replace(best, few=few, model=to_the_end(few, with_copies(few, model), best.tried))

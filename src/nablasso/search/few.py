@@ -337,6 +337,21 @@ class FewRows:
         intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
         return Function(intercept, columns, space, u)
 
+    def standardised(self, few: FewRows) -> Array:
+        """All targets in the units of fewer of these rows."""
+        mean, deviation = few.unit
+        return np.asarray((self.assumption.target(self.targets) - mean) / deviation)
+
+    def residuals(self, model: Model, rows: FewRows) -> Array:
+        """Left-out residuals at these rows and prediction errors at the rest of ``rows``."""
+        own = self.solved(model).left_out()[0]
+        n = len(self.X)
+        if len(rows.X) == n:
+            return own
+        Y, X = rows.standardised(self)[n:], rows.X[n:]
+        fits = [self.function(model, t).values(X) for t in range(Y.shape[1])]
+        return np.vstack([own, Y - np.column_stack(fits)])
+
     def log_odds(self, model: Model) -> list[Tuned | None]:
         """The same groups as log-odds of each target, tuned; None where that cannot be.
 
@@ -427,9 +442,9 @@ class FewRows:
         """Nats that tuning again does not make up for: four prices and ten more, a target."""
         return float(self.Y.shape[1] * (4 * (self.cost(1) - self.cost(0)) + HOPELESS))
 
-    def free(self, model: Model) -> Index:
+    def free(self, model: Model, trusted: Index = NO_GROUPS) -> Index:
         """Positions of the groups that may go."""
-        return np.flatnonzero(~np.isin(model.groups, self.kept))
+        return np.flatnonzero(~np.isin(model.groups, np.append(self.kept, trusted)))
 
     @staticmethod
     def without(part: Evidence, model: Model, position: int) -> float:
@@ -460,13 +475,14 @@ class FewRows:
 
 @dataclass(frozen=True)
 class Decision:
-    """The model that won on few rows, these rows under its assumption, and what it rests on.
+    """The model that won on few rows, all rows under its assumption, and what it rests on.
 
-    ``clear`` are the standard errors by which left-out rows are worse without each group,
-    ``plain`` is the decision before anything was assumed, ``gained`` the nats by which assumptions
-    lowered the total.
+    ``few`` are the rows it was tuned on, ``clear`` the standard errors by which left-out rows are
+    worse without each group, ``plain`` the decision before anything was assumed, ``gained`` the
+    nats by which assumptions lowered the total.
     """
 
+    rows: FewRows
     few: FewRows
     model: Model
     clear: dict[int, float] = field(default_factory=dict)
