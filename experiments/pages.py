@@ -14,7 +14,7 @@ import numpy as np
 from experiments.judging import OPEN, Verdict
 from experiments.registry import BACH, EXPERIMENTS, GREGOROVA, MARTEAU, ROSASCO, YE
 from experiments.rows import Rows, column, repeats, where
-from experiments.running import DEFAULT, Store, as_markdown, convergence, refuse_stale
+from experiments.running import CAPPED, DEFAULT, Store, as_markdown, convergence, refuse_stale
 from experiments.verdicts import JUDGES
 from nablasso.persistence import atomic_write
 
@@ -40,6 +40,7 @@ OTHERS = {  # first words of what a paper compares with, and of forms that it do
         *("HKL hermite + pruning", "HKL hermite, weight 1.2"),
     ),
 }
+ASKED = 1e-5  # a relative gap that is small enough for a table; most rows ask for less
 NOT_SAID = "?"
 TO_BE_RUN = "to be run"
 ERRORS = {  # the column in which smaller is better, and the paper's method
@@ -68,7 +69,8 @@ hash of its settings, and rows of other settings than today's are refused.
 * *draws*: the paper's (? where it does not say) / ours, the range over the cells of the table;
 * *converged*: the share of rows that reached their tolerance, of the paper's methods and, where it
   differs, of all others; a fit of hierarchical kernels counts where it is certified over all of
-  them. What did not converge is named on the paper's page;
+  them. "All to 1e-05": what fell short of its own tolerance has a relative gap below that. What did
+  not converge is named on the paper's page;
 * *the default's gain*: the median, over what both were run on, of the paper's error over the
   default's: above one the default is better."""
 
@@ -122,6 +124,9 @@ def convergence_of(name: str, rows: Rows) -> str:
     theirs = [row for row in rows if own(row)]
     rest = [row for row in rows if not own(row) and row.get("status")]
     words = convergence(theirs) if theirs else ""
+    capped = [row.get("gap") for row in theirs if row.get("status") == CAPPED]
+    if capped and all(gap and float(gap) <= ASKED for gap in capped):
+        words += f", all to {ASKED:g}"
     same = not rest or not theirs or convergence(rest) == words
     return (words or convergence(rows)) if same else f"{words}; others: {convergence(rest)}"
 

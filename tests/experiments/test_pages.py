@@ -65,6 +65,9 @@ def test_convergence_is_told_of_the_papers_methods_apart():
     expected = "0 % converged; others: all converged"
     assert convergence_of("hkl_figure_8", hkl) == expected
     assert convergence_of("sgl_figure_1", [{"status": "converged"}]) == "all converged"
+    short = [row("NVSD(L)", "converged"), row("NVSD(L)", "capped") | {"gap": "4e-07"}]
+    assert convergence_of("nvsd_real", short) == "50 % converged, all to 1e-05"
+    assert convergence_of("nvsd_real", [*short, row("NVSD(L)", "capped")]) == "33.3 % converged"
 
 
 def test_pages_refuse_stale_rows(tmp_path):
