@@ -197,7 +197,6 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
     selector.objective_ = float(sum(proof.solution.primal for proof in proofs))
     references = [proof.problem.reference for proof in proofs]
     selector.relative_gap_ = max(map(truediv, gaps, references), default=0.0)
-    selector._metric = selector.alpha_, selector.ridge_
     selector.certificate_ = METRIC
     selector.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
     selector.importance_bounds_ = np.zeros((d, 2))

@@ -202,7 +202,7 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     yield _part(few, decision.model)
     if decision.plain is None or not len(groups):
         return
-    plain = few.under(PLAIN)
+    plain = few.under(replace(PLAIN, serial=few.assumption.serial))  # neighbours tell of each other
     tried = sorted(decision.plain.tried, key=lambda model: model.price)
     families = list(dict.fromkeys(model.family for model in tried if len(model.groups)))
     for family in families[:UNWARPED]:
