@@ -42,10 +42,8 @@ from nablasso.search.decide import decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown, grow
-from nablasso.search.predictor import (
-    AllRows,
-)
 from nablasso.search.rules import Rules
+from nablasso.search.together import AllRows
 from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source, open_table
@@ -383,7 +381,6 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             scale=table.scaler.scale,
             n_searched=n,
             n_fresh=min(FRESH, (more + 1) // 2),
-            shift=table.y_mean,
         )
 
     def _grown(

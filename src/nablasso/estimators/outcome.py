@@ -30,7 +30,8 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import AllRows, Predictor
+from nablasso.search.predictor import Predictor
+from nablasso.search.together import AllRows
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from nablasso.regression.spread import Spread
-from nablasso.search.predictor import ROOM, Predictor, Terms, Unwarped
+from nablasso.search.predictor import ROOM, Predictor, Unwarped
+from nablasso.search.together import Terms
 from nablasso.types import Array, Index
 
 Drawn = Callable[[Array], Array]  # standardised rows (m, d) to values (m, draws)
@@ -107,7 +108,8 @@ def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float
     Landmarks count for nothing, as in draws.
     """
     if isinstance(part, Predictor):
-        return float(sum(degrees_of(one, columns) for one in part.parts))
+        each = zip(part.shares, part.parts, strict=True)
+        return float(sum(share * degrees_of(one, columns) for share, one in each))
     if isinstance(part, Terms):
         model, own = part.grown.model, set(columns.tolist())
         kept = 1 - model.P.diagonal() * model.D
