@@ -124,7 +124,9 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
             self._judge(left_out_words(len(self._predictor.observed)))
             return
         grown = self._grown(source, "auto")
-        self._predictor, joined = predictor_of_all(decision, table.columns, grown, rows)
+        self._predictor, joined = predictor_of_all(
+            decision, table.columns, grown, rows, full=self.max_features is not None
+        )
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
