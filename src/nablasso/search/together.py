@@ -126,11 +126,7 @@ def predictor_of_all(
         function, noise = few.function(model), float(np.exp(model.noise))
         function = replace(function, columns=columns[function.columns])
         for base, before, judged, whole in zip(
-            bases,
-            seen,
-            _landmarks(function, noise, bases, rows, rows.others),
-            _landmarks(function, noise, bases, rows, np.arange(len(rows.y))),
-            strict=True,
+            bases, seen, *_landmarks(function, noise, bases, rows), strict=True
         ):
             left_out = before + judged.values(Z)
             parts: tuple[Part, ...] = (base, whole)
@@ -237,15 +233,15 @@ def _alone(
 
 
 def _landmarks(
-    function: Function, noise: float, bases: Sequence[Part], rows: AllRows, used: Index
-) -> list[Function]:
-    """A kernel on what each of some functions leaves over at some rows.
+    function: Function, noise: float, bases: Sequence[Part], rows: AllRows
+) -> Iterator[list[Function]]:
+    """A kernel on what each of some functions leaves over: without the fresh rows, and with them.
 
     Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
     """
     space, columns = function.space, function.columns
     assert isinstance(space, RepresenterSpace)
-    wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
+    wanted = int(np.clip(np.sqrt(WORK / len(rows.y)), *LANDMARKS))
     more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
     X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
     centres = RepresenterSpace(space.kernel, X, space.scales)
@@ -254,15 +250,18 @@ def _landmarks(
     gram.flat[:: m + 1] += FLOOR * float(np.trace(gram)) / m
     L = cholesky(gram, lower=True)
     G, c = np.zeros((m + 1, m + 1)), np.zeros((m + 1, len(bases)))
-    for start in range(0, len(used), BLOCK):
-        part = used[start : start + BLOCK]
-        Z, w = rows.standardised(part), rows.weights[part]
-        K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
-        features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
-        G += (features * w) @ features.T
-        left = np.column_stack([rows.y[part] - base.values(Z) for base in bases])
-        c += features @ (w[:, None] * left)
-    G.flat[: m * (m + 1) : m + 2] += noise
-    solution = solve(G, c, assume_a="pos")
-    u = solve_triangular(L, solution[:m], lower=True, trans="T")
-    return [Function(float(solution[m, k]), columns, centres, u[:, k]) for k in range(len(bases))]
+    G.flat[: m * (m + 1) : m + 2] = noise
+    for used in (rows.others, rows.fresh):
+        for start in range(0, len(used), BLOCK):
+            part = used[start : start + BLOCK]
+            Z, w = rows.standardised(part), rows.weights[part]
+            K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
+            features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
+            G += (features * w) @ features.T
+            left = np.column_stack([rows.y[part] - base.values(Z) for base in bases])
+            c += features @ (w[:, None] * left)
+        solution = solve(G, c, assume_a="pos")
+        u = solve_triangular(L, solution[:m], lower=True, trans="T")
+        yield [
+            Function(float(solution[m, k]), columns, centres, u[:, k]) for k in range(len(bases))
+        ]
