@@ -4,7 +4,8 @@ r"""Draws of a fitted answer: functions that the rows allow as well as the one t
   (:mod:`nablasso.regression.spread`), with a rough function of every column for what its family
   cannot bend to; a warped target is drawn before it is warped back.
 * Terms on many rows have coefficients ``w ~ N(w, s^2 P)`` (:mod:`nablasso.regression.terms`).
-* Landmarks that were added to terms are taken as they are: what they leave open is not in a draw.
+* Landmarks alone are the rows of a kernel function, each for many; those that were added to terms
+  are taken as they are: what they leave open is not in a draw.
 
 Variances and noise are those found; that they were estimated is not in a draw either.
 """
@@ -105,7 +106,7 @@ def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float
     """Effective degrees of freedom that some columns have in a part of a prediction.
 
     What a kernel function loses when they are held constant; of terms, all that hold one of them.
-    Landmarks count for nothing, as in draws.
+    Landmarks that were added to terms count for nothing, as in draws.
     """
     if isinstance(part, Predictor):
         each = zip(part.shares, part.parts, strict=True)

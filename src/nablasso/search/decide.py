@@ -15,7 +15,7 @@ for every column, pair and triple. *Price*: what gains more than the log of the 
 *Check*: what does not earn its price leaves; the next residuals judge the rest.
 
 **Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
-have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
+have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.together`).
 """
 
 from __future__ import annotations
