@@ -38,12 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.errors import (
-    InvalidParameterError,
-    ModelFileError,
-    VersionMismatchWarning,
-    optional,
-)
+from nablasso.errors import InvalidParameterError, ModelFileError, VersionMismatchWarning, optional
 
 FORMAT = 5  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive

@@ -18,12 +18,8 @@ from nablasso.estimators.certificate import read_proofs
 from nablasso.estimators.cross_validation import draw_folds
 from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.display import Answers
-from nablasso.estimators.explained import (
-    Explains,
-)
-from nablasso.estimators.outcome import (
-    read_outcome,
-)
+from nablasso.estimators.explained import Explains
+from nablasso.estimators.outcome import read_outcome
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
@@ -158,16 +154,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         "lists of columns, mapping or labels",
         "Columns that are selected together, such as those of one category.",
     )
-    always_keep: Any = parameter(
-        None,
-        "columns",
-        "Columns that stay in, by name or number.",
-    )
-    max_features: int | None = parameter(
-        None,
-        "int",
-        "Largest number of variables or groups.",
-    )
+    always_keep: Any = parameter(None, "columns", "Columns that stay in, by name or number.")
+    max_features: int | None = parameter(None, "int", "Largest number of variables or groups.")
     fdr: float | None = parameter(
         None,
         "float",
@@ -192,20 +180,14 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         "changes nothing.",
     )
     rules: Rules | None = parameter(
-        None,
-        "Rules",
-        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+        None, "Rules", "The numbers that decide, see :class:`nablasso.search.rules.Rules`."
     )
     random_state: Any = parameter(
         None,
         "int or RandomState",
         "Draws the folds and the randomisation; without it the draw is fixed.",
     )
-    verbose: int = parameter(
-        0,
-        "int",
-        "Log progress on the ``nablasso`` logger.",
-    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -213,13 +195,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         return tags
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        time: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Self:
         """Select variables and fit the predictor.
 

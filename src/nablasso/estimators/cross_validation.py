@@ -288,14 +288,7 @@ def decreasing(alphas: Any, top: float, smallest: float) -> Array:
 
 
 def draw_folds(
-    cv: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    table: Table,
-    random_state: Any,
-    *,
-    stratify: bool = False,
+    cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state: Any, *, stratify: bool = False
 ) -> list[Fold]:
     """(train, test) row indices of the input; ``stratify`` spreads classes evenly.
 

@@ -30,11 +30,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
-from nablasso.errors import (
-    DegenerateFitWarning,
-    InvalidParameterError,
-    warn,
-)
+from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
 from nablasso.estimators.alpha_path import Path, descending
 from nablasso.estimators.base import (
     Data,
@@ -64,13 +60,7 @@ from nablasso.estimators.validation import (
     feature_names,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import (
-    DEFAULT_FRACTION,
-    Formulation,
-    ProblemFamily,
-    alpha_grid,
-    walk_path,
-)
+from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, alpha_grid, walk_path
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track

@@ -154,9 +154,7 @@ class KernelSelector(Answers, Selects, Selector):
         False, "bool", "Project every node's features on the complement of its ancestors'."
     )
     dag: Any = parameter(
-        None,
-        "KernelDag",
-        "A graph of kernels of your own in place of products of a decomposition.",
+        None, "KernelDag", "A graph of kernels of your own in place of products of a decomposition."
     )
     interactions: bool = parameter(
         True,

@@ -10,10 +10,7 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from nablasso import answer as words
-from nablasso.answer import (
-    WEAK,
-    Accuracy,
-)
+from nablasso.answer import WEAK, Accuracy
 from nablasso.data.table import Table
 from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.validation import correlated_pairs, feature_names

@@ -32,13 +32,7 @@ from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.base import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    Selector,
-    worst_status,
-)
+from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector, worst_status
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,

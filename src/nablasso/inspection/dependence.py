@@ -43,12 +43,7 @@ from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.response import (
-    InspectedFunction,
-    class_code,
-    response_of,
-    sample_rows,
-)
+from nablasso.inspection.response import InspectedFunction, class_code, response_of, sample_rows
 from nablasso.types import Array, Index
 
 STEP = 1e-3  # of the column's deviation

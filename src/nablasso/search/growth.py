@@ -134,10 +134,7 @@ class Growth:
     def prior(self, term: Term, degrees: Index) -> Array:
         """Prior variances of a term's functions over its ``v``."""
         return np.asarray(
-            np.prod(
-                [self.columns[j].prior[degrees[:, i]] for i, j in enumerate(term)],
-                axis=0,
-            )
+            np.prod([self.columns[j].prior[degrees[:, i]] for i, j in enumerate(term)], axis=0)
         )
 
     def inside(self, terms: Collection[Term]) -> set[int]:
