@@ -26,7 +26,7 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.progress import track
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.search.check import to_the_end
 from nablasso.search.decide import search
 from nablasso.search.few import Decision, FewRows

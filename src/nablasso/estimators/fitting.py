@@ -19,7 +19,7 @@ from nablasso.paths import ProblemFamily
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.machine import Refit
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.solvers import Solution, support_of
 from nablasso.spaces import Function
 from nablasso.types import Array, Mask

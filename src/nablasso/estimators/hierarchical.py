@@ -76,7 +76,7 @@ from nablasso.hierarchy import (
 )
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.types import Array, Index, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max

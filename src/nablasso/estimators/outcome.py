@@ -22,7 +22,7 @@ from nablasso.reading import (
     support_gap,
     told_by_others,
 )
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import Decision

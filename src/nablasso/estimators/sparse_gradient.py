@@ -66,7 +66,7 @@ from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.machine import Refit, refit
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.spaces import require_memory
 from nablasso.types import Array, Mask
 
