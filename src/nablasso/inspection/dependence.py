@@ -8,7 +8,7 @@ With the other columns as they are in the rows, weights ``p_i`` adding up to one
 
 ``m`` is the partial dependence. Of the automatic estimators it is known how sure it is: ``low`` and
 ``high`` hold it with 90 % probability at each ``t``, by draws of the fitted function
-(:mod:`nablasso.reading.draws`). That is not what rows differ by: the band of the rows holds, at
+(:mod:`nablasso.reading.intervals`). That is not what rows differ by: the band of the rows holds, at
 each ``t``, the middle of the rows' own curves, each moved to the mean of ``m``: it is as thin as a
 line exactly when the variable acts the same in all rows, that is without interactions. Curves of
 probabilities are not moved: they have to stay between 0 and 1. The band of slopes holds the middle
