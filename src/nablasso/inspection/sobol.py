@@ -23,7 +23,7 @@ from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.inspection.response import inspected_columns, response_of, sample_rows
+from nablasso.inspection.dependence import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.shares import law_of_ranges
 from nablasso.types import Array, Index
