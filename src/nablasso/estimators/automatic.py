@@ -14,9 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, is_in_blocks
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.certificate import read_proofs
+from nablasso.estimators.certificate import discoveries, read_proofs
 from nablasso.estimators.cross_validation import draw_folds, fold_score
-from nablasso.estimators.discoveries import discoveries
 from nablasso.estimators.display import Answers
 from nablasso.estimators.explained import Explains
 from nablasso.estimators.outcome import read_outcome

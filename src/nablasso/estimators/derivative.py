@@ -31,7 +31,6 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
 from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
-from nablasso.estimators.alpha_path import Path, descending
 from nablasso.estimators.base import (
     Data,
     PredictsClasses,
@@ -50,7 +49,7 @@ from nablasso.estimators.cross_validation import (
     positive_list,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
+from nablasso.estimators.fitting import Fit, Path, all_certified, descending, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
@@ -227,7 +226,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
             solution = _solve(solver, problem, hurry=interrupted)
             cure = "Raise max_iter, loosen tol, raise ridge, or lower alpha."
             self._warn_unless_converged(solution, self.tol * problem.reference, cure)
-            fits.append(Fit(family, problem, solution))
+            fits.append(Fit(problem, solution, family))
         return fits
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
@@ -337,7 +336,7 @@ class GivenWeights(DerivativeEstimator):
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)
-        fits = [Fit(family, *solved) for solved in tracked][::-1]
+        fits = [Fit(*solved, family) for solved in tracked][::-1]
         d = data.X.shape[1]
         return Path(
             grid,

@@ -32,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -46,6 +45,7 @@ from nablasso.estimators.cross_validation import (
     until_interrupt,
 )
 from nablasso.estimators.display import Answers
+from nablasso.estimators.fitting import Path
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (

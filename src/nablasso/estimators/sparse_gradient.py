@@ -31,7 +31,6 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
-from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector, worst_status
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -42,7 +41,7 @@ from nablasso.estimators.cross_validation import (
     grid_points,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import spread
+from nablasso.estimators.fitting import Path, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
