@@ -40,6 +40,7 @@ from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_count
+from nablasso.paths import alpha_grid
 from nablasso.progress import track
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
@@ -271,26 +272,28 @@ def choose(
     return results, best
 
 
-def positive_list(values: Any, name: str) -> Array:
-    """A non-empty list of positive numbers."""
+def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
+    """A non-empty list of positive numbers, or of such that are not negative."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
-        raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
+    inside = np.isfinite(array) & (array >= 0 if zero else array > 0)
+    if array.ndim != 1 or array.size == 0 or not inside.all():
+        kind = "numbers >= 0" if zero else "positive numbers"
+        raise InvalidParameterError(f"{name} must be a list of {kind}; got {values!r}.")
     return array
 
 
-def decreasing(alphas: Any, top: float, smallest: float) -> Array:
-    """Positive alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
+def decreasing(alphas: Any, top: float, smallest: float, *, zero: bool = False) -> Array:
+    """Alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
 
-    A number gives equal ratios.
+    A number gives equal ratios; only with ``zero`` a list may hold it.
     """
     if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
-        return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
+        return np.sort(positive_list(alphas, "alphas", zero=zero))[::-1].copy()
     check_count(alphas, "alphas")
-    return np.asarray(top * np.logspace(0, np.log10(smallest), int(alphas)))
+    return alpha_grid(top, int(alphas), smallest)
 
 
 def draw_folds(

@@ -49,7 +49,7 @@ from nablasso.estimators.cross_validation import (
     positive_list,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Fit, Path, all_certified, descending, left_out_gain, spread
+from nablasso.estimators.fitting import Fit, Path, all_certified, left_out_gain, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
@@ -59,7 +59,7 @@ from nablasso.estimators.validation import (
     feature_names,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, alpha_grid, walk_path
+from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
@@ -332,7 +332,7 @@ class GivenWeights(DerivativeEstimator):
         problem = family.problem(ridge)
         flat = problem.flat_dual()
         top = ABOVE * problem.gauge(flat)
-        grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
+        grid = decreasing(n_alphas if alphas is None else alphas, top, eps, zero=True)
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)

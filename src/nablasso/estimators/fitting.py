@@ -250,11 +250,3 @@ def path(
     given = {name: value for name, value in asked.items() if value is not None}
     walked: Path = estimator._path(X, y, sample_weight, **given)
     return walked
-
-
-def descending(alphas: Any) -> Array:
-    """A list of numbers, the largest first."""
-    grid = np.sort(np.asarray(alphas, dtype=float))[::-1]
-    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
-        raise InvalidParameterError(f"alphas must be a list of numbers >= 0; got {alphas!r}.")
-    return grid
