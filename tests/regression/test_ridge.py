@@ -378,8 +378,9 @@ def test_weights_move_the_mean_and_only_their_shares_count():
 def test_what_is_saved_is_a_share_of_the_losses():
     rng = np.random.default_rng(1)
     null, ours, weights = rng.random(30) + 1, rng.random(30), rng.random(30)
-    share, gain = saving(null, ours, weights)
+    share, gain = saving([(null, ours)], weights)
     assert share == pytest.approx(1 - weights @ ours / (weights @ null))
     assert gain == pytest.approx(paired(null - ours, weights).in_errors)
-    assert saving(null, null, weights) == (0.0, 0.0)
-    assert saving(np.zeros(3), np.zeros(3), np.ones(3)) == (0.0, 0.0)
+    assert saving([(null, null)], weights) == (0.0, 0.0)
+    assert saving(2 * [(null, ours)], weights) == pytest.approx((share, gain))
+    assert saving([(np.zeros(3), np.zeros(3))], np.ones(3)) == (0.0, 0.0)

@@ -49,7 +49,7 @@ from nablasso.estimators.cross_validation import (
     positive_list,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Fit, Path, all_certified, left_out_gain, spread
+from nablasso.estimators.fitting import Fit, Path, all_certified, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
@@ -63,6 +63,7 @@ from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_pa
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
+from nablasso.regression.ridge import saving
 from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
@@ -249,7 +250,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
         self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep([fit.function(self.debias) for fit in fits], table)
-        self._keep_status(data, table, left_out_gain(fits))
+        losses = [fit.left_out_losses() for fit in fits]
+        self._keep_status(data, table, saving(losses, table.weights))
 
 
 def _warn_if_degenerate(fit: Fit) -> None:

@@ -22,7 +22,6 @@ from nablasso.paths import ProblemFamily
 from nablasso.problems import Problem
 from nablasso.reading import discrete_columns, importances
 from nablasso.regression.machine import Refit
-from nablasso.regression.ridge import saving
 from nablasso.solvers import Solution, support_of
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
@@ -108,16 +107,6 @@ class Fit(Proof):
         null = loss.best_intercept(table.y, nothing, table.weights) if fits else 0.0
         left_out = table.y - self.refit.loo_residuals
         return loss.value(table.y, nothing + null), loss.value(table.y, left_out)
-
-
-def left_out_gain(fits: list[Fit]) -> tuple[float, float]:
-    """Share of the null model's loss that the refits save on left-out rows.
-
-    It is R2 for the squared loss; second comes the saving in units of its standard error.
-    """
-    weights = fits[0].family.table.weights
-    null, ours = np.sum([fit.left_out_losses() for fit in fits], axis=0)
-    return saving(null, ours, weights)
 
 
 def all_certified(fits: list[Fit]) -> Mask:

@@ -159,7 +159,7 @@ def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
 def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     """R2 of left-out residuals, and the gain over the mean in standard errors."""
     baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
-    return saving(baseline, np.sum(residuals**2, axis=1), weights)
+    return saving([(baseline, np.sum(residuals**2, axis=1))], weights)
 
 
 def _noticed(decision: Decision, mean: float) -> list[str]:

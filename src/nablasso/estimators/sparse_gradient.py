@@ -317,14 +317,14 @@ def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float,
 
     The gain is in standard errors. Targets are (n, q): y, or plus and minus one per class.
     """
-    null, ours = np.zeros(len(targets)), np.zeros(len(targets))
+    losses = []
     for target in targets.T:
         refit = ridge_on(features, replace(table, y=target))
         n = len(refit.loo_residuals)
         weights = table.weights[:n] / table.weights[:n].sum()
-        null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
-        ours[:n] += refit.loo_residuals**2
-    return saving(null[:n], ours[:n], weights)
+        null = ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
+        losses.append((null, refit.loo_residuals**2))
+    return saving(losses, weights)
 
 
 def ridge_on(features: Array, table: Table) -> Refit:

@@ -29,6 +29,7 @@ differences ``e_i`` have
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -362,7 +363,11 @@ def paired(differences: Array, weights: Array) -> Difference:
     return Difference(mean, float(np.sqrt(weights**2 @ (differences - mean) ** 2)))
 
 
-def saving(null: Array, ours: Array, weights: Array) -> tuple[float, float]:
-    """Share of the losses ``null`` that ``ours`` save, and that in units of its standard error."""
+def saving(losses: Sequence[tuple[Array, Array]], weights: Array) -> tuple[float, float]:
+    """Share of the null model's losses that ours save, and that in units of its standard error.
+
+    ``losses`` are those of each target, under the null model and ours; it is R2 of squared ones.
+    """
+    null, ours = np.sum(losses, axis=0)
     gain, size = paired(null - ours, weights), float(np.average(null, weights=weights))
     return (gain.mean / size if size > 0 else 0.0), gain.in_errors
