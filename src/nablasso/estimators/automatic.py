@@ -14,14 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, is_in_blocks
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.certificate import read_proofs
-from nablasso.estimators.cross_validation import draw_folds
-from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.certificate import discoveries, read_proofs
+from nablasso.estimators.cross_validation import draw_folds, fold_score
 from nablasso.estimators.display import Answers
 from nablasso.estimators.explained import Explains
 from nablasso.estimators.outcome import read_outcome
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     column_indices,

@@ -22,7 +22,7 @@ from nablasso.reading import (
     support_gap,
     told_by_others,
 )
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import Decision
@@ -159,7 +159,7 @@ def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
 def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     """R2 of left-out residuals, and the gain over the mean in standard errors."""
     baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
-    return saving(baseline, np.sum(residuals**2, axis=1), weights)
+    return saving([(baseline, np.sum(residuals**2, axis=1))], weights)
 
 
 def _noticed(decision: Decision, mean: float) -> list[str]:

@@ -33,8 +33,12 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.inspection.dependence import pair_dependence, partial_dependence
-from nablasso.inspection.response import inspected_columns, without_names
+from nablasso.inspection.dependence import (
+    inspected_columns,
+    pair_dependence,
+    partial_dependence,
+    without_names,
+)
 from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies

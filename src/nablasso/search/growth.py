@@ -26,15 +26,17 @@ from itertools import combinations
 
 import numpy as np
 
-from nablasso.regression.proposals import (
+from nablasso.regression.terms import (
+    Noise,
+    Posterior,
     Ranked,
     columns_by_gain,
     pairs_by_gain,
+    price,
     product_spread,
     triple_rows,
     triples_by_gain,
 )
-from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.rules import Rules
 from nablasso.streaming.passes import Design, State, Term, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Judgement, Sums, judged, serial_filter
