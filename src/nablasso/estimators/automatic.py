@@ -94,10 +94,10 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
-        Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
-        one's own or a wide table leave the decision to the first 600.
+        Rows that decided: all of them, unless ``fdr``, ``cv``, ``groups``, ``scoring``, a kernel
+        of one's own or a wide table leave the decision to the first 600.
     family_ : str
-        The family of functions that won; ``"terms"`` where more rows than 650 were searched.
+        The family of functions that won; ``"terms"`` where all of 650 rows or more were searched.
     assumptions_ : list of str
         What was found about noise and target and taken into account: heavy tails, uneven or
         serial noise, a skewed target.
@@ -295,7 +295,9 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         few, fresh = self._rules.few_rows, self._rules.fresh
         n = len(table.X) if len(table.X) < few + fresh else few
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
+            folds = self._folds(X, y, groups, table, n)
+            self._by_folds = folds is not None
+            rows = self._rows(table, n, place, folds)
             inner, narrow = self._screened(rows, table)
             decision = decide(inner, verbose=self.verbose)
             self.p_values_ = None
@@ -342,7 +344,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         )
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
-        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        """All rows, where more than those searched; half of the others, 50 to 2000, judge."""
         more = len(table.X) - n
         if not more:
             return None
@@ -354,7 +356,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             centre=table.scaler.centre,
             scale=table.scaler.scale,
             n_searched=n,
-            n_fresh=min(FRESH, (more + 1) // 2),
+            n_fresh=min(FRESH, max(self._rules.fresh, (more + 1) // 2)),
         )
 
     def _grown(
@@ -364,8 +366,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
 
         ``looks`` are nats to be paid for the number of searches.
         """
-        own = (self.fdr, self.cv, self.scoring)
-        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
+        by_folds = self._by_folds or self.fdr is not None
+        if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]

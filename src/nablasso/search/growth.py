@@ -62,7 +62,7 @@ CLUSTERS = 4096  # of consecutive rows at most
 
 
 class Growth:
-    """The model while it grows; :func:`nablasso.search.decide.grow` is the search.
+    """The model while it grows; :func:`nablasso.search.grown.grow` is the search.
 
     Parameters
     ----------
