@@ -36,7 +36,7 @@ from benchmarks.store import Row, RowStore
 from nablasso import NablassoRegressor
 from nablasso.progress import Progress, reporting
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Terms
+from nablasso.search.together import Terms
 from nablasso.streaming import open_table
 from nablasso.streaming.files import PART_ROWS
 from nablasso.types import Array

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.estimators.discoveries import settled
+from nablasso.estimators.certificate import settled
+from nablasso.regression.noise import Assumption
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of
-from nablasso.search.decide import decide, search
+from nablasso.search.decide import decide, misled, search
 from nablasso.search.families import GAUSSIAN, LINEAR, QUADRATIC
+from nablasso.search.few import Decision
 from nablasso.search.rules import Rules
 from tests.search.rows import draw, few_rows
 
@@ -68,6 +70,15 @@ def test_what_is_kept_is_kept_and_no_more_than_allowed():
     assert len(found(decide(draw(families=FEW, most=2)))) <= 2
     everything = decide(draw(families=FEW, kept=[0, 1, 2, 3, 4]))
     assert found(everything) == [0, 1, 2, 3, 4]
+
+
+def test_left_out_rows_may_overrule_what_was_assumed():
+    rows = draw(families=FEW)
+    whole, poor = (Decision(rows, rows, rows.tune(f, np.arange(3))) for f in (QUADRATIC, LINEAR))
+    serial = rows.under(Assumption(serial=(0.5, 1.0)))
+    assert misled(whole, poor)
+    assert not misled(poor, whole)
+    assert not misled(whole, replace(poor, few=serial))  # neighbours tell of each other
 
 
 def test_settled_groups_get_the_best_family():

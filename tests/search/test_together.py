@@ -8,12 +8,22 @@ from nablasso.regression.evidence import FLOOR
 from nablasso.search.families import GAUSSIAN, LINEAR
 from nablasso.search.few import Decision
 from nablasso.search.grown import grow
-from nablasso.search.predictor import AllRows, Terms, odds_of_all, predictor_of, predictor_of_all
+from nablasso.search.predictor import Unwarped
 from nablasso.search.rules import Rules
+from nablasso.search.together import (
+    AllRows,
+    Candidate,
+    Terms,
+    averaged,
+    odds_of_all,
+    predictor_of_all,
+)
+from nablasso.spaces import Function
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows
 
 N, N_SEARCHED, N_FRESH, D = 200, 60, 50, 4
+ALL = np.arange(D)
 
 
 def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
@@ -31,15 +41,19 @@ def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
         n_fresh=N_FRESH,
     )
     few = few_rows(X[:N_SEARCHED], y[:N_SEARCHED])
-    return rows, predictor_of(Decision(few, few, few.tune(GAUSSIAN, np.array([0, 1]))))
+    return rows, Decision(few, few, few.tune(GAUSSIAN, np.array([0, 1])))
 
 
 def test_without_terms_it_is_ridge_regression_on_landmarks():
     """``min sum_i w_i (y_i - b - f(x_i))^2 + r |f|^2`` over functions of the landmarks."""
-    rows, sample = drawn()
-    made, joined = predictor_of_all(Rules(), None, sample, rows)
+    rows, decision = drawn()
+    made, joined = predictor_of_all(decision, ALL, None, rows)
     assert joined.tolist() == [0, 1]
-    space = made.parts[1].space
+    (part,) = made.parts
+    space, noise = (
+        part.function.space,
+        part.spread.noise * rows.weights.sum() / len(part.function.u),
+    )
     Z = rows.Z[:, [0, 1]] * space.scales
     centres = space.X * space.scales
     gram = space.kernel(centres, centres)
@@ -48,7 +62,7 @@ def test_without_terms_it_is_ridge_regression_on_landmarks():
     features = space.kernel(Z, centres) @ V / np.sqrt(S)
     root = np.sqrt(rows.weights)[:, None]
     left = np.vstack(
-        [np.column_stack([features, np.ones(N)]) * root, np.eye(m + 1)[:m] * np.sqrt(sample.noise)]
+        [np.column_stack([features, np.ones(N)]) * root, np.eye(m + 1)[:m] * np.sqrt(noise)]
     )
     mean = np.average(rows.y, weights=rows.weights)
     right = np.concatenate([(rows.y - mean) * root[:, 0], np.zeros(m)])
@@ -58,17 +72,17 @@ def test_without_terms_it_is_ridge_regression_on_landmarks():
 
 
 def test_left_out_rows_are_fresh_ones():
-    rows, sample = drawn()
-    made, _ = predictor_of_all(Rules(), None, sample, rows)
+    rows, decision = drawn()
+    made, _ = predictor_of_all(decision, ALL, None, rows)
     np.testing.assert_array_equal(made.observed, rows.y[rows.fresh])
     np.testing.assert_allclose(made.residuals, made.observed - made.left_out)
     assert np.abs(made.left_out - made.values(rows.Z[rows.fresh])).max() > 1e-4  # not fitted on
 
 
 def test_gradients_of_terms_and_landmarks():
-    rows, sample = drawn(f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2])
+    rows, decision = drawn(f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2])
     grown = grow(Arrays(rows.Z, rows.y, rows.weights))
-    made, _ = predictor_of_all(Rules(), grown, sample, rows)
+    made, _ = predictor_of_all(decision, ALL, grown, rows)
     Z, step = rows.Z[:20], 1e-4
     moved = step * np.eye(D)
     quotients = [(made.values(Z + h) - made.values(Z - h)) / (2 * step) for h in moved]
@@ -78,35 +92,73 @@ def test_gradients_of_terms_and_landmarks():
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-def test_landmarks_stay_where_fresh_rows_are_nearer(noise):
-    rows, sample = drawn(f=lambda X: np.sin(4 * X[:, 0] * X[:, 1]) + noise * X[:, 2])
+def test_what_predicts_is_as_near_to_fresh_rows_as_terms(noise):
+    rows, decision = drawn(f=lambda X: np.sin(4 * X[:, 0] * X[:, 1]) + noise * X[:, 2])
     grown = grow(Arrays(rows.Z, rows.y, rows.weights))
-    made, _ = predictor_of_all(Rules(), grown, sample, rows)
+    made, _ = predictor_of_all(decision, ALL, grown, rows)
     Z, y = rows.standardised(rows.fresh), rows.y[rows.fresh]
     weights = rows.weights[rows.fresh]
     terms = y - Terms(grown, rows.centre, rows.scale).left_out(Z, y, weights)
     assert weights @ (y - made.left_out) ** 2 <= weights @ terms**2 * (1 + 1e-12)
-    assert noise or len(made.parts) == 2
+    assert any(isinstance(part, Unwarped) for part in made.parts)
+
+
+def test_candidates_are_averaged_by_the_evidence_of_fresh_rows():
+    y, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
+    parts = [Function(float(k), np.array([k])) for k in range(3)]
+    near, far, wide = (
+        Candidate(own, y - error)
+        for own, error in (
+            ((parts[0],), 0.2),
+            (tuple(parts[:1]), 0.3),
+            ((parts[0], parts[2]), 0.21),
+        )
+    )
+    made = averaged([near, far, wide], y, weights)
+    odds = (0.2 / 0.3) ** 4  # a squared error e^2 of m rows has the density e^-m
+    assert [part is parts[0] for part in made.parts] == [True]
+    np.testing.assert_allclose(made.shares, [1.0])
+    np.testing.assert_allclose(y - made.left_out, (0.2 + 0.3 * odds) / (1 + odds))
+    both = averaged([near, wide, Candidate((parts[2],), y - 0.5)], y, weights)
+    assert both.columns.tolist() == [0]  # a column that the nearest has not does not join
+    nearest = averaged([near, wide._replace(left_out=y - 0.1)], y, weights)
+    np.testing.assert_allclose(nearest.shares, [1.0, 2**4 / (1 + 2**4)])
+
+
+def test_landmarks_alone_know_how_sure_they_are():
+    """They are the posterior mean of the rows that they stand for."""
+    rows, decision = drawn()
+    made, _ = predictor_of_all(decision, ALL, None, rows)
+    (part,) = made.parts
+    function, spread = part.function, part.spread
+    gram = function.space.gram
+    observed = gram @ function.u + spread.noise * function.u
+    again = gram @ np.linalg.solve(gram + spread.noise * np.eye(len(gram)), observed)
+    np.testing.assert_allclose(again, gram @ function.u, atol=1e-6)
+    error = np.average((made.observed - made.left_out) ** 2, weights=rows.weights[rows.fresh])
+    many = rows.weights.sum() / len(gram)
+    assert spread.unit * spread.noise * many == pytest.approx(error)
 
 
 @pytest.mark.parametrize(("signal", "expected"), [(1.0, [0, 1]), (0.0, [])])
 def test_columns_of_the_sample_join_where_fresh_rows_agree(signal, expected):
-    rows, sample = drawn(f=lambda X: signal * np.sin(2 * X[:, 0]) * X[:, 1])
+    rows, decision = drawn(f=lambda X: signal * np.sin(2 * X[:, 0]) * X[:, 1])
     nothing = grow(Arrays(rows.Z, np.random.default_rng(1).permutation(rows.y)))
     assert nothing.columns == ()
-    _, joined = predictor_of_all(Rules(), nothing, sample, rows)
+    _, joined = predictor_of_all(decision, ALL, nothing, rows)
     assert joined.tolist() == expected
 
 
 def test_odds_are_those_that_fresh_rows_prefer():
-    rows, sample = drawn()
+    rows, decision = drawn()
     labels = np.where(rows.y > 0, 1.0, -1.0)
     nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), "label")
-    odds, joined = odds_of_all(Rules(), nothing, sample.kernel, rows, labels)
-    assert sample.kernel in odds.parts
+    kernel = decision.few.function(decision.model)
+    odds, joined = odds_of_all(Rules(), nothing, kernel, rows, labels)
+    assert kernel in odds.parts
     assert joined.tolist() == [0, 1]
-    turned, joined = odds_of_all(Rules(), nothing, sample.kernel, rows, -labels)
-    assert sample.kernel not in turned.parts
+    turned, joined = odds_of_all(Rules(), nothing, kernel, rows, -labels)
+    assert kernel not in turned.parts
     assert joined.tolist() == []
 
 
@@ -153,6 +205,13 @@ def test_groups_come_whole_from_all_rows():
     one = NablassoRegressor(rules=FEW, feature_groups=[[0, 1, 2], [3]], max_features=1)
     assert one.fit(X, y + X[:, 0]).support_.tolist() == [True, True, True, False]
     assert one.fit(X, y + X[:, 3]).support_.tolist() == [False, False, False, True]
+
+
+def test_where_groups_of_rows_are_given_their_folds_decide():
+    X, y = table()
+    model = NablassoRegressor(rules=FEW).fit(X, y, groups=np.arange(240) // 3)
+    assert np.flatnonzero(model.support_).tolist() == [0, 3]
+    assert model.n_rows_searched_ == 60 < NablassoRegressor(rules=FEW).fit(X, y).n_rows_searched_
 
 
 def three_classes(X):

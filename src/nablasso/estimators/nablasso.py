@@ -20,31 +20,16 @@ from nablasso.estimators.base import (
     read_classes,
 )
 from nablasso.estimators.certificate import read_sums
-from nablasso.estimators.explained import (
-    explanation_of,
-)
-from nablasso.estimators.outcome import (
-    accuracy_of_classes,
-    accuracy_of_numbers,
-    read_all_rows,
-)
+from nablasso.estimators.explained import explanation_of
+from nablasso.estimators.outcome import accuracy_of_classes, accuracy_of_numbers, read_all_rows
 from nablasso.estimators.parameters import estimator
-from nablasso.estimators.validation import (
-    by_column,
-    check_new_data,
-    check_training_data,
-)
+from nablasso.estimators.validation import by_column, check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
 from nablasso.search.few import Decision
-from nablasso.search.predictor import (
-    AllRows,
-    Predictor,
-    odds_of_all,
-    predictor_of,
-    predictor_of_all,
-)
+from nablasso.search.predictor import Predictor, predictor_of
+from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
@@ -123,14 +108,15 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        sample = predictor_of(decision, table.columns)
-        self._predictor: Predictor = sample
-        self._y_mean = table.y_mean
+        self._predictor: Predictor
         if source is None or rows is None:
-            self._judge(left_out_words(len(sample.observed)))
+            self._predictor, self._y_mean = predictor_of(decision, table.columns), table.y_mean
+            self._judge(left_out_words(len(self._predictor.observed)))
             return
         grown = self._grown(source, "auto")
-        self._predictor, joined = predictor_of_all(decision.few.rules, grown, sample, rows)
+        self._predictor, joined = predictor_of_all(
+            decision, table.columns, grown, rows, full=self.max_features is not None
+        )
         self._y_mean = 0.0
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)

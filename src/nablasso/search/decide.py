@@ -5,7 +5,8 @@ One number in nats compares everything: the gain in log evidence minus what the 
 **Few rows** (:func:`decide`, models on an n x n factor). *Propose*: kernels of eight families walk
 on 300 rows; each ranking of the columns is cut where its price is least. *Price*: the best are
 tuned and pruned, columns that the evidence asks for join, every family is tried on what was found;
-what residuals make suspect of noise and target is searched under if it promises half a log n.
+what residuals make suspect of noise and target is searched under if it promises half a log n, and
+kept unless left-out rows are clearly worse predicted under it.
 *Check*: without a column left-out rows must be clearly worse than with all that were found. Then
 all rows up to 600, and copies.
 
@@ -13,8 +14,8 @@ all rows up to 600, and copies.
 for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
 *Check*: what does not earn its price leaves; the next residuals judge the rest.
 
-**Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
-have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.predictor`).
+**Both** from 650 rows on: kernels on 600 see functions of many columns at once, terms on all rows
+have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.together`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from dataclasses import replace
 import numpy as np
 
 from nablasso.progress import track
+from nablasso.regression.ridge import paired
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.growth import Growth
+from nablasso.search.predictor import left_out
 
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
@@ -108,7 +111,19 @@ def assumed(best: Decision) -> Decision:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=first)
-    return best if best is first else replace(compared(best), gained=first.total - best.total)
+    if best is first:
+        return best
+    best = replace(compared(best), gained=first.total - best.total)
+    return first if misled(first, best) else best
+
+
+def misled(plain: Decision, best: Decision) -> bool:
+    """Whether left-out rows are clearly worse predicted under what was assumed."""
+    if best.few.assumption.serial is not None:
+        return False
+    y = best.few.targets[:, 0]
+    gain = paired((y - left_out(best)) ** 2 - (y - left_out(plain)) ** 2, best.few.influence)
+    return gain.mean > plain.few.rules.clearly * gain.error
 
 
 def checked(best: Decision) -> Decision:

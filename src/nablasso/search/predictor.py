@@ -10,18 +10,6 @@ problems: they gain on the first, lose as much as they gain on the second, and l
 
 Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``: polynomials of far
 points say nothing, and a target that its logarithm explains is not far below its least value.
-
-**More rows than an n x n factor holds.** Terms of one, two or three columns are grown on all rows
-(:mod:`nablasso.search.grown`), so power grows with the rows; a kernel on a sample of them
-(:mod:`nablasso.search.decide`) sees functions of many columns at once, which terms cannot. Two
-questions are put to *fresh* rows, on which the sample's kernel was not tuned:
-
-* **Columns that only the sample found** join if its function explains what the terms leave over:
-  with ``e`` the residuals of the terms and ``g`` the difference of the two predictions,
-  ``e^2 - (e - a g)^2``, ``a`` at its best and positive, must be clearly positive.
-* **Landmarks**: ridge regression of ``e`` over all other rows on the sample's kernel,
-  ``(K_ml K_lm + r K_mm) u = K_ml e``, O(n m^2), is added to the terms if fresh rows are better
-  predicted with it. That need not be clear: its columns are in already, no column is at stake.
 """
 
 from __future__ import annotations
@@ -31,15 +19,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.noise import PLAIN, Warp
-from nablasso.regression.paired import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.few import Decision, FewRows, Model
-from nablasso.search.grown import Grown
-from nablasso.search.rules import Rules
-from nablasso.spaces import Function, RepresenterSpace
+from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
 UNWARPED = 3  # families that are tried without assumptions
@@ -113,8 +97,7 @@ class Predictor:
 
     ``left_out`` are the predictions of these rows, ``observed`` their targets, ``weights`` theirs,
     adding up to one; ``low`` and ``high`` bound the targets seen; in units of ``warp`` errors are
-    even. ``kernel`` is the function of the model decided on and ``noise`` its noise, over the
-    variance of its kernel.
+    even.
     """
 
     parts: tuple[Part, ...]
@@ -125,8 +108,6 @@ class Predictor:
     low: float
     high: float
     warp: Warp | None = None
-    kernel: Function | None = None
-    noise: float = 0.0
 
     @property
     def columns(self) -> Index:
@@ -174,10 +155,8 @@ class Predictor:
 def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
     """Of a decision, as a function of a table of which ``columns`` are those searched."""
     few, y, p = decision.few, decision.few.targets[:, 0], decision.few.influence
-    kernel = few.function(decision.model)
     part, left_out = min(_parts(decision), key=lambda made: float(p @ (y - made[1]) ** 2))
     if columns is not None:
-        kernel = replace(kernel, columns=columns[kernel.columns])
         part = replace(part, function=replace(part.function, columns=columns[part.columns]))
     return Predictor(
         (part,),
@@ -188,8 +167,6 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
         float(y.min()),
         float(y.max()),
         few.assumption.warp,
-        kernel,
-        float(np.exp(decision.model.noise)),
     )
 
 
@@ -230,186 +207,13 @@ def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
     return made, made.back(mean + deviation * (few.Y[:, 0] - errors))
 
 
+def left_out(decision: Decision) -> Array:
+    """Predictions of rows that were left out, in the units of the target."""
+    return _part(decision.few, decision.model)[1]
+
+
 def parts_of(functions: Sequence[Part]) -> Predictor:
     """The mean of functions, as they are: log-odds have no targets to err at."""
     none = np.empty(0)
     shares = np.full(len(functions), 1.0 / len(functions))
     return Predictor(tuple(functions), shares, none, none, none, -np.inf, np.inf)
-
-
-WORK = 3e10  # products of the landmarks' sums
-LANDMARKS = (300, 1000)
-BLOCK = 4096
-FLOOR = 1e-9  # of the mean diagonal, added to it
-
-
-@dataclass(frozen=True)
-class AllRows:
-    """A fair sample of all rows in an order that means nothing: searched ones, fresh ones, others.
-
-    Column ``a`` of ``Z`` is column ``columns[a]`` of ``d``, in units ``(x - centre) / scale``;
-    columns that are not there are constant. ``shift`` is added to the targets of the search.
-    """
-
-    Z: Array
-    y: Array
-    weights: Array
-    columns: Index
-    centre: Array
-    scale: Array
-    n_searched: int
-    n_fresh: int
-    shift: float = 0.0
-
-    @property
-    def fresh(self) -> Index:
-        """Rows that judge."""
-        return np.arange(self.n_searched, self.n_searched + self.n_fresh)
-
-    @property
-    def others(self) -> Index:
-        """All other rows."""
-        return np.setdiff1d(np.arange(len(self.y)), self.fresh)
-
-    def standardised(self, rows: Index) -> Array:
-        """Inputs of some rows, all columns."""
-        Z = np.zeros((len(rows), len(self.centre)))
-        Z[:, self.columns] = self.Z[rows]
-        return Z
-
-
-@dataclass(frozen=True)
-class Terms:
-    """Terms of raw inputs as a function of standardised ones: of the target, or log-odds."""
-
-    grown: Grown
-    centre: Array
-    scale: Array
-    odds: bool = False
-
-    @property
-    def columns(self) -> Sequence[int]:
-        """Those of the terms."""
-        return self.grown.columns
-
-    def values(self, Z: Array) -> Array:
-        """Predictions, or log-odds."""
-        X = Z * self.scale + self.centre
-        return self.grown.predictor(X) if self.odds else self.grown.predict(X)
-
-    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
-        """Predictions of rows that the terms have seen as if they had not."""
-        return self.grown.left_out(Z * self.scale + self.centre, y, weights)
-
-    def gradients(self, Z: Array) -> Array:
-        """Their gradients per standardised unit."""
-        X = Z * self.scale + self.centre
-        slopes = self.grown.state.slopes(X) if self.odds else self.grown.gradient(X)
-        return np.asarray(slopes * self.scale)
-
-
-def predictor_of_all(
-    rules: Rules, terms: Grown | None, sample: Predictor, rows: AllRows, *, full: bool = False
-) -> tuple[Predictor, Index]:
-    """What predicts from all rows, and the columns that only the sample found and that join.
-
-    ``sample`` predicts from the rows searched alone, as a function of all columns; none of its own
-    columns join where the answer is ``full``.
-    """
-    mean = float(rows.weights @ rows.y / rows.weights.sum())
-    base = (
-        Function(mean, np.empty(0, dtype=np.intp))
-        if terms is None
-        else Terms(terms, rows.centre, rows.scale)
-    )
-    function = sample.kernel
-    assert function is not None
-    extra = np.setdiff1d(function.columns, () if terms is None else terms.columns)
-    fresh = rows.fresh
-    Z, y, weights = rows.standardised(fresh), rows.y[fresh], rows.weights[fresh]
-    plain = base.left_out(Z, y, weights) if isinstance(base, Terms) else base.values(Z)
-    other = sample.values(Z) + rows.shift
-    joins = terms is None or (
-        not (full and len(extra)) and _explains(y - plain, other - plain, weights, rules.clearly)
-    )
-    landmarks = None
-    if len(function.columns) and (joins or not len(extra)):
-        tried = _landmarks(function, sample.noise, base, rows, rows.others)
-        gain = paired((y - plain) ** 2 - (y - plain - tried.values(Z)) ** 2, weights)
-        landmarks = tried if terms is None or gain.mean > 0 else None
-    left_out = plain if landmarks is None else plain + landmarks.values(Z)
-    if landmarks is not None:  # what fresh rows agreed to is fitted on them too
-        landmarks = _landmarks(function, sample.noise, base, rows, np.arange(len(rows.y)))
-    parts = (base,) if landmarks is None else (base, landmarks)
-    made = Predictor(
-        parts,
-        np.ones(len(parts)),
-        left_out,
-        y,
-        weights / weights.sum(),
-        float(rows.y.min()),
-        float(rows.y.max()),
-    )
-    return made, extra if joins else extra[:0]
-
-
-def odds_of_all(
-    rules: Rules,
-    terms: Grown,
-    sample: Function,
-    rows: AllRows,
-    labels: Array,
-    *,
-    full: bool = False,
-) -> tuple[Predictor, Index]:
-    """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
-    extra = np.setdiff1d(sample.columns, terms.columns)
-    Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
-    grown = Terms(terms, rows.centre, rows.scale, odds=True)
-    parts: list[list[Part]] = [[grown], [grown, sample], [sample]]
-    candidates = [parts_of(some) for some in parts]
-    losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
-    best = int(np.argmin([float(weights @ loss) for loss in losses]))
-    gain = paired(losses[0] - losses[best], weights)
-    if len(extra) and (full or not gain.mean > rules.clearly * gain.error):
-        best = 0
-    return candidates[best], extra if best else extra[:0]
-
-
-def _explains(e: Array, g: Array, weights: Array, clearly: float) -> bool:
-    """Whether a multiple of ``g`` is clearly in ``e``."""
-    size = float(weights @ g**2)
-    a = float(weights @ (e * g)) / size if size > 0 else 0.0
-    gain = paired(e**2 - (e - a * g) ** 2, weights)
-    return a > 0 and gain.mean > clearly * gain.error
-
-
-def _landmarks(
-    function: Function, noise: float, base: Part, rows: AllRows, used: Index
-) -> Function:
-    """The sample's kernel on what the terms leave over at some rows.
-
-    Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
-    """
-    space, columns = function.space, function.columns
-    assert isinstance(space, RepresenterSpace)
-    wanted = int(np.clip(np.sqrt(WORK / len(used)), *LANDMARKS))
-    more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
-    X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
-    centres = RepresenterSpace(space.kernel, X, space.scales)
-    m = len(X)
-    gram = centres.gram.copy()
-    gram.flat[:: m + 1] += FLOOR * float(np.trace(gram)) / m
-    L = cholesky(gram, lower=True)
-    G, c = np.zeros((m + 1, m + 1)), np.zeros(m + 1)
-    for start in range(0, len(used), BLOCK):
-        part = used[start : start + BLOCK]
-        Z, w = rows.standardised(part), rows.weights[part]
-        K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
-        features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
-        G += (features * w) @ features.T
-        c += features @ (w * (rows.y[part] - base.values(Z)))
-    G.flat[: m * (m + 1) : m + 2] += noise
-    solution = solve(G, c, assume_a="pos")
-    u = solve_triangular(L, solution[:m], lower=True, trans="T")
-    return Function(float(solution[m]), columns, centres, u)

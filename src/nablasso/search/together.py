@@ -1,0 +1,267 @@
+r"""What predicts from more rows than an n x n factor holds.
+
+Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
+grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
+many columns at once, which terms cannot. The kernel is tuned anew on the columns that the terms
+found, and on these with the sample's own besides if its price and the check want them so. It is
+fitted to all rows on landmarks, ridge regression of ``e``, the target or what the terms leave over,
+
+.. math:: (K_{ml} K_{lm} + r K_{mm}) u = K_{ml} e, \qquad O(n m^2)
+
+for both. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
+those without these rows), the kernel, and both together: what the nearest has of the sample's own
+columns joins, and those on its columns are averaged by the evidence of the fresh rows,
+``-(m/2) log`` of their squared error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve, solve_triangular
+
+from nablasso.regression.noise import PLAIN
+from nablasso.regression.ridge import paired
+from nablasso.regression.spread import Spread
+from nablasso.search.check import check
+from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
+from nablasso.search.grown import Grown
+from nablasso.search.predictor import Part, Predictor, Unwarped, parts_of
+from nablasso.search.rules import Rules
+from nablasso.spaces import Function, RepresenterSpace
+from nablasso.types import Array, Index
+
+WORK = 3e10  # products of the landmarks' sums
+LANDMARKS = (300, 1000)
+BLOCK = 4096
+NEGLIGIBLE = 0.01  # odds against the best candidate below which one is not worth its time
+FLOOR = 1e-9  # of the mean diagonal, added to it
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """A fair sample of all rows in an order that means nothing: searched ones, fresh ones, others.
+
+    Column ``a`` of ``Z`` is column ``columns[a]`` of ``d``, in units ``(x - centre) / scale``;
+    columns that are not there are constant.
+    """
+
+    Z: Array
+    y: Array
+    weights: Array
+    columns: Index
+    centre: Array
+    scale: Array
+    n_searched: int
+    n_fresh: int
+
+    @property
+    def fresh(self) -> Index:
+        """Rows that judge."""
+        return np.arange(self.n_searched, self.n_searched + self.n_fresh)
+
+    @property
+    def others(self) -> Index:
+        """All other rows."""
+        return np.setdiff1d(np.arange(len(self.y)), self.fresh)
+
+    def standardised(self, rows: Index) -> Array:
+        """Inputs of some rows, all columns."""
+        Z = np.zeros((len(rows), len(self.centre)))
+        Z[:, self.columns] = self.Z[rows]
+        return Z
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms of raw inputs as a function of standardised ones: of the target, or log-odds."""
+
+    grown: Grown
+    centre: Array
+    scale: Array
+    odds: bool = False
+
+    @property
+    def columns(self) -> Sequence[int]:
+        """Those of the terms."""
+        return self.grown.columns
+
+    def values(self, Z: Array) -> Array:
+        """Predictions, or log-odds."""
+        X = Z * self.scale + self.centre
+        return self.grown.predictor(X) if self.odds else self.grown.predict(X)
+
+    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
+        """Predictions of rows that the terms have seen as if they had not."""
+        return self.grown.left_out(Z * self.scale + self.centre, y, weights)
+
+    def gradients(self, Z: Array) -> Array:
+        """Their gradients per standardised unit."""
+        X = Z * self.scale + self.centre
+        slopes = self.grown.state.slopes(X) if self.odds else self.grown.gradient(X)
+        return np.asarray(slopes * self.scale)
+
+
+def predictor_of_all(
+    decision: Decision, columns: Index, terms: Grown | None, rows: AllRows, *, full: bool = False
+) -> tuple[Predictor, Index]:
+    """What predicts from all rows, and the columns that only the sample found and that join.
+
+    Column ``a`` of those searched is column ``columns[a]`` of the table; none of the sample's own
+    join where the answer is ``full``.
+    """
+    Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
+    nothing = Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
+    bases: list[Part] = [nothing]
+    seen, found = [nothing.values(Z)], tuple[int, ...]()
+    if terms is not None:
+        grown, found = Terms(terms, rows.centre, rows.scale), terms.columns
+        bases.append(grown)
+        seen.append(grown.left_out(Z, y, weights))
+    candidates = [Candidate((bases[-1],), seen[-1])]
+    for few, model in _tuned(decision, columns, found, own=terms is None or not full):
+        function, noise = few.function(model), float(np.exp(model.noise))
+        function = replace(function, columns=columns[function.columns])
+        for base, before, judged, whole in zip(
+            bases, seen, *_landmarks(function, noise, bases, rows), strict=True
+        ):
+            left_out = before + judged.values(Z)
+            parts: tuple[Part, ...] = (base, whole)
+            if base is nothing:
+                error = float(weights @ (y - left_out) ** 2 / weights.sum())
+                parts = (_alone(whole, nothing, noise, error, rows),)
+            candidates.append(Candidate(parts, left_out))
+    made = averaged(candidates, y, weights)
+    made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
+    return made, np.setdiff1d(made.columns, found)
+
+
+class Candidate(NamedTuple):
+    """A sum of parts, and its predictions of rows that it has not seen."""
+
+    parts: tuple[Part, ...]
+    left_out: Array
+
+    @property
+    def columns(self) -> set[int]:
+        """Those of its parts."""
+        return {int(a) for part in self.parts for a in part.columns}
+
+
+def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predictor:
+    """The mean of candidates on the columns of the nearest, by the evidence of their errors."""
+    errors = np.array([float(weights @ (y - one.left_out) ** 2) for one in candidates])
+    best = candidates[int(np.argmin(errors))]
+    nats = -0.5 * len(y) * np.log(np.maximum(errors, 1e-300))
+    odds = np.exp(nats - nats.max())
+    odds[[not one.columns <= best.columns for one in candidates]] = 0.0
+    odds[odds < NEGLIGIBLE] = 0.0
+    odds /= odds.sum()
+    used = [one for one, share in zip(candidates, odds, strict=True) if share]
+    parts = list({id(part): part for one in used for part in one.parts}.values())
+    inside = [[any(part is own for own in one.parts) for one in candidates] for part in parts]
+    return Predictor(
+        tuple(parts),
+        np.asarray(inside @ odds),
+        np.asarray(odds @ [one.left_out for one in candidates]),
+        y,
+        weights / weights.sum(),
+        -np.inf,
+        np.inf,
+    )
+
+
+def _tuned(
+    decision: Decision, columns: Index, found: Sequence[int], *, own: bool
+) -> Iterator[tuple[FewRows, Model]]:
+    """The sample's kernel on columns found, and on its ``own`` besides, without assumptions."""
+    few = decision.few.under(replace(PLAIN, serial=decision.few.assumption.serial))
+    family, noise = decision.model.family, decision.model.noise
+    logs = dict(zip(decision.model.groups.tolist(), np.log(decision.model.variances), strict=True))
+    usual = float(np.median(list(logs.values()))) if logs else 0.0
+
+    def tuned(groups: Index) -> Model:
+        return few.tune(
+            family, groups, np.array([*(logs.get(int(g), usual) for g in groups), noise])
+        )
+
+    inside = np.unique(few.labels[np.isin(columns, found)])
+    model = tuned(inside)
+    if len(inside) and np.isin(found, columns).all() and few.solvable(model):
+        yield few, model
+    more = np.union1d(inside, decision.model.groups).astype(np.intp)
+    if own and len(more) > len(inside):
+        wide, _ = check(few, tuned(more), trusted=inside if len(found) else more)
+        if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
+            yield few, wide
+
+
+def odds_of_all(
+    rules: Rules,
+    terms: Grown,
+    sample: Function,
+    rows: AllRows,
+    labels: Array,
+    *,
+    full: bool = False,
+) -> tuple[Predictor, Index]:
+    """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
+    extra = np.setdiff1d(sample.columns, terms.columns)
+    Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
+    grown = Terms(terms, rows.centre, rows.scale, odds=True)
+    parts: list[list[Part]] = [[grown], [grown, sample], [sample]]
+    candidates = [parts_of(some) for some in parts]
+    losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
+    best = int(np.argmin([float(weights @ loss) for loss in losses]))
+    gain = paired(losses[0] - losses[best], weights)
+    if len(extra) and (full or not gain.mean > rules.clearly * gain.error):
+        best = 0
+    return candidates[best], extra if best else extra[:0]
+
+
+def _alone(
+    function: Function, nothing: Function, noise: float, error: float, rows: AllRows
+) -> Unwarped:
+    """Landmarks as the rows of a fit, each of which counts for many, and how sure they are."""
+    many = float(rows.weights.sum()) / len(function.space.X)
+    whole = replace(function, intercept=nothing.intercept + function.intercept)
+    none = np.empty(0)
+    return Unwarped(whole, 0.0, 1.0, None, none, none, Spread(noise / many, None, error / noise))
+
+
+def _landmarks(
+    function: Function, noise: float, bases: Sequence[Part], rows: AllRows
+) -> Iterator[list[Function]]:
+    """A kernel on what each of some functions leaves over: without the fresh rows, and with them.
+
+    Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
+    """
+    space, columns = function.space, function.columns
+    assert isinstance(space, RepresenterSpace)
+    wanted = int(np.clip(np.sqrt(WORK / len(rows.y)), *LANDMARKS))
+    more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
+    X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
+    centres = RepresenterSpace(space.kernel, X, space.scales)
+    m = len(X)
+    gram = centres.gram.copy()
+    gram.flat[:: m + 1] += FLOOR * float(np.trace(gram)) / m
+    L = cholesky(gram, lower=True)
+    G, c = np.zeros((m + 1, m + 1)), np.zeros((m + 1, len(bases)))
+    G.flat[: m * (m + 1) : m + 2] = noise
+    for used in (rows.others, rows.fresh):
+        for start in range(0, len(used), BLOCK):
+            part = used[start : start + BLOCK]
+            Z, w = rows.standardised(part), rows.weights[part]
+            K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
+            features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
+            G += (features * w) @ features.T
+            left = np.column_stack([rows.y[part] - base.values(Z) for base in bases])
+            c += features @ (w[:, None] * left)
+        solution = solve(G, c, assume_a="pos")
+        u = solve_triangular(L, solution[:m], lower=True, trans="T")
+        yield [
+            Function(float(solution[m, k]), columns, centres, u[:, k]) for k in range(len(bases))
+        ]
