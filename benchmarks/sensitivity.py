@@ -33,8 +33,7 @@ from scipy import stats
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.explained import table_columns
 from nablasso.reading import interval_half_width
-from nablasso.reading.law import law_of_rows
-from nablasso.reading.shares import sobol
+from nablasso.reading.shares import law_of_rows, sobol
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"

@@ -195,7 +195,7 @@ class ProblemFamily:
 
 def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
     """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
-    return alpha_max * np.logspace(0, np.log10(eps), n_alphas)
+    return np.asarray(alpha_max * np.logspace(0, np.log10(eps), n_alphas))
 
 
 def walk_path(

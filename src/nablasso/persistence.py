@@ -38,14 +38,9 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.errors import (
-    InvalidParameterError,
-    ModelFileError,
-    VersionMismatchWarning,
-    optional,
-)
+from nablasso.errors import InvalidParameterError, ModelFileError, VersionMismatchWarning, optional
 
-FORMAT = 5  # raised when the classes of a file are to be found elsewhere
+FORMAT = 6  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 

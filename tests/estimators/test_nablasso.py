@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from nablasso import NablassoRegressor
 from nablasso.data.table import prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import automatic, discoveries
+from nablasso.estimators import automatic, certificate
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.search.families import FAMILIES
 from nablasso.search.rules import Rules
@@ -338,7 +338,7 @@ def test_scores_are_those_of_left_out_predictions():
 def test_discoveries_pay_for_their_number(monkeypatch):
     """Three p-values are under 0.2; of six, Benjamini-Hochberg lets one pass."""
     p = np.array([0.01, 0.09, 0.15, 0.8, 0.9, 0.95])
-    monkeypatch.setattr(discoveries, "randomization_p_values", lambda *args, **kw: p)
+    monkeypatch.setattr(certificate, "randomization_p_values", lambda *args, **kw: p)
     model = regressor(fdr=0.2).fit(*problem())
     np.testing.assert_array_equal(np.sort(model.p_values_), p)
     np.testing.assert_array_equal(model.p_values_[model.support_], [0.01])

@@ -6,7 +6,7 @@ import pytest
 from nablasso import DerivativeLasso, DerivativeLassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import interaction_shares, sobol, sobol_indices
-from nablasso.inspection.response import inspected_columns
+from nablasso.inspection.dependence import inspected_columns
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 4)) * [1.0, 2.0, 0.5, 1.0]

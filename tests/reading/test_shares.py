@@ -1,12 +1,26 @@
-"""Shares of the variance against exact values: Ishigami, Sobol-G, linear functions of normals."""
+"""Shares and importances against exact values: Ishigami, Sobol-G, linear functions of normals."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from nablasso.reading.law import law_of_ranges, law_of_rows, players_of
-from nablasso.reading.shares import ALL_SETS, shapley_shares, sobol, together
+from nablasso.data.table import discrete_columns
+from nablasso.kernels import Gaussian
+from nablasso.reading import importances
+from nablasso.reading.shares import (
+    ALL_SETS,
+    law_of_ranges,
+    law_of_rows,
+    moves,
+    players_of,
+    quotients,
+    shapley_shares,
+    sobol,
+    together,
+)
+from nablasso.spaces import Function, RepresenterSpace
+from tests.reading.known_functions import polynomial, weights_of
 
 N = 4096
 
@@ -186,3 +200,92 @@ def test_discrete_columns_are_not_taken_for_weaker_dependent():
     law = law_of_rows(X, np.ones(len(X)), [np.array([0]), np.array([1])], X[:, :1])
     assert law.correlation[0, 1] == pytest.approx(0.7, abs=0.12)
     assert abs(np.corrcoef(X.T)[0, 1]) < 0.55
+
+
+def flat_at_zero_and_one():
+    """f(0) = 0, f(1) = 1, f'(0) = f'(1) = 0, by Hermite interpolation."""
+    space = RepresenterSpace(Gaussian(0.5), np.array([[0.0], [1.0]]))
+    D, L = space.dense()
+    coef = np.linalg.solve(np.block([[space.gram, D.T], [D, L]]), [0.0, 1.0, 0.0, 0.0])
+    return Function(0.0, np.array([0]), space, coef[:2], coef[2:].reshape(2, 1))
+
+
+def test_a_function_flat_at_both_levels_gets_its_due():
+    function = flat_at_zero_and_one()
+    Z = np.array([[0.0], [1.0], [1.0], [0.0], [1.0]])
+    weights = np.full(5, 0.2)
+    np.testing.assert_allclose(function.gradients(Z), 0, atol=1e-12)
+    np.testing.assert_allclose(importances(function, Z, weights), [1.0])
+    as_continuous = importances(function, Z, weights, np.array([False]))
+    np.testing.assert_allclose(as_continuous, [0.0], atol=1e-12)
+
+
+def test_continuous_columns_have_the_weighted_root_mean_squared_derivative():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    weights = weights_of(40, rng)
+    function = polynomial(X, X[:, 0] ** 2 + 3 * X[:, 1], 2)
+    expected = [2 * np.sqrt(weights @ X[:, 0] ** 2), 3.0, 0.0]
+    np.testing.assert_allclose(importances(function, X, weights), expected, atol=1e-7)
+
+
+def test_discrete_columns_against_a_loop_over_rows_and_levels():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    levels = np.array([-1.0, 0.5, 2.0])
+    X[:, 1] = rng.choice(levels, size=40)
+    weights = weights_of(40, rng)
+    function = polynomial(X, X[:, 0] * X[:, 1] ** 2, 3)
+    total = 0.0
+    for weight, (x, z) in zip(weights, X, strict=True):
+        place = list(levels).index(z)
+        near = [levels[k] for k in (place - 1, place + 1) if 0 <= k < len(levels)]
+        total += weight * np.mean([(x * (z**2 - t**2) / (z - t)) ** 2 for t in near])
+    expected = [np.sqrt(weights @ X[:, 1] ** 4), np.sqrt(total)]
+    np.testing.assert_allclose(importances(function, X, weights), expected, rtol=1e-6)
+
+
+def test_columns_the_function_does_not_use_and_constants_have_none():
+    X = np.column_stack([np.linspace(-1, 1, 12), np.arange(12) % 2, np.full(12, 3.0)])
+    inner = polynomial(X[:, [0]], X[:, 0], 1)
+    function = Function(0.0, np.array([0]), inner.space, inner.u)
+    found = importances(function, X, np.full(12, 1 / 12))
+    np.testing.assert_allclose(found, [1.0, 0.0, 0.0], atol=1e-8)
+    flat = Function(2.0, np.array([], dtype=np.intp))
+    assert importances(flat, X, np.full(12, 1 / 12)) == pytest.approx([0, 0, 0])
+
+
+def test_ten_values_are_discrete_and_eleven_are_not():
+    X = np.column_stack([np.arange(33) % 10, np.arange(33) % 11, np.full(33, 2.0)])
+    np.testing.assert_array_equal(discrete_columns(X), [True, False, True])
+
+
+def test_discrete_moves_go_to_the_observed_levels_next_to_a_row():
+    Z = np.array([[0.0], [3.0], [1.0], [0.0]])
+    along = moves(Z, 0, discrete=True)
+    np.testing.assert_array_equal(along.end, [[0.0, 1.0, 0.0, 0.0], [1.0, 3.0, 3.0, 1.0]])
+    np.testing.assert_array_equal(along.share, [[0.0, 1.0, 0.5, 0.0], [1.0, 0.0, 0.5, 1.0]])
+
+
+def test_a_constant_column_has_no_moves():
+    along = moves(np.full((4, 1), 2.0), 0, discrete=True)
+    assert not along.share.any()
+
+
+def test_quotients_of_a_parabola_are_exact():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(7, 2))
+    smooth = quotients(lambda points: points**2, Z, moves(Z, 1, discrete=False))
+    np.testing.assert_allclose(smooth[0, :, 1], 2 * Z[:, 1], atol=1e-9)
+    np.testing.assert_allclose(smooth[0, :, 0], 0, atol=1e-9)
+    Z[:, 1] = [0, 1, 3, 3, 0, 1, 0]
+    along = moves(Z, 1, discrete=True)
+    steps = quotients(lambda points: points[:, 1] ** 2, Z, along)
+    expected = np.where(along.end != along.start, along.start + along.end, 0.0)
+    np.testing.assert_allclose(steps, expected)
+
+
+def test_the_rows_stay_as_they_are():
+    Z = np.arange(12.0).reshape(6, 2)
+    Z.setflags(write=False)
+    quotients(lambda points: points.sum(axis=1), Z, moves(Z, 0, discrete=True))

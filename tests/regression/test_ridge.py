@@ -1,4 +1,4 @@
-"""Ridge regression in all its forms against linear systems and n refits."""
+"""Ridge regression against linear systems and n refits; paired comparison against copies."""
 
 from itertools import product
 
@@ -7,7 +7,14 @@ import pytest
 
 from nablasso.kernels import Anova, Gaussian, Linear, Polynomial
 from nablasso.regression import ridge
-from nablasso.regression.ridge import LeaveOutRidge, Ridge, WeightedRidge
+from nablasso.regression.ridge import (
+    Difference,
+    LeaveOutRidge,
+    Ridge,
+    WeightedRidge,
+    paired,
+    saving,
+)
 
 N = 11
 KERNELS = (Gaussian(1.2), Linear(), Polynomial(2, 0.0), Polynomial(2), Anova(1), Anova(2))
@@ -348,3 +355,32 @@ def test_constant_and_copied_columns_do_no_harm():
     found = LeaveOutRidge(X, np.ones(20)).predict(np.array([0]), X[:, :1])
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found, X[:, :1], atol=0.01)  # its copy tells it
+
+
+def test_the_mean_and_its_error_are_those_of_the_textbook():
+    e = np.random.default_rng(0).normal(size=40)
+    found = paired(e, np.full(40, 3.0))
+    assert found.mean == pytest.approx(e.mean())
+    assert found.error == pytest.approx(e.std() / np.sqrt(40))
+    assert found.in_errors == pytest.approx(found.mean / found.error)
+    assert Difference(1.0, 0.0).in_errors == 0.0
+
+
+def test_weights_move_the_mean_and_only_their_shares_count():
+    e, weights = np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0])
+    found = paired(e, weights)
+    assert found.mean == pytest.approx(11 / 4)
+    shares = weights / 4
+    assert found.error == pytest.approx(np.sqrt(np.sum(shares**2 * (e - 11 / 4) ** 2)))
+    assert paired(e, 10 * weights) == pytest.approx(found)
+
+
+def test_what_is_saved_is_a_share_of_the_losses():
+    rng = np.random.default_rng(1)
+    null, ours, weights = rng.random(30) + 1, rng.random(30), rng.random(30)
+    share, gain = saving([(null, ours)], weights)
+    assert share == pytest.approx(1 - weights @ ours / (weights @ null))
+    assert gain == pytest.approx(paired(null - ours, weights).in_errors)
+    assert saving([(null, null)], weights) == (0.0, 0.0)
+    assert saving(2 * [(null, ours)], weights) == pytest.approx((share, gain))
+    assert saving([(np.zeros(3), np.zeros(3))], np.ones(3)) == (0.0, 0.0)

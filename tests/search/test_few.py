@@ -11,7 +11,7 @@ from nablasso import NablassoRegressor
 from nablasso.data.table import counted
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family

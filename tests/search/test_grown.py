@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidDataError
+from nablasso.search import growth
 from nablasso.search.grown import grow
 from nablasso.search.rules import Rules
 from nablasso.streaming.sources import Arrays
@@ -273,3 +274,15 @@ def test_rows_left_out_are_those_of_a_fit_without_them():
     np.testing.assert_allclose(found_out, expected)
     seen = np.mean((y[some] - found.predict(X[some])) ** 2)
     assert np.mean((y[some] - found_out) ** 2) > seen
+
+
+def test_a_wide_model_takes_in_columns_but_no_more_functions_of_those_it_has(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    y = X[:, 0] * X[:, 1] + np.sin(6 * X[:, 2]) + 0.5 * X[:, 3]
+    y += 0.2 * rng.normal(size=len(y))
+    whole = grow(Arrays(X, y))
+    monkeypatch.setattr(growth, "WIDEST", 40)
+    narrow = grow(Arrays(X, y))
+    assert narrow.columns == whole.columns == (0, 1, 2, 3)
+    assert narrow.state.design.width < whole.state.design.width

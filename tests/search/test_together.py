@@ -207,6 +207,13 @@ def test_groups_come_whole_from_all_rows():
     assert one.fit(X, y + X[:, 3]).support_.tolist() == [False, False, False, True]
 
 
+def test_where_groups_of_rows_are_given_their_folds_decide():
+    X, y = table()
+    model = NablassoRegressor(rules=FEW).fit(X, y, groups=np.arange(240) // 3)
+    assert np.flatnonzero(model.support_).tolist() == [0, 3]
+    assert model.n_rows_searched_ == 60 < NablassoRegressor(rules=FEW).fit(X, y).n_rows_searched_
+
+
 def three_classes(X):
     return np.where(X[:, 0] > 0.8, "a", np.where(X[:, 1] > 0, "b", "c"))
 

@@ -17,7 +17,7 @@ from nablasso.errors import InvalidDataError, NablassoError, WorkersTimeoutError
 from nablasso.progress import reporting, run_jobs
 from nablasso.search.grown import grow
 from nablasso.streaming import fair_sample, open_table
-from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import encoded
 from nablasso.streaming.sources import Arrays
 
 distributed = pytest.importorskip("distributed", reason="needs the extra distributed")

@@ -110,10 +110,7 @@ OPTIONS: dict[str, Any] = {
         "Take the values of this column for levels of a category even if they are numbers; "
         "columns of words are categories anyway. May be repeated.",
     ),
-    "groups": _option(
-        "FILE",
-        "Columns to select as a whole: JSON with lists of columns by group.",
-    ),
+    "groups": _option("FILE", "Columns to select as a whole: JSON with lists of columns by group."),
     "missing": _option(
         "state|drop",
         "What to do about missing cells: a missing value is a state of its own, or its row is left "
@@ -148,10 +145,7 @@ OPTIONS: dict[str, Any] = {
         panel=MODEL,
     ),
     "max_features": _option(
-        "N",
-        "Select at most so many columns or groups, near copies apart.",
-        min=1,
-        panel=MODEL,
+        "N", "Select at most so many columns or groups, near copies apart.", min=1, panel=MODEL
     ),
     "kernel": _option(
         "NAME",
@@ -181,8 +175,7 @@ OPTIONS: dict[str, Any] = {
         "--class",
     ),
     "interval": _option(
-        "SHARE",
-        "Add the ends of intervals that cover a new value this often, for example 0.9.",
+        "SHARE", "Add the ends of intervals that cover a new value this often, for example 0.9."
     ),
     "report": _option("FILE", "Write a report as one HTML file that opens anywhere.", panel=OUTPUT),
     "save": _option(

@@ -32,8 +32,7 @@ from nablasso.estimators.display import Answers
 from nablasso.persistence import read_stamp
 from nablasso.streaming import open_table
 from nablasso.streaming.cluster import dask
-from nablasso.streaming.encoded import encoded
-from nablasso.streaming.sample import Sample, prepared_rows
+from nablasso.streaming.sample import Sample, encoded, prepared_rows
 from nablasso.streaming.sources import Source
 
 

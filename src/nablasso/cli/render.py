@@ -51,10 +51,7 @@ def print_code(lines: str) -> None:
 
 
 def print_table(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: Sequence[bool] | None = None,
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[bool] | None = None
 ) -> None:
     """A table on standard output; the first column to the left, numbers (or all) to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")

@@ -1,6 +1,5 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
-from nablasso.estimators.alpha_path import Path, path
 from nablasso.estimators.derivative import (
     DerivativeLasso,
     DerivativeLassoClassifier,
@@ -12,6 +11,7 @@ from nablasso.estimators.error_control import (
     RandomizationTest,
     StabilitySelection,
 )
+from nablasso.estimators.fitting import Path, path
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,

@@ -10,15 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from nablasso import answer as words
-from nablasso.answer import (
-    Accuracy,
-    Answer,
-    Certificate,
-    Column,
-    Interaction,
-    Replacement,
-    Rival,
-)
+from nablasso.answer import Accuracy, Answer, Certificate, Column, Interaction, Replacement, Rival
 from nablasso.estimators.explained import facts_of_columns
 from nablasso.estimators.validation import column_indices, feature_names
 

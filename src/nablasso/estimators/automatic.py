@@ -14,18 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, is_in_blocks
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.certificate import read_proofs
-from nablasso.estimators.cross_validation import draw_folds
-from nablasso.estimators.discoveries import discoveries
+from nablasso.estimators.certificate import discoveries, read_proofs
+from nablasso.estimators.cross_validation import draw_folds, fold_score
 from nablasso.estimators.display import Answers
-from nablasso.estimators.explained import (
-    Explains,
-)
-from nablasso.estimators.outcome import (
-    read_outcome,
-)
+from nablasso.estimators.explained import Explains
+from nablasso.estimators.outcome import read_outcome
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.scoring import fold_score
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     column_indices,
@@ -100,10 +94,10 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
     answer_ : Answer
         All of this as plain data, with every sentence about it (:mod:`nablasso.answer`).
     n_rows_searched_ : int
-        Rows that decided: all of them, unless ``fdr``, ``cv``, ``scoring``, a kernel of
-        one's own or a wide table leave the decision to the first 600.
+        Rows that decided: all of them, unless ``fdr``, ``cv``, ``groups``, ``scoring``, a kernel
+        of one's own or a wide table leave the decision to the first 600.
     family_ : str
-        The family of functions that won; ``"terms"`` where more rows than 650 were searched.
+        The family of functions that won; ``"terms"`` where all of 650 rows or more were searched.
     assumptions_ : list of str
         What was found about noise and target and taken into account: heavy tails, uneven or
         serial noise, a skewed target.
@@ -158,16 +152,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         "lists of columns, mapping or labels",
         "Columns that are selected together, such as those of one category.",
     )
-    always_keep: Any = parameter(
-        None,
-        "columns",
-        "Columns that stay in, by name or number.",
-    )
-    max_features: int | None = parameter(
-        None,
-        "int",
-        "Largest number of variables or groups.",
-    )
+    always_keep: Any = parameter(None, "columns", "Columns that stay in, by name or number.")
+    max_features: int | None = parameter(None, "int", "Largest number of variables or groups.")
     fdr: float | None = parameter(
         None,
         "float",
@@ -192,20 +178,14 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         "changes nothing.",
     )
     rules: Rules | None = parameter(
-        None,
-        "Rules",
-        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+        None, "Rules", "The numbers that decide, see :class:`nablasso.search.rules.Rules`."
     )
     random_state: Any = parameter(
         None,
         "int or RandomState",
         "Draws the folds and the randomisation; without it the draw is fixed.",
     )
-    verbose: int = parameter(
-        0,
-        "int",
-        "Log progress on the ``nablasso`` logger.",
-    )
+    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -213,13 +193,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         return tags
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        time: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Self:
         """Select variables and fit the predictor.
 
@@ -321,7 +295,9 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         few, fresh = self._rules.few_rows, self._rules.fresh
         n = len(table.X) if len(table.X) < few + fresh else few
         with threadpool_limits(1, user_api="blas"):
-            rows = self._rows(table, n, place, self._folds(X, y, groups, table, n))
+            folds = self._folds(X, y, groups, table, n)
+            self._by_folds = folds is not None
+            rows = self._rows(table, n, place, folds)
             inner, narrow = self._screened(rows, table)
             decision = decide(inner, verbose=self.verbose)
             self.p_values_ = None
@@ -368,7 +344,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         )
 
     def _all_rows(self, table: Table, n: int) -> AllRows | None:
-        """All rows, where more than those searched; half of the others, at most 2000, judge."""
+        """All rows, where more than those searched; half of the others, 50 to 2000, judge."""
         more = len(table.X) - n
         if not more:
             return None
@@ -380,7 +356,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             centre=table.scaler.centre,
             scale=table.scaler.scale,
             n_searched=n,
-            n_fresh=min(FRESH, (more + 1) // 2),
+            n_fresh=min(FRESH, max(self._rules.fresh, (more + 1) // 2)),
         )
 
     def _grown(
@@ -390,8 +366,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
 
         ``looks`` are nats to be paid for the number of searches.
         """
-        own = (self.fdr, self.cv, self.scoring)
-        if any(one is not None for one in own) or self.kernel != "auto" or not self.screened_.all():
+        by_folds = self._by_folds or self.fdr is not None
+        if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
         labels = group_labels(self, self.feature_groups)
         groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]

@@ -1,35 +1,58 @@
-r"""The certificate of an automatic selection: the derivative lasso in the metric that was learned.
+r"""What is proven of an automatic selection: a gap, or p-values.
 
-(P) on the selected columns only, in the kernel and the scales of the model that won, with its noise
-as the ridge: a model with covariance ``K + r N`` predicts what ridge regression with
+**The certificate** is the derivative lasso in the metric that was learned: (P) on the selected
+columns only, in the kernel and the scales of the model that won, with its noise as the ridge: a
+model with covariance ``K + r N`` predicts what ridge regression with
 ``lambda = r / sum_i N_ii^{-1}`` and weights ``p ~ 1 / N_ii`` does. ``alpha`` is a tenth of the
 largest of a short grid at which (P) still selects all of them: it agrees with the decision made out
 of sample, with room to spare, and shrinks little. It is looked for on at most ``PATH_ROWS`` rows;
 its value carries over, since every term of (P) is a mean over rows. A classifier of K > 2 classes
 has K problems, "one against the rest".
+
+**Discoveries** have p-values: the whole search without some rows, then a test on these. Each of
+five folds is left out of a search of its own, so that the columns its p-values are about were found
+on other rows. A column is redrawn given the others; its p-value is the share of redrawn columns
+that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is discovered unless the
+searches predict left-out rows clearly better than the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import truediv
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from nablasso.data.table import Table
+from nablasso.estimators.base import CLEAR_GAIN
+from nablasso.estimators.cross_validation import stratified_folds
+from nablasso.estimators.fitting import Proof
+from nablasso.inference import (
+    HeldOut,
+    LinearConditional,
+    PredictionLoss,
+    adjusted_p_values,
+    enough_draws,
+    randomization_p_values,
+)
 from nablasso.losses import Loss
 from nablasso.penalties import GroupLasso, Partition, Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
-from nablasso.reading import discrete_columns, importances
+from nablasso.progress import track
 from nablasso.regression.evidence import restricted_inverse
-from nablasso.search.few import Decision
+from nablasso.regression.ridge import paired
+from nablasso.search.check import to_the_end
+from nablasso.search.decide import search
+from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown
 from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
-from nablasso.spaces import Function, RepresenterSpace
-from nablasso.types import Array, Mask
+from nablasso.spaces import RepresenterSpace
+from nablasso.types import Array, Index
 
 FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of the largest alpha worth a look
 ROOM = 0.1
@@ -41,6 +64,7 @@ MAX_ITER = 2000
 METRIC = "the derivative lasso on the selected columns, in the learned metric"
 SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
 BUDGET = 3e9  # rows squared times columns times iterations of the last solve
+N_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -90,36 +114,6 @@ class Setting:
         """For these problems."""
         inner = DualSolver(tol=tol, max_iter=max_iter)
         return inner if self.loss.translates else Newton(inner, tol=tol)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A solved problem, read per column."""
-
-    problem: Problem
-    solution: Solution
-
-    @cached_property
-    def support(self) -> Mask:
-        """Which variables are in."""
-        return support_of(self.problem, self.solution)
-
-    @cached_property
-    def bounds(self) -> tuple[Array, Array]:
-        """Certified bounds of the exact minimiser's derivative norms."""
-        return self.problem.derivative_bounds(self.solution.point)
-
-    @cached_property
-    def importances(self) -> Array:
-        """Derivative norms; of discrete columns those of quotients between neighbouring levels."""
-        g, coef, space = self.solution.point.g, self.solution.coef, self.problem.space
-        assert isinstance(space, RepresenterSpace)
-        norms, discrete = np.sqrt(np.einsum("ia,ia->a", g, g)), discrete_columns(space.X)
-        if np.any(discrete & self.support):
-            function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
-            levels = importances(function, space.X, self.problem.weights, discrete)
-            norms = np.where(discrete, levels, norms)
-        return np.where(self.support, norms, 0.0)
 
 
 def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]:
@@ -223,3 +217,65 @@ def read_sums(selector: Any, grown: Sequence[Grown]) -> None:
     selector.dual_gap_ = float(sum(gaps))
     selector.relative_gap_ = max(map(truediv, gaps, (proof.at_zero or 1.0 for proof in proofs)))
     selector.certificate_ = SUMS
+
+
+def discoveries(
+    decision: Decision, fdr: float, random_state: Any, verbose: int
+) -> tuple[Decision, Array]:
+    """The decision on the groups discovered, and the p-value of every group."""
+    rows = decision.few
+    folds = stratified_folds(rows.Y, N_FOLDS, random_state)
+    held_out, gains = [], np.zeros(len(rows.X))
+    for train, test in track(folds, len(folds), "searching folds", verbose=verbose):
+        part = rows.only(train)
+        found = search(part, rows.rules.walked_rows)
+        predict = partial(_outputs, found, rows)
+        used = np.isin(rows.labels, found.model.groups)
+        loss = PredictionLoss(
+            predict, test.astype(float), rows.weights[test], partial(_distance, rows.Y)
+        )
+        held_out.append(HeldOut(test, loss, used))
+        mean = part.weights @ rows.Y[train] / part.weights.sum()
+        before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
+        gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
+    members = [np.flatnonzero(rows.labels == g) for g in range(rows.n_groups)]
+    p_values = randomization_p_values(
+        held_out,
+        rows.X,
+        LinearConditional(rows.X, rows.weights / rows.weights.sum()),
+        groups=members,
+        ranks=np.array([columns.min() for columns in members]),
+        seed=0 if random_state is None else check_random_state(random_state).randint(2**31 - 1),
+        n_draws=enough_draws(rows.n_groups, fdr),
+        n_jobs=None,
+        verbose=verbose,
+    )
+    gain = paired(gains, rows.weights)
+    convincing = gain.mean > CLEAR_GAIN * gain.error
+    discovered = (adjusted_p_values(p_values) <= fdr) & convincing
+    kept = np.isin(np.arange(rows.n_groups), rows.kept)
+    order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
+    groups = np.sort(order[discovered[order] | kept[order]])
+    return settled(decision, groups), p_values
+
+
+def settled(best: Decision, groups: Index) -> Decision:
+    """The best family on given groups, tuned to the end."""
+    few = best.few
+    tried = tuple(few.tune(family, groups) for family in few.families)
+    model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
+    return replace(best, model=model, tried=tried, clear={})
+
+
+def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:
+    """Predictions (m, q) in the units of all rows."""
+    functions = [found.few.function(found.model, t) for t in range(rows.Y.shape[1])]
+    values = np.column_stack([function.values(X) for function in functions])
+    (mean, unit), (whole, scale) = found.few.unit, rows.unit
+    return np.asarray((mean + unit * values - whole) / scale)
+
+
+def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:
+    """Squared error per row, added up over targets; rows are given by their numbers."""
+    rows = np.asarray(numbers, dtype=np.intp)
+    return np.asarray(np.sum((Y[rows] - outputs) ** 2, axis=1))

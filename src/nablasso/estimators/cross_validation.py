@@ -6,10 +6,14 @@ the rows; every candidate is scored on the rows left out; and one is chosen: the
 ("1se") among those within one standard error of it the one with the fewest variables. Folds run in
 parallel and report progress; an interrupt keeps those that are done. Folds that gave no number for
 any candidate are not counted.
+
+The one call predicts left-out rows without a model of them: :func:`fold_score` puts these
+predictions behind the face of a fitted model for a scorer of scikit-learn's.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from time import perf_counter
@@ -17,9 +21,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -35,7 +40,9 @@ from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_count
+from nablasso.paths import alpha_grid
 from nablasso.progress import track
+from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]
@@ -265,37 +272,32 @@ def choose(
     return results, best
 
 
-def positive_list(values: Any, name: str) -> Array:
-    """A non-empty list of positive numbers."""
+def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
+    """A non-empty list of positive numbers, or of such that are not negative."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
-        raise InvalidParameterError(f"{name} must be a list of positive numbers; got {values!r}.")
+    inside = np.isfinite(array) & (array >= 0 if zero else array > 0)
+    if array.ndim != 1 or array.size == 0 or not inside.all():
+        kind = "numbers >= 0" if zero else "positive numbers"
+        raise InvalidParameterError(f"{name} must be a list of {kind}; got {values!r}.")
     return array
 
 
-def decreasing(alphas: Any, top: float, smallest: float) -> Array:
-    """Positive alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
+def decreasing(alphas: Any, top: float, smallest: float, *, zero: bool = False) -> Array:
+    """Alphas, the largest first: a list, or that many from ``top`` to ``smallest`` of it.
 
-    A number gives equal ratios.
+    A number gives equal ratios; only with ``zero`` a list may hold it.
     """
     if not isinstance(alphas, int | np.integer) or isinstance(alphas, bool):
-        return np.sort(positive_list(alphas, "alphas"))[::-1].copy()
+        return np.sort(positive_list(alphas, "alphas", zero=zero))[::-1].copy()
     check_count(alphas, "alphas")
-    return np.asarray(top * np.logspace(0, np.log10(smallest), int(alphas)))
+    return alpha_grid(top, int(alphas), smallest)
 
 
 def draw_folds(
-    cv: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    table: Table,
-    random_state: Any,
-    *,
-    stratify: bool = False,
+    cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state: Any, *, stratify: bool = False
 ) -> list[Fold]:
     """(train, test) row indices of the input; ``stratify`` spreads classes evenly.
 
@@ -362,3 +364,85 @@ def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
         round_ = order[start : start + n_folds]
         fold[round_] = rng.permutation(n_folds)[: len(round_)]
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
+class Predicted(BaseEstimator):
+    """Predictions already made, behind the face of a model."""
+
+    def __init__(self, outputs: Array, classes: NDArray[Any] | None = None) -> None:
+        self.outputs = outputs
+        self.classes = classes
+        self.classes_: Any = classes
+
+    def fit(self, X: Any, y: Any) -> Predicted:
+        """Do nothing."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class HeldOutRegressor(RegressorMixin, Predicted):
+    """Predictions as they are."""
+
+    def predict(self, X: Any) -> Array:
+        """The predictions."""
+        return self.outputs[:, 0]
+
+
+class HeldOutClassifier(ClassifierMixin, Predicted):
+    """Least-squares outputs as shares of classes."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Outputs, one column for two classes."""
+        return self.outputs[:, 0] if len(self.classes_) == 2 else self.outputs
+
+    def predict_proba(self, X: Any) -> Array:
+        """Outputs from [-1, 1] as shares."""
+        share = np.clip((1 + self.outputs) / 2, 1e-6, 1 - 1e-6)
+        if len(self.classes_) == 2:
+            return np.column_stack([1 - share[:, 0], share[:, 0]])
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of the largest share."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fold: Index) -> float:
+    """The score of left-out predictions, given by their residuals in units of ``rows.Y``.
+
+    ``rows`` are the first ones of the table.
+    """
+    mean, deviation = rows.unit
+    outputs = mean + deviation * (rows.Y[fold] - residuals)
+    if rows.assumption.warp is not None:
+        outputs = rows.assumption.warp.back(outputs)
+    classes = getattr(selector, "classes_", None)
+    model: Any = HeldOutRegressor(table.y_mean + outputs)
+    y: NDArray[Any] = table.y_mean + table.y[fold]
+    if classes is not None:
+        model, y = HeldOutClassifier(outputs, classes), classes[table.y[fold].astype(np.intp)]
+    scorer = check_scoring(model, scoring=selector.scoring)
+    score = float(scorer(model, _inputs(table, fold), y, **_weights(scorer, rows.weights[fold])))
+    if not np.isfinite(score):
+        raise InvalidDataError(
+            f"scoring={selector.scoring!r} gave a score that is not a number on a fold of "
+            f"{len(fold)} rows. Use fewer folds (cv) or another score."
+        )
+    return score
+
+
+def _inputs(table: Table, fold: Index) -> Array:
+    """The rows as the user gave them: all columns, in their order and units."""
+    centre, scale, columns = table.scaler.centre, table.scaler.scale, table.columns
+    X = np.tile(centre, (len(fold), 1))
+    X[:, columns] += table.X[fold] * scale[columns]
+    return X
+
+
+def _weights(scorer: Any, weights: Array) -> dict[str, Array]:
+    """``sample_weight`` for a scorer that takes it, where the weights differ."""
+    takes = inspect.signature(scorer).parameters
+    known = "sample_weight" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
+    return {"sample_weight": weights} if known and np.ptp(weights) > 0 else {}

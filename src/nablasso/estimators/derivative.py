@@ -30,12 +30,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
-from nablasso.errors import (
-    DegenerateFitWarning,
-    InvalidParameterError,
-    warn,
-)
-from nablasso.estimators.alpha_path import Path, descending
+from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
 from nablasso.estimators.base import (
     Data,
     PredictsClasses,
@@ -54,7 +49,7 @@ from nablasso.estimators.cross_validation import (
     positive_list,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Fit, all_certified, left_out_gain, spread
+from nablasso.estimators.fitting import Fit, Path, all_certified, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
@@ -64,16 +59,11 @@ from nablasso.estimators.validation import (
     feature_names,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import (
-    DEFAULT_FRACTION,
-    Formulation,
-    ProblemFamily,
-    alpha_grid,
-    walk_path,
-)
+from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
+from nablasso.regression.ridge import saving
 from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
@@ -237,7 +227,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
             solution = _solve(solver, problem, hurry=interrupted)
             cure = "Raise max_iter, loosen tol, raise ridge, or lower alpha."
             self._warn_unless_converged(solution, self.tol * problem.reference, cure)
-            fits.append(Fit(family, problem, solution))
+            fits.append(Fit(problem, solution, family))
         return fits
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
@@ -260,7 +250,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
         self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep([fit.function(self.debias) for fit in fits], table)
-        self._keep_status(data, table, left_out_gain(fits))
+        losses = [fit.left_out_losses() for fit in fits]
+        self._keep_status(data, table, saving(losses, table.weights))
 
 
 def _warn_if_degenerate(fit: Fit) -> None:
@@ -343,11 +334,11 @@ class GivenWeights(DerivativeEstimator):
         problem = family.problem(ridge)
         flat = problem.flat_dual()
         top = ABOVE * problem.gauge(flat)
-        grid = alpha_grid(top, n_alphas, eps) if alphas is None else descending(alphas)
+        grid = decreasing(n_alphas if alphas is None else alphas, top, eps, zero=True)
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)
-        fits = [Fit(family, *solved) for solved in tracked][::-1]
+        fits = [Fit(*solved, family) for solved in tracked][::-1]
         d = data.X.shape[1]
         return Path(
             grid,

@@ -352,7 +352,7 @@ class StabilitySelection(WrappedSelector):
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
-                f"least {least:.2g}. Let it select fewer, or raise max_expected_false.",
+                f"least {least:.2g}. Let it select fewer, or raise max_expected_false."
             )
 
 
@@ -424,7 +424,7 @@ class KnockoffSelector(WrappedSelector):
                 f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and "
                 f"{int(np.sum(self.knockoff_statistics_ > 0))} of {d} variables are ahead of their "
                 "knockoffs. Raise fdr, or use RandomizationTest, which can select a single "
-                "variable.",
+                "variable."
             )
         return self
 

@@ -24,8 +24,7 @@ from nablasso.estimators.validation import (
     group_labels,
 )
 from nablasso.reading.explanation import Explanation, LeftOut
-from nablasso.reading.function import moves, quotients
-from nablasso.reading.law import players_of
+from nablasso.reading.shares import moves, players_of, quotients
 from nablasso.regression.spread import Spread
 from nablasso.search.predictor import Predictor
 from nablasso.types import Array, Index, Mask

@@ -32,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.alpha_path import Path
 from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector
 from nablasso.estimators.cross_validation import (
     Candidate,
@@ -46,6 +45,7 @@ from nablasso.estimators.cross_validation import (
     until_interrupt,
 )
 from nablasso.estimators.display import Answers
+from nablasso.estimators.fitting import Path
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
@@ -76,7 +76,7 @@ from nablasso.hierarchy import (
 )
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.types import Array, Index, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
@@ -154,9 +154,7 @@ class KernelSelector(Answers, Selects, Selector):
         False, "bool", "Project every node's features on the complement of its ancestors'."
     )
     dag: Any = parameter(
-        None,
-        "KernelDag",
-        "A graph of kernels of your own in place of products of a decomposition.",
+        None, "KernelDag", "A graph of kernels of your own in place of products of a decomposition."
     )
     interactions: bool = parameter(
         True,
@@ -416,7 +414,8 @@ class KernelSelector(Answers, Selects, Selector):
         self.sinks_ = sorted(set(self.hull_).difference(*self._parents.values()), key=str)
         self.interactions_ = self._interactions(hierarchy, table, strength)
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
-        self._keep_status(data, table, _left_out_gain(learner.searches, refits))
+        losses = list(map(_left_out_losses, learner.searches, refits))
+        self._keep_status(data, table, saving(losses, learner.searches[0].sample.weights))
 
     def _unpack_certificate(self, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the problem over all kernels, whatever was pruned after it."""
@@ -507,14 +506,10 @@ def _importances(learner: HullLearner, found: Found, d: int) -> Array:
     return np.asarray(np.sqrt(p @ (parts - p @ parts) ** 2) / scale)
 
 
-def _left_out_gain(searches: list[Search], refits: list[Any]) -> tuple[float, float]:
-    """Share of the null model's loss that the refits save on left-out rows, and its z-score."""
-    null, ours = np.zeros((2, len(searches[0].sample.y)))
-    for search, made in zip(searches, refits, strict=True):
-        sample = search.sample
-        null += sample.loss.value(sample.y, sample.null)
-        ours += sample.loss.value(sample.y, made.left_out)
-    return saving(null, ours, searches[0].sample.weights)
+def _left_out_losses(search: Search, made: Any) -> tuple[Array, Array]:
+    """Loss of each row under the null model, and under the refit without the row."""
+    y, loss = search.sample.y, search.sample.loss
+    return loss.value(y, search.sample.null), loss.value(y, made.left_out)
 
 
 @estimator

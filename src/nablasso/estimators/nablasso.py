@@ -20,20 +20,10 @@ from nablasso.estimators.base import (
     read_classes,
 )
 from nablasso.estimators.certificate import read_sums
-from nablasso.estimators.explained import (
-    explanation_of,
-)
-from nablasso.estimators.outcome import (
-    accuracy_of_classes,
-    accuracy_of_numbers,
-    read_all_rows,
-)
+from nablasso.estimators.explained import explanation_of
+from nablasso.estimators.outcome import accuracy_of_classes, accuracy_of_numbers, read_all_rows
 from nablasso.estimators.parameters import estimator
-from nablasso.estimators.validation import (
-    by_column,
-    check_new_data,
-    check_training_data,
-)
+from nablasso.estimators.validation import by_column, check_new_data, check_training_data
 from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds

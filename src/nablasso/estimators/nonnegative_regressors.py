@@ -50,8 +50,7 @@ from nablasso.nonnegative import (
     SquaredLoss,
     Task,
 )
-from nablasso.nonnegative.metric import Ranks, evidence_scales
-from nablasso.nonnegative.task import cone_matrix, decompose
+from nablasso.nonnegative.task import Ranks, cone_matrix, decompose, evidence_scales
 from nablasso.types import Array
 
 PRECISION_FLOOR = 0.01  # of the precision, in units of 1 / var(y)
@@ -373,7 +372,7 @@ class MultiQuantileRegressor(NonnegativeRegressor):
         None,
         '{"evidence"}',
         "Give every column, and its rank, the scale of largest evidence of a Gaussian process "
-        "(:mod:`nablasso.nonnegative.metric`); without it all columns are alike.",
+        "(:mod:`nablasso.nonnegative.task`); without it all columns are alike.",
     )
     feature_groups: Any = parameter(
         None,

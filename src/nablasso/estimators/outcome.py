@@ -10,10 +10,7 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from nablasso import answer as words
-from nablasso.answer import (
-    WEAK,
-    Accuracy,
-)
+from nablasso.answer import WEAK, Accuracy
 from nablasso.data.table import Table
 from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.validation import correlated_pairs, feature_names
@@ -25,7 +22,7 @@ from nablasso.reading import (
     support_gap,
     told_by_others,
 )
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import Decision
@@ -162,7 +159,7 @@ def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
 def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     """R2 of left-out residuals, and the gain over the mean in standard errors."""
     baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
-    return saving(baseline, np.sum(residuals**2, axis=1), weights)
+    return saving([(baseline, np.sum(residuals**2, axis=1))], weights)
 
 
 def _noticed(decision: Decision, mean: float) -> list[str]:

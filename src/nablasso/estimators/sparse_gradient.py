@@ -31,14 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
-from nablasso.estimators.alpha_path import Path
-from nablasso.estimators.base import (
-    Data,
-    PredictsClasses,
-    PredictsNumbers,
-    Selector,
-    worst_status,
-)
+from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector, worst_status
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
@@ -48,7 +41,7 @@ from nablasso.estimators.cross_validation import (
     grid_points,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import spread
+from nablasso.estimators.fitting import Path, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
@@ -72,7 +65,7 @@ from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
 from nablasso.regression.machine import Refit, refit
-from nablasso.regression.paired import saving
+from nablasso.regression.ridge import saving
 from nablasso.spaces import require_memory
 from nablasso.types import Array, Mask
 
@@ -324,14 +317,14 @@ def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float,
 
     The gain is in standard errors. Targets are (n, q): y, or plus and minus one per class.
     """
-    null, ours = np.zeros(len(targets)), np.zeros(len(targets))
+    losses = []
     for target in targets.T:
         refit = ridge_on(features, replace(table, y=target))
         n = len(refit.loo_residuals)
         weights = table.weights[:n] / table.weights[:n].sum()
-        null[:n] += ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
-        ours[:n] += refit.loo_residuals**2
-    return saving(null[:n], ours[:n], weights)
+        null = ((target[:n] - weights @ target[:n]) / (1 - weights)) ** 2
+        losses.append((null, refit.loo_residuals**2))
+    return saving(losses, weights)
 
 
 def ridge_on(features: Array, table: Table) -> Refit:

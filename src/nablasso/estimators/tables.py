@@ -32,7 +32,7 @@ from nablasso.data.table import check_weights, is_frame, is_in_blocks
 from nablasso.errors import InvalidParameterError, NotNumbersError, Problem, TableProblems
 from nablasso.estimators.validation import column_indices, group_labels
 from nablasso.streaming import open_table
-from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import encoded
 from nablasso.types import Array, Index, Mask
 
 Gather = Callable[[Any, Encoding], Any]

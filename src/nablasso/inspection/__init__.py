@@ -1,7 +1,12 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
 from nablasso.estimators.display import Dependence, PairDependence
-from nablasso.inspection.dependence import pair_dependence, partial_dependence
+from nablasso.inspection.dependence import (
+    InspectedFunction,
+    pair_dependence,
+    partial_dependence,
+    response_of,
+)
 from nablasso.inspection.function_displays import (
     DensityDisplay,
     DerivativeDisplay,
@@ -9,7 +14,6 @@ from nablasso.inspection.function_displays import (
     PairDisplay,
     QuantileDisplay,
 )
-from nablasso.inspection.response import InspectedFunction, response_of
 from nablasso.inspection.sobol import SobolIndices, interaction_shares, sobol_indices
 from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
 

@@ -10,13 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import (
-    Dependence,
-    PairDependence,
-    draw_curve,
-    draw_pair,
-    shorten,
-)
+from nablasso.estimators.display import Dependence, PairDependence, draw_curve, draw_pair, shorten
 from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
@@ -39,8 +33,12 @@ from nablasso.inspection.canvas import (
     subtitle,
     tidy,
 )
-from nablasso.inspection.dependence import pair_dependence, partial_dependence
-from nablasso.inspection.response import inspected_columns, without_names
+from nablasso.inspection.dependence import (
+    inspected_columns,
+    pair_dependence,
+    partial_dependence,
+    without_names,
+)
 from nablasso.inspection.sobol import interaction_shares
 from nablasso.types import Array
 
@@ -294,13 +292,7 @@ class QuantileDisplay(Display):
 
     @classmethod
     def of(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        feature: str | int = 0,
-        grid_size: int = 150,
+        cls, estimator: Any, X: Any, y: Any = None, *, feature: str | int = 0, grid_size: int = 150
     ) -> Self:
         """The quantiles of a fitted model along one variable, by name or place.
 

@@ -1,9 +1,9 @@
 """Sensitivity of any fitted model: Sobol' indices, Shapley effects, pairs that act together.
 
-What the numbers are and how they are computed is said in :mod:`nablasso.reading.shares`; how rows
-are drawn given some of their columns in :mod:`nablasso.reading.law`; what intervals hold in
-:mod:`nablasso.reading.explanation`. Of a model that is not ours only the rows move, not the
-function: an interval then says nothing about how well the model was fitted.
+What the numbers are, how they are computed and how rows are drawn for them is said in
+:mod:`nablasso.reading.shares`; what intervals hold in :mod:`nablasso.reading.explanation`. Of a
+model that is not ours only the rows move, not the function: an interval then says nothing about how
+well the model was fitted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, feature_names
-from nablasso.inspection.response import inspected_columns, response_of, sample_rows
+from nablasso.inspection.dependence import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
-from nablasso.reading.law import law_of_ranges
+from nablasso.reading.shares import law_of_ranges
 from nablasso.types import Array, Index
 
 Ranges = Sequence[tuple[float, float]]

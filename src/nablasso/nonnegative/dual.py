@@ -45,12 +45,7 @@ class PSDTangent:
     """A map from changes of slopes and multiplier to changes of values and integral."""
 
     def __init__(
-        self,
-        Phi: Array,
-        l2: float,
-        eigenvalues: Array,
-        U: Array,
-        mass: Array | None,
+        self, Phi: Array, l2: float, eigenvalues: Array, U: Array, mass: Array | None
     ) -> None:
         first = int(np.searchsorted(eigenvalues, 0.0, side="right"))
         top, rest = eigenvalues[first:], eigenvalues[:first]

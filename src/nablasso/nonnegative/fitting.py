@@ -58,12 +58,7 @@ class FittedTask:
 
 
 def fit(
-    task: Task,
-    *,
-    tol: float,
-    max_iter: int | None = None,
-    solver: str = "auto",
-    verbose: int = 0,
+    task: Task, *, tol: float, max_iter: int | None = None, solver: str = "auto", verbose: int = 0
 ) -> FittedTask:
     """PSD and linear models that minimise the objective of a task."""
     fitter = PSDFitter(task, verbose, solver)

@@ -11,8 +11,8 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.reading.function import importances
 from nablasso.reading.intervals import interval_half_width
+from nablasso.reading.shares import importances
 
 __all__ = [
     "Alternative",

@@ -3,7 +3,7 @@ r"""What rows cannot tell: columns that could stand in, and what derivatives can
 **Left-out rows judge between two sets of columns.** Kernel ridge regression on some columns
 predicts each row from the others in closed form (:class:`nablasso.regression.ridge.Ridge`), the
 ridge being the best of its grid. Two sets are compared row by row by the difference of their
-squared left-out residuals (:func:`nablasso.regression.paired.paired`).
+squared left-out residuals (:func:`nablasso.regression.ridge.paired`).
 
 Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
 canonical order of :mod:`nablasso.data.table` are a fair sample.
@@ -66,8 +66,7 @@ from scipy.stats import rankdata
 
 from nablasso.data.table import discrete_columns
 from nablasso.kernels import Gaussian, Kernel, length_scale
-from nablasso.regression.paired import paired
-from nablasso.regression.ridge import Ridge
+from nablasso.regression.ridge import Ridge, paired
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index, Mask
 

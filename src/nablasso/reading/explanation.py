@@ -2,7 +2,7 @@ r"""A fitted answer with rows to read it at: shares with intervals, pairs, curve
 
 **Intervals.** A statistic ``t(f, law)`` of the fitted function and of the law of the rows errs
 because ``f`` was fitted and because the rows are a sample. Draws ``f_b``
-(:mod:`nablasso.reading.draws`) move the first, rows drawn anew with replacement the second; the
+(:mod:`nablasso.reading.intervals`) move the first, rows drawn anew with replacement the second; the
 interval is that around ``t(f, law)`` which holds the part ``level`` of
 
 .. math:: t(f_b, \mathrm{law}) + t(f, \mathrm{law}_s) - t(f, \mathrm{law}) \quad
@@ -38,14 +38,21 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.data.table import DISCRETE_LEVELS
-from nablasso.reading.draws import degrees_of, draws_of
-from nablasso.reading.intervals import NoiseLevel, interval_half_width, noise_level
-from nablasso.reading.law import Law, law_of_ranges, law_of_rows
+from nablasso.reading.intervals import (
+    NoiseLevel,
+    degrees_of,
+    draws_of,
+    interval_half_width,
+    noise_level,
+)
 from nablasso.reading.shares import (
     ALL_SETS,
     LEAST,
     MOST,
+    Law,
     Values,
+    law_of_ranges,
+    law_of_rows,
     rows_for,
     shapley_shares,
     sobol,

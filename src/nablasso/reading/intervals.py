@@ -1,9 +1,10 @@
-r"""Intervals of predictions from left-out residuals, without a split; wide where rows are noisy.
+r"""How sure a prediction is: where a new y lies, and which functions the rows allow.
 
-The residual ``r_i`` of row ``i``, predicted from all the others, is distributed nearly as the error
-at a new row. With ``s(x) > 0`` the level of the noise, ``prediction -+ q s(x)`` covers a new y with
-probability about ``level`` when q is the ``ceil(level (n + 1))``-th smallest ``|r_i| / s_{-i}``.
-With weights ``p`` (adding up to one) q is the smallest number with
+**Intervals** come from left-out residuals, without a split. The residual ``r_i`` of row ``i``,
+predicted from all the others, is distributed nearly as the error at a new row. With ``s(x) > 0``
+the level of the noise, ``prediction -+ q s(x)`` covers a new y with probability about ``level``
+when q is the ``ceil(level (n + 1))``-th smallest ``|r_i| / s_{-i}``. With weights ``p`` (adding up
+to one) q is the smallest number with
 
 .. math:: \sum_{|r_i| \le q\, s_{-i}} p_i \ge \mathrm{level}\,(1 + 1/n), \qquad
           n = 1 / \sum_i p_i^2
@@ -14,23 +15,42 @@ which is the same for equal weights. Where the right side exceeds one no finite 
 of the prediction, found by the search of uneven noise (:mod:`nablasso.search.assumptions`) on the
 logs of the squared residuals. Where nothing explains these better than its price, ``s`` is one.
 ``s_{-i}`` is the left-out prediction; new rows have no level beyond those of the rows seen.
+
+**Draws** of a fitted answer are functions that the rows allow as well as the one that predicts:
+
+* A kernel function on few rows has the posterior of a Gaussian process
+  (:mod:`nablasso.regression.spread`), with a rough function of every column for what its family
+  cannot bend to; a warped target is drawn before it is warped back.
+* Terms on many rows have coefficients ``w ~ N(w, s^2 P)`` (:mod:`nablasso.regression.terms`).
+* Landmarks alone are the rows of a kernel function, each for many; those that were added to terms
+  are taken as they are: what they leave open is not in a draw.
+
+Variances and noise are those found; that they were estimated is not in a draw either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
+from nablasso.regression.spread import Spread
 from nablasso.search.assumptions import level_of
+from nablasso.search.predictor import ROOM, Predictor, Unwarped
+from nablasso.search.together import Terms
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
+Drawn = Callable[[Array], Array]  # standardised rows (m, d) to values (m, draws)
+
 ROUNDING = 1e-12
 ROWS = 600  # that the level is fitted to
+SEED = 7
+KNOTS = 512  # of the way back from a warped target
 
 
 def interval_half_width(residuals: Array, weights: Array, level: float) -> float:
@@ -115,3 +135,96 @@ def noise_level(
     h = function.values(columns)
     h[first] = rows.Y[:, 0] - rows.solved(model).left_out()[0][:, 0]
     return NoiseLevel(function, scale, unit, np.exp(scale * h / 2))
+
+
+def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None) -> Drawn:
+    """``count`` draws of a part of a prediction, a predictor or log-odds with their ``spread``.
+
+    ``centres`` (k, d) are points besides the rows of the fit at which kernel functions are drawn.
+    """
+    if isinstance(part, Predictor):
+        return _of_sum(part, count, centres)
+    if isinstance(part, Terms):
+        return _of_terms(part, count)
+    spread = getattr(part, "spread", spread)
+    if spread is None:
+        return lambda Z: np.tile(part.values(Z)[:, None], (1, count))
+    function = part.function if isinstance(part, Unwarped) else part
+    differences = spread.draws(function, centres, count, SEED)
+
+    def drawn(Z: Array) -> Array:
+        t = np.asarray(function.values(Z)[:, None] + differences(Z))
+        return _unwarped(part, t) if isinstance(part, Unwarped) else t
+
+    return drawn
+
+
+def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
+    parts = [draws_of(part, count, centres) for part in predictor.parts]
+    room = ROOM * (predictor.high - predictor.low)
+    ends = predictor.low - room, predictor.high + room
+
+    def drawn(Z: Array) -> Array:
+        each = zip(predictor.shares, parts, strict=True)
+        return np.asarray(np.clip(sum(w * part(Z) for w, part in each), *ends))
+
+    return drawn
+
+
+def _unwarped(part: Unwarped, t: Array) -> Array:
+    """Draws in the units of the target."""
+    t = part.mean + part.deviation * t
+    if part.warp is None:
+        return t
+    knots = np.linspace(t.min(), t.max(), KNOTS)
+    return np.interp(t, knots, part.back(knots))
+
+
+def _of_terms(part: Terms, count: int) -> Drawn:
+    grown = part.grown
+    model, state = grown.model, grown.state
+    e, V = np.linalg.eigh(model.P)
+    root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
+    noise = np.random.default_rng(SEED).standard_normal((len(e), count))
+    moved = np.zeros((len(state.coefficients), count))
+    moved[_places(grown)] = root @ noise
+
+    def drawn(Z: Array) -> Array:
+        X = Z * part.scale + part.centre
+        design = state.design
+        F = design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
+        eta = F @ state.coefficients
+        eta = np.clip(eta[:, None] + F @ moved, *grown.limits)
+        return eta if part.odds else state.response.prediction(eta, grown.smear)
+
+    return drawn
+
+
+def _places(grown: Any) -> Index:
+    """Where the coefficients of the posterior are among those of the state."""
+    model, design = grown.model, grown.state.design
+    places = np.zeros(len(model.inside_at), dtype=np.intp)
+    for term, own in model.place.items():
+        places[own] = design.at[term]
+    return places
+
+
+def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float:
+    """Effective degrees of freedom that some columns have in a part of a prediction.
+
+    What a kernel function loses when they are held constant; of terms, all that hold one of them.
+    Landmarks that were added to terms count for nothing, as in draws.
+    """
+    if isinstance(part, Predictor):
+        each = zip(part.shares, part.parts, strict=True)
+        return float(sum(share * degrees_of(one, columns) for share, one in each))
+    if isinstance(part, Terms):
+        model, own = part.grown.model, set(columns.tolist())
+        kept = 1 - model.P.diagonal() * model.D
+        inside = [places for term, places in model.place.items() if own & set(term)]
+        return float(sum(kept[places].sum() for places in inside))
+    spread = getattr(part, "spread", spread)
+    function = getattr(part, "function", part)
+    if spread is None:
+        return 0.0
+    return spread.degrees(function) - spread.degrees(function, columns)

@@ -1,7 +1,8 @@
-r"""How much of the variance of a function each column carries.
+r"""What each column of a fitted function carries: how much of the variance, and how steep it is.
 
-With rows ``x`` drawn from a law (:mod:`nablasso.reading.law`) and players S,
-``v(S) = Var(E[f | x_S])`` is the variance that S explains. In parts of ``Var f``:
+**Players.** A player is a column, or the columns of one category or group. With rows ``x`` drawn
+from a law and players S, ``v(S) = Var(E[f | x_S])`` is the variance that S explains. In parts of
+``Var f``:
 
 * **share**, the Shapley effect: the mean of ``v(S + a) - v(S)`` over all orders in which players
   can come, S those before ``a``. Shares are not negative and add up to one, whatever depends on
@@ -15,6 +16,28 @@ With rows ``x`` drawn from a law (:mod:`nablasso.reading.law`) and players S,
   ANOVA terms that hold both. Triples likewise, over 8. With a second draw ``r''`` of the rest,
   ``E \Delta(r) \Delta(r'') / 4`` is the term of the pair alone, the **second-order** index.
 
+**The law** draws rows anew *given* some of their columns. Every player has a score: the column
+itself; of several columns their best linear combination for what is predicted (of a category that
+is the mean of a level). The rows sorted by it are its marginal law, and its dependence on the
+others is that of a **Gaussian copula**: with ``u`` the place of a score among the scores and
+``z = \Phi^{-1}(u)``,
+
+.. math:: z \sim N(0, R), \qquad x_a = \text{columns of the row at place } \Phi(z_a).
+
+Values are always those of rows: a level stays a level, a category a category. With an order
+``\pi`` of the players and ``R_\pi = L L'`` a row is ``z_\pi = L e``, and to keep the first ``k``
+players means to keep ``e_1, ..., e_k`` and to draw ``e_{k+1}, ..., e_p`` anew. That is exact where
+columns are independent or jointly normal, in any monotone units. What it does not see is dependence
+without a direction (``x_b = x_a^2``).
+
+*Its correlations.* A tied score stands for an interval of ``z``; ``m`` is the mean of ``z`` on it.
+To first order ``cov(m_a, m_b) = r_{ab} var(m_a) var(m_b)``, which is solved for ``r_ab``: discrete
+columns are not taken for weaker dependent than they are. Sampling errors of size
+``(1 - r^2)/\sqrt n`` are taken off, :math:`r \leftarrow r\,(1 - (1 - r^2)^2/(n r^2))_+`, so that
+columns that are independent are treated as such. Both corrections may go too far together: of the
+way from the plain correlations of ``m`` only so much is gone that the smallest eigenvalue stays at
+least half of theirs.
+
 **How.** ``f`` itself is evaluated, nothing is smoothed. ``E Var(f | x_S)`` is
 ``E (f(x) - f(x^S))^2 / 2`` with ``x^S`` a row that shares S and draws all others anew given S; rows
 are evenly spread (Sobol' points).
@@ -25,13 +48,21 @@ are evenly spread (Sobol' points).
   The orders are random ones, their rotations and reversals: every player comes at every place
   equally often.
 
-Both are unbiased for the law, except that shares below zero by the draw are zero.
+Both are unbiased for the law, except that shares below zero by the draw are zero. Several functions
+(classes) add up. All take many functions at once, the last axis: draws of the fitted function share
+the points.
 
-Several functions (classes) add up. All take many functions at once, the last axis: draws of the
-fitted function share the points.
+**How steep.** The importance of a column is :math:`(\sum_i p_i\, q_{ia}^2)^{1/2}` with ``q`` the
+derivative or, for discrete columns (at most 10 values), the difference quotients between a row's
+level and the observed levels next to it, their squares averaged: a function may be flat at 0 and
+at 1 and differ between them. A *move* takes column ``a`` of every row from ``start`` to ``end``, to
+its neighbouring levels or, where it is continuous, from ``x_a - h`` to ``x_a + h`` with ``h`` a
+thousandth of its deviation: the derivative up to ``h^2 / 6`` of the third one.
 
-Cost: ``2^p n`` or ``(p + 1) n`` evaluations for the shares, ``(2 p + 1) n`` for first order and
-total, ``4 n`` for a pair (twice that for the second-order index), ``8 n`` for a triple.
+Cost: a sort per column and a factor of (p x p) per order for the law; ``2^p n`` or ``(p + 1) n``
+evaluations for the shares, ``(2 p + 1) n`` for first order and total, ``4 n`` for a pair (twice
+that for the second-order index), ``8 n`` for a triple; gradients at n points, and values at 4 n per
+discrete column, for how steep.
 """
 
 from __future__ import annotations
@@ -43,9 +74,13 @@ from math import factorial
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
 
-from nablasso.reading.law import Law
-from nablasso.types import Array, Index
+from nablasso.data.table import discrete_columns
+from nablasso.errors import InvalidParameterError
+from nablasso.spaces import Function
+from nablasso.types import Array, Index, Mask
 
 Values = Callable[[Array], Array]  # rows (m, d) to values (m, functions, draws)
 
@@ -54,6 +89,157 @@ LEAST, MOST = 10, 12  # two to these powers: rows that a mean is taken over
 WORK = 3e6  # rows times centres of a kernel: some hundredths of a second
 ORDERS = 256  # about so many different orders: few rows each, but no order counts much
 ALL_SETS = 5  # players up to which all sets of them are taken
+LEAST_EIGENVALUE = 1e-6  # of the correlations: copies are told apart from rounding only
+STEPS = 21  # of the way from plain to corrected correlations
+CLOSEST = 0.9999  # correlation of copies
+ATOMS = 4096  # values that stand for a range
+EDGE = 1e-9  # places nearer to 0 or 1 are rounding
+STEP = 1e-3  # of the column's standard deviation
+
+
+@dataclass(frozen=True)
+class Law:
+    """Players, their values in the order of their scores, and the correlations of these.
+
+    ``columns[a]`` are the columns of player ``a`` among ``n_columns``, ``atoms[a]`` (m, k) their
+    values by increasing score, ``places[a]`` (m,) cumulative weights, ``correlation`` (p, p).
+    ``rank`` orders the players by what does not depend on the order of the columns.
+    """
+
+    columns: tuple[Index, ...]
+    atoms: tuple[Array, ...]
+    places: tuple[Array, ...]
+    correlation: Array
+    n_columns: int
+    rank: Index
+
+    @property
+    def n_players(self) -> int:
+        """How many players there are."""
+        return len(self.columns)
+
+    def rows(self, z: Array) -> Array:
+        """Rows (m, n_columns) at normal scores ``z`` (m, p); columns of no player are zero."""
+        X = np.zeros((len(z), self.n_columns))
+        for a, columns in enumerate(self.columns):
+            at = np.searchsorted(self.places[a], ndtr(z[:, a]) * self.places[a][-1])
+            X[:, columns] = self.atoms[a][np.minimum(at, len(self.places[a]) - 1)]
+        return X
+
+    def scores(self, noise: Array) -> Array:
+        """Normal scores (n, p) of independent numbers, players in the order of their rank."""
+        z = np.empty_like(noise)
+        z[:, self.rank] = noise[:, self.rank] @ self.factor(self.rank).T
+        return z
+
+    def others(self, players: Sequence[int]) -> Index:
+        """All other players by their rank."""
+        return self.rank[~np.isin(self.rank, players)]
+
+    def factor(self, order: Index) -> Array:
+        """``L`` of the players in an order."""
+        return np.asarray(np.linalg.cholesky(self.correlation[np.ix_(order, order)]), dtype=float)
+
+    def noise(self, n: int, copies: int, seed: int = 0) -> Array:
+        """Independent normal numbers (copies, n, p), evenly spread; n is a power of two.
+
+        Which player gets which of them follows :attr:`rank`, so the order of columns is nothing.
+        """
+        p = self.n_players
+        sequence = qmc.Sobol(copies * p, scramble=True, rng=np.random.default_rng([seed, p]))
+        spread = np.clip(sequence.random(n), EDGE, 1 - EDGE)
+        e = ndtri(spread).reshape(n, copies, p).transpose(1, 0, 2)
+        out = np.empty_like(e)
+        out[:, :, self.rank] = e
+        return out
+
+
+def law_of_rows(
+    Z: Array, weights: Array, players: Sequence[Index], values: Array, *, dependent: bool = True
+) -> Law:
+    """The law of rows ``Z`` (n, d) with what is predicted at them, ``values`` (n, q)."""
+    p = weights / weights.sum()
+    centred = values - p @ values
+    target = centred[:, int(np.argmax(p @ centred**2))]
+    atoms, places, scores, closeness = [], [], [], []
+    for columns in players:
+        block = Z[:, columns]
+        score = block[:, 0] if len(columns) == 1 else _combined(block, target, p)
+        order = np.lexsort([*block.T, score])
+        atoms.append(block[order])
+        places.append(np.cumsum(p[order]))
+        scores.append(_normal_scores(score, p))
+        closeness.append(abs(float(p @ (scores[-1] * target))))
+    R = np.eye(len(players))
+    if dependent and len(players) > 1:
+        R = _correlations(np.column_stack(scores), p)
+    rank = np.argsort(-np.round(closeness, 12), kind="stable")
+    return Law(tuple(players), tuple(atoms), tuple(places), R, Z.shape[1], rank)
+
+
+def law_of_ranges(ranges: Sequence[tuple[float, float]]) -> Law:
+    """Independent columns, uniform between the ends given."""
+    at = (np.arange(ATOMS) + 0.5) / ATOMS
+    for low, high in ranges:
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise InvalidParameterError(
+                f"A range is two finite numbers, the lower first; got ({low!r}, {high!r})."
+            )
+    d = len(ranges)
+    return Law(
+        tuple(np.array([a], dtype=np.intp) for a in range(d)),
+        tuple((low + (high - low) * at)[:, None] for low, high in ranges),
+        (np.linspace(1 / ATOMS, 1, ATOMS),) * d,
+        np.eye(d),
+        d,
+        np.arange(d),
+    )
+
+
+def players_of(labels: Index | Sequence[int], columns: Index) -> tuple[Index, ...]:
+    """The given columns, those that share a label together, by their first column."""
+    members: dict[int, list[int]] = {}
+    for a in np.sort(columns):
+        members.setdefault(int(labels[a]), []).append(int(a))
+    return tuple(np.array(group, dtype=np.intp) for group in members.values())
+
+
+def _combined(block: Array, target: Array, p: Array) -> Array:
+    """The linear combination of columns that is closest to the target; rounded, so levels tie."""
+    root = np.sqrt(p)[:, None]
+    centred = block - p @ block
+    coefficients = np.linalg.lstsq(root * centred, root[:, 0] * target, rcond=1e-10)[0]
+    score = centred @ coefficients
+    size = float(np.sqrt(p @ score**2)) or 1.0
+    return np.asarray(np.round(score / size, 9))
+
+
+def _normal_scores(score: Array, p: Array) -> Array:
+    """The mean of ``z`` on the interval that a score stands for."""
+    levels, own = np.unique(score, return_inverse=True)
+    mass = np.bincount(own.ravel(), p, minlength=len(levels))
+    ends = np.clip(np.concatenate([[0.0], np.cumsum(mass)]), 0.0, 1.0)
+    ends[-1] = 1.0
+    density = np.exp(-0.5 * np.square(np.clip(ndtri(ends), -40, 40))) / np.sqrt(2 * np.pi)
+    return np.asarray((-np.diff(density) / mass)[own.ravel()])
+
+
+def _correlations(m: Array, p: Array) -> Array:
+    covariance = (m * p[:, None]).T @ m
+    size = np.maximum(np.diag(covariance), 1e-12)
+    plain = np.clip(covariance / np.sqrt(np.outer(size, size)), -CLOSEST, CLOSEST)
+    R = np.clip(covariance / np.outer(size, size), -CLOSEST, CLOSEST)
+    n = 1 / float(p @ p)
+    R *= np.maximum(1 - (1 - R**2) ** 2 / np.maximum(n * R**2, 1e-300), 0.0)
+    np.fill_diagonal(plain, 1.0)
+    np.fill_diagonal(R, 1.0)
+    least = float(np.linalg.eigvalsh(plain)[0]) / 2
+    for share in np.linspace(1, 0, STEPS):
+        mixed = plain + share * (R - plain)
+        if float(np.linalg.eigvalsh(mixed)[0]) >= least:
+            break
+    mixed[np.diag_indices_from(mixed)] += LEAST_EIGENVALUE
+    return np.asarray(mixed / (1 + LEAST_EIGENVALUE))
 
 
 def rows_for(evaluations: int, centres: int, least: int = LEAST, work: float = WORK) -> int:
@@ -191,3 +377,61 @@ def together(
             D.append(np.tensordot(signs, F.reshape(2**k, n, *F.shape[1:]), axes=1))
         found.append(np.sum(np.mean(D[0] * D[-1], axis=0), axis=0) / 2**k / unit)
     return found
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moves of one column, ``s`` per row.
+
+    ``start`` and ``end`` are of shape (s, n). So is ``share``, a move's part in the row's mean: it
+    adds up to one over a row's moves, or to zero where there are none (a constant column).
+    """
+
+    column: int
+    start: Array
+    end: Array
+    share: Array
+
+
+def moves(Z: Array, column: int, *, discrete: bool) -> Moves:
+    """Moves of one column of ``Z`` (n, d)."""
+    z = Z[:, column]
+    if not discrete:
+        step = STEP * (float(z.std()) or 1.0)
+        return Moves(column, (z - step)[None], (z + step)[None], np.ones((1, len(z))))
+    levels, own = np.unique(z, return_inverse=True)
+    own = own.ravel()
+    ends = np.stack([levels[np.maximum(own - 1, 0)], levels[np.minimum(own + 1, len(levels) - 1)]])
+    start = np.stack([z, z])
+    possible = (ends != start).astype(float)
+    return Moves(column, start, ends, possible / np.maximum(possible.sum(axis=0), 1.0))
+
+
+def quotients(g: Callable[[Array], Array], Z: Array, along: Moves) -> Array:
+    """Quotients of ``g``, which maps (m, d) to (m, ...), at the rows of ``Z``: (s, n, ...)."""
+    s, n = along.start.shape
+    points = np.empty((2, s, *Z.shape))
+    points[:] = Z
+    points[0, :, :, along.column] = along.end
+    points[1, :, :, along.column] = along.start
+    values = g(points.reshape(-1, Z.shape[1]))
+    values = values.reshape(2, s, n, *values.shape[1:])
+    length = np.where(along.end != along.start, along.end - along.start, 1.0)
+    length = length.reshape(s, n, *[1] * (values.ndim - 3))
+    return np.asarray((values[0] - values[1]) / length)
+
+
+def importances(
+    function: Function, Z: Array, weights: Array, discrete: Mask | None = None
+) -> Array:
+    """Root mean squared derivative, or difference quotient, per unit of each column of ``Z``.
+
+    ``weights`` add up to one; ``discrete`` are by default the columns with at most 10 values.
+    """
+    squares = weights @ function.gradients(Z) ** 2
+    discrete = discrete_columns(Z) if discrete is None else discrete
+    for a in np.intersect1d(np.flatnonzero(discrete), function.columns):
+        along = moves(Z, int(a), discrete=True)
+        steps = quotients(function.values, Z, along)
+        squares[a] = weights @ np.sum(along.share * steps**2, axis=0)
+    return np.asarray(np.sqrt(squares))

@@ -20,10 +20,16 @@ take the smooth end. The same regression in three forms:
   m features;
 * :class:`WeightedRidge`: one ridge and any weights, by one Cholesky factorisation of a kernel;
 * :class:`LeaveOutRidge`: without some of the columns, from one decomposition of all.
+
+**Paired comparison** of two predictions of the same rows takes out what rows have in common: their
+differences ``e_i`` have
+
+.. math:: \bar e = \sum_i p_i e_i, \qquad \mathrm{se}^2 = \sum_i p_i^2 (e_i - \bar e)^2 .
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -336,3 +342,32 @@ class TargetRidge:
     def best_ridge(self, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error, at least ``floor`` of the trace."""
         return self.inverse.best_ridge(self.y, floor)
+
+
+class Difference(NamedTuple):
+    """Weighted mean of a difference between rows, and its standard error."""
+
+    mean: float
+    error: float
+
+    @property
+    def in_errors(self) -> float:
+        """The mean in standard errors; zero where there is none."""
+        return self.mean / self.error if self.error > 0 else 0.0
+
+
+def paired(differences: Array, weights: Array) -> Difference:
+    """Mean and standard error of ``differences`` (n,); ``weights`` need not add up to one."""
+    weights = weights / weights.sum()
+    mean = float(weights @ differences)
+    return Difference(mean, float(np.sqrt(weights**2 @ (differences - mean) ** 2)))
+
+
+def saving(losses: Sequence[tuple[Array, Array]], weights: Array) -> tuple[float, float]:
+    """Share of the null model's losses that ours save, and that in units of its standard error.
+
+    ``losses`` are those of each target, under the null model and ours; it is R2 of squared ones.
+    """
+    null, ours = np.sum(losses, axis=0)
+    gain, size = paired(null - ours, weights), float(np.average(null, weights=weights))
+    return (gain.mean / size if size > 0 else 0.0), gain.in_errors

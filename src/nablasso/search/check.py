@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.types import Array, Index
 

@@ -14,7 +14,7 @@ all rows up to 600, and copies.
 for every column, pair and triple. *Price*: what gains more than the log of the looks enters.
 *Check*: what does not earn its price leaves; the next residuals judge the rest.
 
-**Both** beyond 650 rows: kernels on 600 see functions of many columns at once, terms on all rows
+**Both** from 650 rows on: kernels on 600 see functions of many columns at once, terms on all rows
 have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.together`).
 """
 
@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from nablasso.progress import track
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies

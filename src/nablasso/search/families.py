@@ -13,15 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nablasso.kernels import (
-    AdditivePower,
-    Gaussian,
-    Kernel,
-    Linear,
-    Matern52,
-    Polynomial,
-    Rough,
-)
+from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial, Rough
 from nablasso.regression.evidence import Covariance
 from nablasso.types import Array, Index
 

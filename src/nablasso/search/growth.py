@@ -26,15 +26,17 @@ from itertools import combinations
 
 import numpy as np
 
-from nablasso.regression.proposals import (
+from nablasso.regression.terms import (
+    Noise,
+    Posterior,
     Ranked,
     columns_by_gain,
     pairs_by_gain,
+    price,
     product_spread,
     triple_rows,
     triples_by_gain,
 )
-from nablasso.regression.terms import Noise, Posterior, price
 from nablasso.search.rules import Rules
 from nablasso.streaming.passes import Design, State, Term, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Judgement, Sums, judged, serial_filter
@@ -43,6 +45,7 @@ from nablasso.types import Array, Index
 
 FUNCTIONS = {1: 16, 2: 4, 3: 2}  # of a column in a term, by the number of its columns, to begin
 MOST_FUNCTIONS = {1: 40, 2: 12, 3: 3}  # where the last of them are used they double, up to these
+WIDEST = 600  # functions, O(n p^2) a pass, beyond which only terms that bring a column enter
 USED = 0.5  # share of a function's weight that is data's, not the prior's: it is used
 WIDE = 60  # columns beyond which products are screened with three functions a column, not four
 PRODUCTS = 4000  # functions that products are screened of at most
@@ -59,7 +62,7 @@ CLUSTERS = 4096  # of consecutive rows at most
 
 
 class Growth:
-    """The model while it grows; :func:`nablasso.search.decide.grow` is the search.
+    """The model while it grows; :func:`nablasso.search.grown.grow` is the search.
 
     Parameters
     ----------
@@ -134,11 +137,12 @@ class Growth:
     def prior(self, term: Term, degrees: Index) -> Array:
         """Prior variances of a term's functions over its ``v``."""
         return np.asarray(
-            np.prod(
-                [self.columns[j].prior[degrees[:, i]] for i, j in enumerate(term)],
-                axis=0,
-            )
+            np.prod([self.columns[j].prior[degrees[:, i]] for i, j in enumerate(term)], axis=0)
         )
+
+    def useful(self, term: Term) -> bool:
+        """Whether a term brings a column, or the model may have more functions of those it has."""
+        return self.state.design.width < WIDEST or not self.inside(self.variance).issuperset(term)
 
     def inside(self, terms: Collection[Term]) -> set[int]:
         """Columns of terms, and those of their groups."""
@@ -195,7 +199,7 @@ class Growth:
                 for k in self.relatives(j)
                 if k not in term
             }
-            others -= self.variance.keys()
+            others = {t for t in others - self.variance.keys() if self.useful(t)}
             if not others:
                 continue
             model = self.sums(sorted(others), self.some)
@@ -227,8 +231,8 @@ class Growth:
 
     def shortlist(self, ranked: dict[Term, float]) -> list[Term]:
         """Terms to be measured: the best that were not refused already, and their parts."""
-        best = [t for t in ranked if self.banned.get(t, 0) < 2][:SHORTLIST]
-        fresh = [t for t in best if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
+        best = [t for t in ranked if self.banned.get(t, 0) < 2 and self.useful(t)]
+        fresh = [t for t in best[:SHORTLIST] if ranked[t] > self.refused.get(t, -np.inf) + RISEN]
         parts = [
             p
             for t in fresh
@@ -362,7 +366,7 @@ class Growth:
 
     def grown(self, model: Posterior) -> list[Term]:
         """Terms whose last functions are used get more of them."""
-        found = []
+        found, room = [], WIDEST - self.state.design.width
         share = 1 - model.P.diagonal() * model.D
         for term in model.variance:
             k, most = self.size.get(term, FUNCTIONS[len(term)]), MOST_FUNCTIONS[len(term)]
@@ -370,8 +374,12 @@ class Growth:
             last = degrees.max(axis=1) == k - 1
             if k < most and last.any() and share[model.place[term]][last].mean() > USED:
                 self.size[term] = min(2 * k, most)
-                if len(self.degrees(term)) > len(degrees):
+                more = len(self.degrees(term)) - len(degrees)
+                if more > room:
+                    self.size[term] = k
+                elif more:
                     found.append(term)
+                    room -= more
         return found
 
     def settle(self, model: Posterior) -> list[Term]:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.noise import PLAIN
-from nablasso.regression.paired import paired
+from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model

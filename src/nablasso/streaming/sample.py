@@ -1,9 +1,13 @@
-r"""A fair sample of a table in blocks, which depends on its rows alone, and the codes it fixes.
+r"""What one pass over a table in blocks learns: how cells become numbers, a fair sample, its codes.
 
-Each row has a hash of its values; the rows of smallest hash are the sample, equal rows merged into
-one that carries their weights. So it depends neither on the order of the rows nor on how they are
-cut into blocks or spread over files and machines: of two samples the rows of smallest hash in both
-together are the sample of all their rows.
+**Cells.** All that is learned of words, categories, dates and missing cells is learned from the
+different cells of a column and their weights (:class:`~nablasso.data.encoding.Tally`), which add up
+over blocks: the numbers are those of the same table in memory.
+
+**The sample** depends on the rows alone. Each row has a hash of its values; the rows of smallest
+hash are the sample, equal rows merged into one that carries their weights. So it depends neither on
+the order of the rows nor on how they are cut into blocks or spread over files and machines: of two
+samples the rows of smallest hash in both together are the sample of all their rows.
 
 **The hash** of a row is first one of its values in any order, so that the order of the columns does
 not matter either,
@@ -17,22 +21,28 @@ at the cost of a second pass.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, read_columns
+from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
-from nablasso.errors import InvalidDataError
-from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart, Rows
+from nablasso.errors import InvalidDataError, Problem, TableProblems
+from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart, Part, Raw, Rows, weights_of
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import counted
 from nablasso.streaming.responses import Sums
 from nablasso.streaming.sources import Source
 from nablasso.types import Array, Index
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twentieth of a bin
 PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
@@ -41,6 +51,74 @@ FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: 
 LEAST_ROWS = 5
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
+
+
+def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY) -> Source:
+    """The table with the numbers that its cells become; :attr:`Reading.encoding` says how.
+
+    Raises
+    ------
+    TableProblems
+        All that cannot be read.
+    """
+    work = partial(_tallied, names=source.names)
+    items = [(part,) for part in source.parts]
+    found = source.runner.fold(work, _added, items, "Cells")
+    if found is None:
+        raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
+    tallies = {n: t.shortened() for n, t in zip(source.names, found, strict=True)}
+    cells = {name: tally.column() for name, tally in tallies.items()}
+    typed, first, problems = read_columns(cells, categories, face)
+    if problems:
+        counted = (" cells, such as", " different cells, such as")
+        raise TableProblems([one._replace(what=one.what.replace(*counted)) for one in problems])
+    encoding = Encoding(
+        tuple(t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
+    )
+    if not encoding.names:
+        what = f"none of the {len(typed)} columns varies"
+        raise TableProblems([Problem((), what, "Add columns that could explain the target")])
+    made = copy(source)
+    made.names = tuple(encoding.names)
+    made.reading = replace(source.reading, encoding=encoding)
+    made.sample, made.tables = None, {k: v for k, v in source.tables.items() if k == "labels"}
+    return made
+
+
+def _tallied(part: Part, names: tuple[str, ...]) -> list[Tally] | None:
+    found = None
+    for raw in part.blocks():
+        if len(raw.y):
+            weight, table = weights_of(raw), as_pandas(raw.X, names)
+            tallies = [_tally(table[name], weight, raw) for name in names]
+            found = tallies if found is None else _added(found, tallies)
+    return None if found is None else [tally.shortened() for tally in found]
+
+
+def _added(a: list[Tally], b: list[Tally]) -> list[Tally]:
+    return [one.plus(other) for one, other in zip(a, b, strict=True)]
+
+
+def _tally(cells: pd.Series[Any], weight: Array, raw: Raw) -> Tally:
+    """Numbers as floats, dates by the clock on the wall, everything else as it is."""
+    import pandas as pd
+    from pandas.api import types
+
+    cells, levels = cells.reset_index(drop=True), None
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        levels = tuple(labels(pd.Series(cells.cat.categories))) if cells.cat.ordered else ()
+        cells = labels(cells)
+    elif types.is_object_dtype(cells.dtype) or types.is_string_dtype(cells.dtype):
+        cells = cells.astype(object)
+    else:
+        cells = read_column(cells)[0]
+    try:
+        return Tally(cells, weight, levels=levels).shortened()
+    except TypeError as error:
+        raise InvalidDataError(
+            f"{raw.origin}: the cells of column {cells.name!r} are neither numbers, words nor "
+            "dates. Make a column of each part, or leave it out."
+        ) from error
 
 
 class Sample(NamedTuple):

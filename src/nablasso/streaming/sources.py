@@ -58,13 +58,7 @@ from nablasso.streaming.blocks import (
     rows_of,
     sorted_labels,
 )
-from nablasso.streaming.cluster import (
-    TIMEOUT,
-    Cluster,
-    current_client,
-    dask,
-    partitions_of,
-)
+from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, dask, partitions_of
 from nablasso.streaming.codes import Column
 from nablasso.streaming.files import PART_BYTES, PART_ROWS, files_fingerprint, open_files
 from nablasso.types import Array

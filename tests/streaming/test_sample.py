@@ -15,7 +15,7 @@ from nablasso.data.cells import read_cells
 from nablasso.data.encoding import Encoding
 from nablasso.errors import InvalidDataError, TableProblems, UnseenValuesWarning
 from nablasso.streaming import fair_sample, open_table
-from nablasso.streaming.encoded import encoded
+from nablasso.streaming.sample import encoded
 
 pytest.importorskip("pyarrow", reason="needs the extra io")
 
