@@ -71,6 +71,13 @@ def test_without_terms_it_is_ridge_regression_on_landmarks():
     np.testing.assert_allclose(made.values(rows.Z), fitted, atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_without_terms_the_sample_decides_whatever_the_price(seed):
+    rows, decision = drawn(seed, f=lambda X: 0.05 * X[:, 0])
+    assert decision.model.price > 0
+    assert predictor_of_all(decision, ALL, None, rows)[1].tolist() == [0, 1]
+
+
 def test_left_out_rows_are_fresh_ones():
     rows, decision = drawn()
     made, _ = predictor_of_all(decision, ALL, None, rows)

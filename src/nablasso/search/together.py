@@ -117,12 +117,13 @@ def predictor_of_all(
     nothing = Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
     bases: list[Part] = [nothing]
     seen, found = [nothing.values(Z)], tuple[int, ...]()
+    candidates: list[Candidate] = []
     if terms is not None:
         grown, found = Terms(terms, rows.centre, rows.scale), terms.columns
         bases.append(grown)
         seen.append(grown.left_out(Z, y, weights))
-    candidates = [Candidate((bases[-1],), seen[-1])]
-    for few, model in _tuned(decision, columns, found, own=terms is None or not full):
+        candidates.append(Candidate((grown,), seen[-1]))
+    for few, model in _tuned(decision, columns, None if terms is None else found, own=not full):
         function, noise = few.function(model), float(np.exp(model.noise))
         function = replace(function, columns=columns[function.columns])
         for base, before, judged, whole in zip(
@@ -134,7 +135,7 @@ def predictor_of_all(
                 error = float(weights @ (y - left_out) ** 2 / weights.sum())
                 parts = (_alone(whole, nothing, noise, error, rows),)
             candidates.append(Candidate(parts, left_out))
-    made = averaged(candidates, y, weights)
+    made = averaged(candidates or [Candidate((nothing,), seen[0])], y, weights)
     made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
     return made, np.setdiff1d(made.columns, found)
 
@@ -175,9 +176,12 @@ def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predi
 
 
 def _tuned(
-    decision: Decision, columns: Index, found: Sequence[int], *, own: bool
+    decision: Decision, columns: Index, found: Sequence[int] | None, *, own: bool
 ) -> Iterator[tuple[FewRows, Model]]:
-    """The sample's kernel on columns found, and on its ``own`` besides, without assumptions."""
+    """The sample's kernel on columns found, and on its ``own`` besides, without assumptions.
+
+    Without terms (None) what the sample found is what there is, whatever its price.
+    """
     few = decision.few.under(replace(PLAIN, serial=decision.few.assumption.serial))
     family, noise = decision.model.family, decision.model.noise
     logs = dict(zip(decision.model.groups.tolist(), np.log(decision.model.variances), strict=True))
@@ -188,13 +192,14 @@ def _tuned(
             family, groups, np.array([*(logs.get(int(g), usual) for g in groups), noise])
         )
 
-    inside = np.unique(few.labels[np.isin(columns, found)])
+    inside = decision.model.groups if found is None else few.labels[np.isin(columns, found)]
+    inside = np.unique(inside)
     model = tuned(inside)
-    if len(inside) and np.isin(found, columns).all() and few.solvable(model):
+    if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
         yield few, model
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
-        wide, _ = check(few, tuned(more), trusted=inside if len(found) else more)
+        wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
             yield few, wide
 
