@@ -3,10 +3,8 @@
 Every rule is switched off or moved by much, alone, and the stored problems are asked again, each
 size with the same draws: exact supports, spurious and missed columns, processor seconds. Rules of
 few rows on the problems of *selection*, rules of many rows on those of *not_ideal* at 1000 rows and
-on *weak*. Rows are appended to ``results/ablation.csv``; a second call does what is missing.
-``results/ablation.md`` is made from them. The rows of many rows were taken before terms could be
-exchanged for relatives of their columns, those of *selection* beyond 30 rows before copies had one
-rule (on 16 draws of E2 and E3 beyond 30 rows the supports are the same).
+on *weak*. Rows go to ``results/ablation.csv``; a second call does what is missing, and what another
+source of the library has made. ``results/ablation.md`` is made from the rows of the newest source.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.problem import Problem
+from benchmarks.provenance import digest
 from benchmarks.run import RESULTS
 from benchmarks.store import RowStore
 from benchmarks.suites import SUITES
@@ -28,7 +27,8 @@ from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.search.rules import Rules
 
 KEY = ("variant", "suite", "problem", "n", "seed")
-COLUMNS = (*KEY, "exact", "spurious", "missed", "cpu_seconds")
+FIGURES = ("exact", "spurious", "missed", "cpu_seconds")
+COLUMNS = (*KEY, *FIGURES, "source")
 AS_IT_IS = "as it is"
 FEW = {
     AS_IT_IS: {},
@@ -88,26 +88,26 @@ def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, obj
 
 def run(store: RowStore, draws: int) -> None:
     """What is missing, draws outermost, variants innermost: a run may be stopped at any time."""
-    present = store.keys()
+    present = {store.key_of(dict(row)) for row in store.rows if row["source"] == digest()}
     for turn in range(draws):
         for variant, changes, suite, problem, n in questions():
             seed = (problem.seeds or SUITES[suite].seeds)[turn]
             key = (variant, suite, problem.name, str(n), str(seed))
             if key not in present:
                 rules = Rules(**changes)  # type: ignore[arg-type]
-                store.append(
-                    {**dict(zip(KEY, key, strict=True)), **measured(problem, n, seed, rules)}
-                )
+                row = dict(zip(KEY, key, strict=True)) | measured(problem, n, seed, rules)
+                store.append(row | {"source": digest()})
 
 
 def page(store: RowStore) -> str:
     """The table: each variant on the draws that it shares with the rules as they are."""
+    newest = store.rows[-1]["source"]
     lines = ["# What each rule buys", "", *(__doc__ or "").split("\n\n")[1].split("\n"), ""]
     for title, variants, suites in (
         ("Few rows", FEW, ("selection",)),
         ("Many rows", MANY, ("not_ideal", "weak")),
     ):
-        rows = [row for row in store.rows if row["suite"] in suites]
+        rows = [row for row in store.rows if row["suite"] in suites and row["source"] == newest]
         asked = {
             v: {tuple(r[k] for k in KEY[1:]): r for r in rows if r["variant"] == v}
             for v in variants
@@ -124,7 +124,7 @@ def page(store: RowStore) -> str:
                 lines.append(f"| {variant} | 0 | | | | | |")
                 continue
             plain = np.mean([int(asked[AS_IT_IS][k]["exact"]) for k in shared])
-            numbers = [np.array([float(own[k][c]) for k in shared]) for c in COLUMNS[len(KEY) :]]
+            numbers = [np.array([float(own[k][c]) for k in shared]) for c in FIGURES]
             exact, spurious, missed, seconds = numbers
             lines.append(
                 f"| {variant} | {len(shared)} | {exact.mean():.3f} | {plain:.3f} | "

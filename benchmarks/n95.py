@@ -4,9 +4,9 @@ The rate is assumed to grow with n. From the first guess n is doubled until the 
 halved until it is not), then the bracket is bisected until its ends are within 5 % (at least 4
 rows). A probe is a number of seeds; unless ``--full`` is given it stops once its outcome is
 certain, and its rate on the curve is then that of the seeds tried. Every fit is a row of the store
-and is never repeated; curve and answer are kept in ``n95_curve.csv`` and ``n95.csv`` next to it,
-and ``n95.md`` shows them. Where the rate is not monotone the answer is one crossing. Two calls at
-once need two ``--out`` folders.
+and is not repeated, but with ``--fresh`` where another source of its contestant made it; curve and
+answer are kept in ``n95_curve.csv`` and ``n95.csv`` next to it, and ``n95.md`` shows them. Where
+the rate is not monotone the answer is one crossing. Two calls at once need two ``--out`` folders.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.judge import wilson
 from benchmarks.measure import COLUMNS, KEY, Task, measure
 from benchmarks.provenance import record_run
-from benchmarks.run import RESULTS, able, seed_range
+from benchmarks.run import RESULTS, able, seed_range, to_do
 from benchmarks.store import RowStore, StoredRow
 from benchmarks.suites.selection import TARGETED
 
@@ -78,6 +78,7 @@ def needed_rows(
     bounds: tuple[int, int, int],
     *,
     full: bool = False,
+    fresh: bool = False,
 ) -> tuple[int | None, int, dict[int, Probe]]:
     """The answer, the largest n that was not enough, and the curve."""
     present = {store.key_of(dict(row)): row for row in store.rows}
@@ -85,7 +86,7 @@ def needed_rows(
 
     def hit(n: int, seed: int) -> bool:
         task = Task("selection", contestant, problem, n, seed)
-        if task.key not in present:
+        if to_do([task], store, fresh=fresh):
             store.append(measure(task))
             present[task.key] = store.rows[-1]
         return present[task.key]["exact"] == "1"
@@ -120,14 +121,18 @@ def page(answers: Sequence[StoredRow], curves: Sequence[StoredRow]) -> str:
     for problem in dict.fromkeys(row["problem"] for row in answers):
         cells = []
         for name in names:
-            found = [r for r in answers if (r["contestant"], r["problem"]) == (name, problem)]
-            probes = [r for r in curves if (r["contestant"], r["problem"]) == (name, problem)]
+            found = [r for r in answers if _asked(r) == (name, problem)]
+            probes = [r for r in curves if _asked(r) == (name, problem)]
             curve = ", ".join(
                 f"{r['n']}: {r['hits']}/{r['seeds']}" for r in sorted(probes, key=_rows_of)
             )
             cells += [f"**{r['n95']}** ({r['not_enough']}); {curve}" for r in found] or ["-"]
         lines.append(f"| {problem} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+def _asked(row: StoredRow) -> tuple[str, str]:
+    return row["contestant"], row["problem"]
 
 
 def _rows_of(row: StoredRow) -> int:
@@ -145,6 +150,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--smallest", type=int, default=20)
     parser.add_argument("--largest", type=int, default=640)
     parser.add_argument("--full", action="store_true", help="all seeds at every n")
+    parser.add_argument("--fresh", action="store_true", help="replace rows of another source")
     parser.add_argument("--out", type=Path, default=STORE, help="rows; the curve goes next to it")
     options = parser.parse_args(arguments)
     store = RowStore(options.out, COLUMNS, KEY)
@@ -156,12 +162,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         for problem in options.problems:
             bounds = (options.first, options.smallest, options.largest)
             found, short, curve = needed_rows(
-                name, problem, store, options.seeds, bounds, full=options.full
+                name,
+                problem,
+                store,
+                options.seeds,
+                bounds,
+                full=options.full,
+                fresh=options.fresh,
             )
-            curves.forget({(name, problem, str(n)) for n in curve})
+            curves.forget(
+                {curves.key_of(dict(row)) for row in curves.rows if _asked(row) == (name, problem)}
+            )
             for n, point in curve.items():
                 curves.append(dict(zip(CURVE, (name, problem, n, *point), strict=True)))
-            answers.forget({(name, problem)})
             text = f"over {options.largest}" if found is None else found
             values = (name, problem, text, short, len(options.seeds), LEVEL)
             answers.append(dict(zip(ANSWER, values, strict=True)))

@@ -1,7 +1,8 @@
 """Run suites: ``python -m benchmarks.run selection --contestants nablasso oracle``.
 
 One CSV row per (contestant, problem, n, seed), appended as it comes to ``results/SUITE.csv``. A
-second call does what is missing; ``--fresh`` measures again. Suites whose tables are absent and
+second call does what is missing; ``--fresh`` also what another source of its contestant has made,
+row by row: a row goes when the one that replaces it is there. Suites whose tables are absent and
 contestants that cannot run here say why and are skipped. Each of the ``--jobs`` processes uses one
 thread. Who ran over the ``--limit`` of processor seconds on a problem is not asked again with as
 many rows or more. ``all`` names every suite, contestant or problem, ``targeted`` the problems with
@@ -61,11 +62,14 @@ def tasks(
 
 
 def to_do(wanted: Sequence[Task], store: RowStore, *, fresh: bool = False) -> list[Task]:
-    """Tasks without a row; with ``fresh`` their rows are forgotten first."""
-    if fresh:
-        store.forget({task.key for task in wanted})
-    present = store.keys()
-    return [task for task in dict.fromkeys(wanted) if task.key not in present]
+    """Tasks without a row; with ``fresh`` also those whose row comes from another source."""
+    made = {store.key_of(dict(row)): row["source"] for row in store.rows}
+
+    def missing(task: Task) -> bool:
+        stale = fresh and made.get(task.key) != CONTESTANTS[task.contestant].source()
+        return task.key not in made or stale
+
+    return [task for task in dict.fromkeys(wanted) if missing(task)]
 
 
 def within_reach(work: Sequence[Task], store: RowStore) -> Iterator[Task]:
@@ -130,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes; 0 for this one, unlimited")
     parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds of one fit")
     parser.add_argument("--gib", type=float, default=GIB, help="memory of one process")
-    parser.add_argument("--fresh", action="store_true", help="measure rows present again")
+    parser.add_argument("--fresh", action="store_true", help="replace rows of another source")
     parser.add_argument("--quick", action="store_true", help="a little of each suite")
     parser.add_argument("--list", action="store_true", help="suites, problems and contestants")
     parser.add_argument("--out", type=Path, help="folder of the rows")

@@ -1,4 +1,4 @@
-"""Rows on disk: appended as they come, keyed, safe against interruption.
+"""Rows on disk: appended as they come, one a key, safe against interruption.
 
 A row is complete once its line ends; a torn last line is cut off when the file is opened again.
 """
@@ -35,7 +35,9 @@ class RowStore:
         return key in self.keys()
 
     def append(self, row: Row) -> None:
-        """Write one row through to the disk."""
+        """Write one row through to the disk, in the place of one with its key."""
+        if self.key_of(row) in self:
+            self.forget({self.key_of(row)})
         new = not self.path.exists() or self.path.stat().st_size == 0
         with self.path.open("a", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=self.columns, lineterminator="\n")

@@ -144,9 +144,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for question in options.questions:
         for case in [(60, 1, 10, 0)] if options.smoke else cases(question):
             key = (question, *map(str, case))
-            if options.fresh:
-                store.forget({key})
-            if key in store:
+            if key in store and not options.fresh:
                 continue
             row = measure(question, case, options.threads, options.size)
             store.append(row)

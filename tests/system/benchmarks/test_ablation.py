@@ -33,13 +33,15 @@ def test_a_fit_is_judged_by_its_columns():
 def test_the_page_counts_shared_draws(tmp_path):
     store = RowStore(tmp_path / "ablation.csv", COLUMNS, KEY)
     judged = {"spurious": 0, "missed": 0, "cpu_seconds": "0.5"}
-    for variant, seed, exact in (
-        (AS_IT_IS, 1, 1),
-        ("no prior of the variances", 1, 0),
-        ("no prior of the variances", 2, 1),
+    for variant, seed, exact, source in (
+        (AS_IT_IS, 3, 1, "older"),
+        ("no prior of the variances", 3, 1, "older"),
+        (AS_IT_IS, 1, 1, "newest"),
+        ("no prior of the variances", 1, 0, "newest"),
+        ("no prior of the variances", 2, 1, "newest"),
     ):
         key = dict(zip(KEY, (variant, "selection", "linear", 60, seed), strict=True))
-        store.append({**key, "exact": exact, **judged})
+        store.append({**key, "exact": exact, **judged, "source": source})
     lines = page(store).split("\n")
     assert "| no prior of the variances | 1 | 0.000 | 1.000 | 0.000 | 0.000 | 0.50 |" in lines
     assert "| no copies | 0 | | | | | |" in lines

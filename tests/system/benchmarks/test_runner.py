@@ -216,11 +216,14 @@ def test_a_failure_is_a_row_and_never_a_success(monkeypatch):
 
 class Counting(Contestant):
     name, tuning, version = "counting", "none", "1"
-    calls = 0
+    calls, made_of = 0, "first"
+
+    def source(self):
+        return self.made_of
 
     def fit(self, question):
         type(self).calls += 1
-        if type(self).calls == 3:
+        if type(self).calls in (3, 7):
             raise KeyboardInterrupt
         d = question.X.shape[1]
         return Answer(np.ones(d, dtype=bool), lambda X: np.zeros(len(X)))
@@ -228,7 +231,7 @@ class Counting(Contestant):
 
 @pytest.fixture
 def counting(monkeypatch):
-    Counting.calls, Counting.version = 0, "1"
+    Counting.calls, Counting.version, Counting.made_of = 0, "1", "first"
     monkeypatch.setitem(CONTESTANTS, "counting", Counting())
     return Counting
 
@@ -256,11 +259,23 @@ def test_an_interrupted_run_loses_nothing_and_resumes(counting, tmp_path):
     run.main(arguments(out))
     assert counting.calls == 5
     run.main(arguments(out, "--fresh"))
-    assert (counting.calls, len(stored(out))) == (9, 4)
+    assert counting.calls == 5  # all rows are of this source
     counting.version = "2"
+    run.main(arguments(out, "--seeds", "0:1"))
+    assert (counting.calls, len(stored(out))) == (6, 5)
+
+
+def test_rows_of_another_source_stay_until_each_is_replaced(counting, tmp_path):
+    out = tmp_path / "selection.csv"
+    counting.calls = 7
     run.main(arguments(out))
-    assert len(stored(out)) == 8
-    assert len(out.with_suffix(".runs.jsonl").read_text().splitlines()) == 4
+    counting.calls, counting.made_of = 5, "second"
+    with pytest.raises(KeyboardInterrupt):
+        run.main(arguments(out, "--fresh"))
+    assert sorted(row["source"] for row in stored(out)) == ["first"] * 3 + ["second"]
+    run.main(arguments(out, "--fresh"))
+    assert [row["source"] for row in stored(out)] == ["second"] * 4
+    assert counting.calls == 10
 
 
 def test_who_ran_over_the_limit_is_not_asked_with_more_rows(tmp_path):
