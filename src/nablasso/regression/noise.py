@@ -58,6 +58,12 @@ class Warp:
         """The same of targets that are larger by so much."""
         return replace(self, end=self.end + by)
 
+    def reaching(self, y: Array) -> Warp:
+        """The same with an end that none of these targets is beyond."""
+        return replace(
+            self, end=self.side * min(self.side * self.end, float((self.side * y).min()))
+        )
+
     def _inner(self, y: Array) -> Array:
         return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 

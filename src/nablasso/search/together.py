@@ -8,10 +8,10 @@ fitted to all rows on landmarks, ridge regression of ``e``, the target or what t
 
 .. math:: (K_{ml} K_{lm} + r K_{mm}) u = K_{ml} e, \qquad O(n m^2)
 
-for both. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
+for both; where the sample's target was explained through its logarithm, so is ``e`` the target's,
+alone. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
 those without these rows), the kernel, and both together: what the nearest has of the sample's own
-columns joins, and those on its columns are averaged by the evidence of the fresh rows,
-``-(m/2) log`` of their squared error.
+columns joins, and those on its columns are averaged so that the mean is nearest.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
+from scipy.optimize import nnls
 
-from nablasso.regression.noise import PLAIN
+from nablasso.regression.noise import PLAIN, Warp
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.check import check
@@ -37,7 +38,7 @@ from nablasso.types import Array, Index
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)
 BLOCK = 4096
-NEGLIGIBLE = 0.01  # odds against the best candidate below which one is not worth its time
+HEAVY = 1e3  # weight of the sum of shares, over all errors
 FLOOR = 1e-9  # of the mean diagonal, added to it
 
 
@@ -114,30 +115,25 @@ def predictor_of_all(
     join where the answer is ``full``.
     """
     Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
-    nothing = Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
-    bases: list[Part] = [nothing]
-    seen, found = [nothing.values(Z)], tuple[int, ...]()
-    candidates: list[Candidate] = []
+    candidates, found = list[Candidate](), None if terms is None else terms.columns
     if terms is not None:
-        grown, found = Terms(terms, rows.centre, rows.scale), terms.columns
-        bases.append(grown)
-        seen.append(grown.left_out(Z, y, weights))
-        candidates.append(Candidate((grown,), seen[-1]))
-    for few, model in _tuned(decision, columns, None if terms is None else found, own=not full):
+        grown = Terms(terms, rows.centre, rows.scale)
+        candidates.append(Candidate((grown,), grown.left_out(Z, y, weights)))
+    others = candidates[:]
+    for few, model, warp in _tuned(decision, columns, found, rows, own=not full):
         function, noise = few.function(model), float(np.exp(model.noise))
         function = replace(function, columns=columns[function.columns])
-        for base, before, judged, whole in zip(
-            bases, seen, *_landmarks(function, noise, bases, rows), strict=True
-        ):
-            left_out = before + judged.values(Z)
-            parts: tuple[Part, ...] = (base, whole)
-            if base is nothing:
-                error = float(weights @ (y - left_out) ** 2 / weights.sum())
-                parts = (_alone(whole, nothing, noise, error, rows),)
-            candidates.append(Candidate(parts, left_out))
-    made = averaged(candidates or [Candidate((nothing,), seen[0])], y, weights)
+        even = rows if warp is None else replace(rows, y=warp(rows.y))
+        level = _level(even)
+        bases = [level, *(one.parts[0] for one in others if warp is None)]
+        (judged, *without), (whole, *added) = _landmarks(function, noise, bases, even)
+        candidates.append(_alone(level, judged, whole, noise, even, warp))
+        for one, less, more in zip(others, without, added, strict=False):
+            candidates.append(Candidate((*one.parts, more), one.left_out + less.values(Z)))
+    nothing = _level(rows)
+    made = averaged(candidates or [Candidate((nothing,), nothing.values(Z))], y, weights)
     made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
-    return made, np.setdiff1d(made.columns, found)
+    return made, np.setdiff1d(made.columns, found or ())
 
 
 class Candidate(NamedTuple):
@@ -153,17 +149,20 @@ class Candidate(NamedTuple):
 
 
 def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predictor:
-    """The mean of candidates on the columns of the nearest, by the evidence of their errors."""
-    errors = np.array([float(weights @ (y - one.left_out) ** 2) for one in candidates])
+    """The mean of candidates on the columns of the nearest that is nearest to unseen rows.
+
+    Shares are not negative and add up to one (Breiman's stacking): ``min |y - F s|^2``.
+    """
+    F, root = np.column_stack([one.left_out for one in candidates]), np.sqrt(weights)
+    errors = weights @ (y[:, None] - F) ** 2
     best = candidates[int(np.argmin(errors))]
-    nats = -0.5 * len(y) * np.log(np.maximum(errors, 1e-300))
-    odds = np.exp(nats - nats.max())
-    odds[[not one.columns <= best.columns for one in candidates]] = 0.0
-    odds[odds < NEGLIGIBLE] = 0.0
-    odds /= odds.sum()
+    inside = np.flatnonzero([one.columns <= best.columns for one in candidates])
+    odds = np.zeros(len(candidates))
+    odds[inside] = nearest_mean((F[:, inside] - y[:, None]) * root[:, None])
     used = [one for one, share in zip(candidates, odds, strict=True) if share]
     parts = list({id(part): part for one in used for part in one.parts}.values())
     inside = [[any(part is own for own in one.parts) for one in candidates] for part in parts]
+    warps = {getattr(part, "warp", None) for part in parts}
     return Predictor(
         tuple(parts),
         np.asarray(inside @ odds),
@@ -172,17 +171,41 @@ def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predi
         weights / weights.sum(),
         -np.inf,
         np.inf,
+        warps.pop() if len(warps) == 1 else None,
     )
 
 
-def _tuned(
-    decision: Decision, columns: Index, found: Sequence[int] | None, *, own: bool
-) -> Iterator[tuple[FewRows, Model]]:
-    """The sample's kernel on columns found, and on its ``own`` besides, without assumptions.
+def nearest_mean(errors: Array) -> Array:
+    """Non-negative shares, adding up to one, of the mean of columns with the least sum of squares.
 
-    Without terms (None) what the sample found is what there is, whatever its price.
+    A row of ones that weighs far more than all others holds their sum.
     """
-    few = decision.few.under(replace(PLAIN, serial=decision.few.assumption.serial))
+    heavy = HEAVY * (float(np.linalg.norm(errors)) or 1.0)
+    shares, _ = nnls(
+        np.vstack([errors, np.full(errors.shape[1], heavy)]),
+        np.append(np.zeros(len(errors)), heavy),
+    )
+    return np.asarray(shares / shares.sum())
+
+
+def _tuned(
+    decision: Decision, columns: Index, found: Sequence[int] | None, rows: AllRows, *, own: bool
+) -> Iterator[tuple[FewRows, Model, Warp | None]]:
+    """The sample's kernel on columns found, and on its ``own`` besides; noise is plain.
+
+    Of the target itself, and of its warp if it has one, whose end no row is beyond. Without terms
+    (None) what the sample found is what there is, whatever its price.
+    """
+    assumed, mean = decision.few.assumption, float(rows.y[0] - decision.few.targets[0, 0])
+    for warp in dict.fromkeys((None, assumed.warp and assumed.warp.reaching(rows.y - mean))):
+        few = decision.few.under(replace(PLAIN, warp=warp, serial=assumed.serial))
+        for model in _on_columns(decision, few, columns, found, own=own):
+            yield few, model, warp and warp.moved(mean)
+
+
+def _on_columns(
+    decision: Decision, few: FewRows, columns: Index, found: Sequence[int] | None, *, own: bool
+) -> Iterator[Model]:
     family, noise = decision.model.family, decision.model.noise
     logs = dict(zip(decision.model.groups.tolist(), np.log(decision.model.variances), strict=True))
     usual = float(np.median(list(logs.values()))) if logs else 0.0
@@ -196,12 +219,12 @@ def _tuned(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield few, model
+        yield model
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield few, wide
+            yield wide
 
 
 def odds_of_all(
@@ -227,14 +250,38 @@ def odds_of_all(
     return candidates[best], extra if best else extra[:0]
 
 
+def _level(rows: AllRows) -> Function:
+    """The mean of the target."""
+    return Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
+
+
 def _alone(
-    function: Function, nothing: Function, noise: float, error: float, rows: AllRows
-) -> Unwarped:
-    """Landmarks as the rows of a fit, each of which counts for many, and how sure they are."""
-    many = float(rows.weights.sum()) / len(function.space.X)
-    whole = replace(function, intercept=nothing.intercept + function.intercept)
-    none = np.empty(0)
-    return Unwarped(whole, 0.0, 1.0, None, none, none, Spread(noise / many, None, error / noise))
+    level: Function,
+    judged: Function,
+    whole: Function,
+    noise: float,
+    even: AllRows,
+    warp: Warp | None,
+) -> Candidate:
+    """Landmarks as the rows of a fit, each of which counts for many, and how sure they are.
+
+    ``even`` has the target as it is explained, through its warp if any.
+    """
+    Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
+    left_out = level.intercept + judged.values(Z)
+    errors, p = t - left_out, weights / weights.sum()
+    order = np.argsort(errors, kind="stable")
+    many = float(even.weights.sum()) / len(whole.space.X)
+    part = Unwarped(
+        whole,
+        level.intercept,
+        1.0,
+        warp,
+        errors[order],
+        np.cumsum(p[order]) - 0.5 * p[order],
+        Spread(noise / many, None, float(p @ errors**2) / noise),
+    )
+    return Candidate((part,), part.back(left_out))
 
 
 def _landmarks(
