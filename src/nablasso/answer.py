@@ -566,6 +566,15 @@ def all_rows_sentence(reason: str) -> str:
     return f"On all rows: {reason}."
 
 
+def faint_sentence(names: Sequence[str]) -> str:
+    """Which columns predict without being selected."""
+    one = len(names) == 1
+    return (
+        f"Predictions also use {counted(len(names), 'column')} too faint to be selected"
+        f"{'' if one else ' one by one'}: {listed(names)}."
+    )
+
+
 def screened_sentence(n_left: int, d: int) -> str:
     """How many columns a wide table left to the search."""
     return f"Screening left {n_left} of {counted(d, 'column')} to the search."

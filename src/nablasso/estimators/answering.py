@@ -182,6 +182,9 @@ def _notes(model: Any) -> Iterable[str]:
     if spectrum is not None and model.support_.any():
         q, total = len(model.components_), float(spectrum.sum())
         yield words.directions_sentence(q, float(spectrum[:q].sum()) / total if total else 1.0)
+    faint = getattr(model, "faint_", None)
+    if faint is not None and faint.any():
+        yield words.faint_sentence([feature_names(model)[a] for a in np.flatnonzero(faint)])
     yield from getattr(model, "table_notes_", ())
     screened = getattr(model, "screened_", None)
     if screened is not None and not screened.all():

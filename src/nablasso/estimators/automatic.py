@@ -79,6 +79,11 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         Where the gap proves what the exact minimiser of (P) in the learned metric does; with many
         rows, where that of the adaptive group lasso over all columns, on the sums of all rows,
         agrees (:mod:`nablasso.solvers.sums`).
+    faint_ : array of bool, shape (n_features,)
+        Variables that predictions use without being selected: too faint to be named one by one,
+        they are worth more together than the one variance that they share. None with ``fdr``,
+        ``cv``, ``groups``, ``scoring`` or ``max_features``, nor where classes are predicted.
+        Shares, curves and intervals of importances hold them at their means.
     evidence_ : array, shape (n_features,)
         What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
         20 to 1. Zero where it is not selected, or was to be kept.
@@ -318,6 +323,8 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
             self._explanation = self._explained(table, n)
+        used = np.concatenate([function.columns for function in self._explanation.functions])
+        self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
         self._warn(decision)
 
     @property

@@ -264,7 +264,7 @@ def settled(best: Decision, groups: Index) -> Decision:
     few = best.few
     tried = tuple(few.tune(family, groups) for family in few.families)
     model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
-    return replace(best, model=model, tried=tried, clear={})
+    return replace(best, model=model, tried=tried, clear={}, faint=False)
 
 
 def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:

@@ -31,6 +31,7 @@ from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
+OTHERS = "(others)"  # what faint columns add
 
 
 def explanation_of(
@@ -273,12 +274,15 @@ def _in_words(column: str, names: list[str], row: Array) -> str:
 def contribution_table(selector: Any, Z: Array) -> Any:
     """What every selected column adds to every prediction; ``bias`` is what it starts from.
 
-    Of several classes one table for each.
+    What faint columns add is one column more. Of several classes one table for each.
     """
     explanation: Explanation = selector._explanation
     parts = explanation.contributions(Z[:, explanation.chosen])
     parts[:, 0] += getattr(selector, "_y_mean", 0.0)
     names = ["bias", *player_names(selector)]
+    if selector.faint_.any():
+        names.append(OTHERS)
+        parts = np.concatenate([parts, explanation.of_others(Z)[:, None]], axis=1)
     tables = [
         frame({name: parts[:, i, k] for i, name in enumerate(names)}) for k in range(parts.shape[2])
     ]
@@ -290,7 +294,8 @@ def contribution_table(selector: Any, Z: Array) -> Any:
 def drawn_predictions(selector: Any, X: Array, count: int, code: int = 0) -> Array:
     """Draws (m, count) of predictions at rows of numbers; of classes, of the probability of one."""
     explanation: Explanation = selector._explanation
-    drawn = explanation.drawn(count)(selector._scaler.transform(X)[:, explanation.chosen])
+    Z = selector._scaler.transform(X)
+    drawn = explanation.drawn(count)(Z[:, explanation.chosen]) + explanation.of_others(Z)[..., None]
     if not hasattr(selector, "classes_"):
         return np.asarray(drawn[:, 0] + selector._y_mean)
     odds = np.moveaxis(drawn, 1, 2).reshape(-1, drawn.shape[1])
@@ -365,8 +370,9 @@ class Explains:
         Returns
         -------
         DataFrame, or dict of arrays without pandas
-            ``bias`` and one column for each selected one; rows add up to the predictions. A dict
-            of them by class where there are more than two.
+            ``bias`` and one column for each selected one, and "(others)" where faint columns
+            predict too; rows add up to the predictions. A dict of them by class where there are
+            more than two.
         """
         check_is_fitted(self)
         return contribution_table(self, self._scaler.transform(check_new_data(self, X)))

@@ -356,7 +356,7 @@ gather_sizes = _each(_size, 0.0)
 any_of, all_of = _each(lambda v: v.any(axis=0), False), _each(lambda v: v.all(axis=0), True)
 largest, least = _each(lambda v: v.max(axis=0), 0.0), _each(lambda v: v.min(axis=0), 1.0)
 PER_COLUMN: dict[str, Gather] = {
-    **dict.fromkeys(("support_", "clear_"), any_of),
+    **dict.fromkeys(("support_", "clear_", "faint_"), any_of),
     "screened_": _each(lambda v: v.any(axis=0), True),
     "support_certified_": all_of,
     **dict.fromkeys(

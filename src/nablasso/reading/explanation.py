@@ -147,6 +147,11 @@ class Explanation:
         parts = [self._expanded(function.values, Z) for function in self.functions]
         return np.stack(parts, axis=1)[:, :, None]
 
+    def of_others(self, Z: Array) -> Array:
+        """What columns that were not chosen add to the values, (m, functions), at rows of all."""
+        whole = np.column_stack([function.values(Z) for function in self.functions])
+        return whole - self.values(Z[:, self.chosen])[:, :, 0]
+
     def drawn(self, count: int) -> Values:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
         found: Values = self._once(f"drawn {count}", lambda: self._drawn(count))

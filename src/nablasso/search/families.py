@@ -61,6 +61,8 @@ QUADRATIC = Family("quadratic", Polynomial(2))
 ADDITIVE = Family("additive", Linear(), smooth=True)
 SMOOTH_PAIRS = Family("smooth pairs", Polynomial(2), smooth=True)
 GAUSSIAN = Family("Gaussian", Gaussian())
+ROUGH = Family("rough", Rough(), walks=False)
+BENT_PAIRS = Family("bent pairs", AdditivePower(2), walks=False)
 FAMILIES = (
     LINEAR,
     QUADRATIC,
@@ -70,9 +72,9 @@ FAMILIES = (
     Family("smooth triples", Polynomial(3), smooth=True),
     GAUSSIAN,
     Family("Matern", Matern52()),
-    Family("rough", Rough(), walks=False),
+    ROUGH,
     Family("quartic", Polynomial(4), walks=False),
     Family("sextic", Polynomial(6), walks=False),
-    Family("bent pairs", AdditivePower(2), walks=False),
+    BENT_PAIRS,
     Family("bent triples", AdditivePower(3), walks=False),
 )

@@ -479,7 +479,7 @@ class Decision:
 
     ``few`` are the rows it was tuned on, ``clear`` the standard errors by which left-out rows are
     worse without each group, ``plain`` the decision before anything was assumed, ``gained`` the
-    nats by which assumptions lowered the total.
+    nats by which assumptions lowered the total; ``faint`` columns may predict unless said.
     """
 
     rows: FewRows
@@ -490,6 +490,7 @@ class Decision:
     plain: Decision | None = None
     gained: float = 0.0
     interrupted: bool = False
+    faint: bool = True
 
     @property
     def total(self) -> float:

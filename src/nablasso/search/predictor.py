@@ -4,9 +4,20 @@ A part is ``y(x) = E[t^{-1}(m + s (f(x) + e))]`` with ``f`` a posterior mean, ``
 what was explained, ``t`` the warp if any, and ``e`` the left-out residuals, over which is averaged
 (without a warp that is the plain mean). Where anything was assumed, the best families without
 assumptions, tuned on the columns found, take its place if left-out rows are predicted better:
-squared errors are not what evidence looks at. (Means of several families, by shares that left-out
-rows chose or by equal ones, were tried on 7 real tables of 500 rows, 16 small ones and stored
-problems: they gain on the first, lose as much as they gain on the second, and lose on the last.)
+squared errors are not what evidence looks at.
+
+**Faint columns.** What is too faint to be named column by column may be worth a lot together. All
+columns that were not found have one variance more, which costs half a log n whatever their number;
+where it gains more, under a family with or without what was assumed, that model is a part too. The
+shares of the parts make the squared error of left-out rows least (Breiman's stacking),
+
+.. math:: \min_a \sum_i p_i \Big(y_i - \sum_k a_k \hat y_{k, -i}\Big)^2, \qquad
+          a \ge 0, \; \sum_k a_k = 1 .
+
+On 40 pairs of 22 real tables of 35 to 500 rows with two splits each the error fell by 5 %, and rose
+by more than half a per cent on 4 of 78 draws. (Other shares of families on the columns found alone
+gain 2 %, and lose as often on small tables.) With a limit on the number of columns, error control,
+or rows that are left out together nothing but the columns found is used.
 
 Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``: polynomials of far
 points say nothing, and a target that its logarithm explains is not far below its least value.
@@ -19,16 +30,21 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from scipy.optimize import nnls
 
 from nablasso.regression.noise import PLAIN, Warp
 from nablasso.regression.spread import Spread
-from nablasso.search.few import Decision, FewRows, Model
+from nablasso.search.families import BENT_PAIRS, ROUGH, Family
+from nablasso.search.few import FEWER_STEPS, Decision, FewRows, Model
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
 UNWARPED = 3  # families that are tried without assumptions
+FAINT = (ROUGH, BENT_PAIRS)  # families in which the other columns are tried
+FIRST_FAINT = (0.3, 0.05, 0.01, 0.001)  # variances to start from, over the median of those found
 SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
+NEGLIGIBLE = 0.01  # share of a part that is not worth its time
 
 
 class Part(Protocol):
@@ -155,19 +171,41 @@ class Predictor:
 def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
     """Of a decision, as a function of a table of which ``columns`` are those searched."""
     few, y, p = decision.few, decision.few.targets[:, 0], decision.few.influence
-    part, left_out = min(_parts(decision), key=lambda made: float(p @ (y - made[1]) ** 2))
-    if columns is not None:
-        part = replace(part, function=replace(part.function, columns=columns[part.columns]))
-    return Predictor(
-        (part,),
-        np.ones(1),
-        left_out,
+    first = min(_parts(decision), key=lambda made: float(p @ (y - made[1]) ** 2))
+    parts, left_out = zip(first, *_faint_parts(decision), strict=True)
+    made = Predictor(
+        parts,
+        np.ones(len(parts)),
+        first[1],
         y,
         few.weights / few.weights.sum(),
         float(y.min()),
         float(y.max()),
         few.assumption.warp,
     )
+    if len(parts) > 1:
+        L = np.clip(np.column_stack(left_out), *made.limits)
+        shares = stacked(L, y, p)
+        parts = tuple(part for part, share in zip(parts, shares, strict=True) if share)
+        made = replace(made, parts=parts, shares=shares[shares > 0], left_out=L @ shares)
+    if columns is None:
+        return made
+    there = (replace(one.function, columns=columns[one.columns]) for one in parts)
+    moved = (replace(one, function=f) for one, f in zip(parts, there, strict=True))
+    return replace(made, parts=tuple(moved))
+
+
+def stacked(left_out: Array, y: Array, p: Array) -> Array:
+    """Shares (k,) of predictions (n, k) of left-out rows with the least squared error together.
+
+    In the cone ``a >= 0`` the least of ``a' E' E a + (1'a - 1)^2`` has the direction of the least
+    of ``a' E' E a`` with ``1'a = 1``. Shares below ``NEGLIGIBLE`` are not worth their time.
+    """
+    errors = np.sqrt(p / p.sum())[:, None] * (y[:, None] - left_out)
+    errors /= float(np.abs(errors).max()) or 1.0
+    shares = nnls(np.vstack([errors, np.ones(errors.shape[1])]), np.append(0 * y, 1.0))[0]
+    shares[shares < NEGLIGIBLE * shares.sum()] = 0.0
+    return np.asarray(shares / shares.sum())
 
 
 def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
@@ -179,13 +217,51 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     yield _part(few, decision.model)
     if decision.plain is None or not len(groups):
         return
-    plain = few.under(replace(PLAIN, serial=few.assumption.serial))  # neighbours tell of each other
+    plain = without_assumptions(few)
     tried = sorted(decision.plain.tried, key=lambda model: model.price)
     families = list(dict.fromkeys(model.family for model in tried if len(model.groups)))
     for family in families[:UNWARPED]:
         model = plain.tune(family, groups)
         if plain.solvable(model):
             yield _part(plain, model)
+
+
+def without_assumptions(few: FewRows) -> FewRows:
+    """The same rows; those in time stay so, for neighbours tell of each other."""
+    return few.under(replace(PLAIN, serial=few.assumption.serial))
+
+
+def _faint_parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
+    """Models in which the columns that were not found have a variance, where it pays."""
+    few, model = decision.few, decision.model
+    if not decision.faint or few.folds is not None or few.most is not None:
+        return
+    for rows in (few,) if decision.plain is None else (few, without_assumptions(few)):
+        for family in FAINT if len(few.families) > 1 else few.families:
+            wider = with_faint(rows, family, model)
+            if wider is not None:
+                yield _part(rows, wider)
+
+
+def with_faint(few: FewRows, family: Family, model: Model) -> Model | None:
+    """A model's groups and all others, these with one variance; None if it does not pay for it."""
+    rest = np.setdiff1d(np.arange(few.n_groups), model.groups)
+    if not len(rest) or not len(model.groups):
+        return None
+    own = few.tune(family, model.groups, ties=model.ties)
+    groups, usual = np.append(model.groups, rest), float(np.median(own.logs))
+    ties = np.append(own.ties, np.full(len(rest), len(own.logs)))
+    part = few.evidence(family).part(groups)
+
+    def value(share: float) -> float:
+        others = np.full(len(rest), share * np.exp(usual))
+        return part.value(np.append(own.variances, others), float(np.exp(own.noise)))
+
+    start = usual + float(np.log(min(FIRST_FAINT, key=value)))
+    x = np.concatenate([own.logs, [start, own.noise]])
+    wider = few.tune(family, groups, x, ties=ties, paid=few.n_groups, steps=FEWER_STEPS)
+    pays = own.value - wider.value > 0.5 * np.log(few.n_rows)
+    return wider if pays and few.solvable(wider) else None
 
 
 def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
