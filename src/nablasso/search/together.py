@@ -4,7 +4,7 @@ Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.
 grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
 many columns at once, which terms cannot. The kernel is tuned anew on the columns that the terms
 found, and on these with the sample's own besides if its price and the check want them so. It is
-fitted to all rows on landmarks, ridge regression of ``e``, the target or what the terms leave over,
+fitted to all rows on landmarks, as is a rough one, ridge regression of ``e``, the target or what the terms leave over,
 
 .. math:: (K_{ml} K_{lm} + r K_{mm}) u = K_{ml} e, \qquad O(n m^2)
 
@@ -22,15 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
-from scipy.optimize import nnls
 
 from nablasso.regression.noise import PLAIN, Warp
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.check import check
+from nablasso.search.families import ROUGH
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Part, Predictor, Unwarped, parts_of
+from nablasso.search.predictor import Part, Predictor, Unwarped, parts_of, stacked
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -38,7 +38,6 @@ from nablasso.types import Array, Index
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)
 BLOCK = 4096
-HEAVY = 1e3  # weight of the sum of shares, over all errors
 FLOOR = 1e-9  # of the mean diagonal, added to it
 
 
@@ -149,24 +148,19 @@ class Candidate(NamedTuple):
 
 
 def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predictor:
-    """The mean of candidates on the columns of the nearest that is nearest to unseen rows.
-
-    Shares are not negative and add up to one (Breiman's stacking): ``min |y - F s|^2``.
-    """
-    F, root = np.column_stack([one.left_out for one in candidates]), np.sqrt(weights)
-    errors = weights @ (y[:, None] - F) ** 2
-    best = candidates[int(np.argmin(errors))]
-    inside = np.flatnonzero([one.columns <= best.columns for one in candidates])
-    odds = np.zeros(len(candidates))
-    odds[inside] = nearest_mean((F[:, inside] - y[:, None]) * root[:, None])
-    used = [one for one, share in zip(candidates, odds, strict=True) if share]
+    """Candidates on the columns of the nearest, by the shares that are nearest to unseen rows."""
+    best = min(candidates, key=lambda one: float(weights @ (y - one.left_out) ** 2))
+    candidates = [one for one in candidates if one.columns <= best.columns]
+    left_out = np.column_stack([one.left_out for one in candidates])
+    shares = stacked(left_out, y, weights)
+    used = [one for one, share in zip(candidates, shares, strict=True) if share]
     parts = list({id(part): part for one in used for part in one.parts}.values())
     inside = [[any(part is own for own in one.parts) for one in candidates] for part in parts]
     warps = {getattr(part, "warp", None) for part in parts}
     return Predictor(
         tuple(parts),
-        np.asarray(inside @ odds),
-        np.asarray(odds @ [one.left_out for one in candidates]),
+        np.asarray(inside @ shares),
+        left_out @ shares,
         y,
         weights / weights.sum(),
         -np.inf,
@@ -175,32 +169,21 @@ def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predi
     )
 
 
-def nearest_mean(errors: Array) -> Array:
-    """Non-negative shares, adding up to one, of the mean of columns with the least sum of squares.
-
-    A row of ones that weighs far more than all others holds their sum.
-    """
-    heavy = HEAVY * (float(np.linalg.norm(errors)) or 1.0)
-    shares, _ = nnls(
-        np.vstack([errors, np.full(errors.shape[1], heavy)]),
-        np.append(np.zeros(len(errors)), heavy),
-    )
-    return np.asarray(shares / shares.sum())
-
-
 def _tuned(
     decision: Decision, columns: Index, found: Sequence[int] | None, rows: AllRows, *, own: bool
 ) -> Iterator[tuple[FewRows, Model, Warp | None]]:
     """The sample's kernel on columns found, and on its ``own`` besides; noise is plain.
 
-    Of the target itself, and of its warp if it has one, whose end no row is beyond. Without terms
+    A rough kernel too, where families compete: more rows show what few take for noise. Of the target itself, and of its warp if it has one, whose end no row is beyond. Without terms
     (None) what the sample found is what there is, whatever its price.
     """
     assumed, mean = decision.few.assumption, float(rows.y[0] - decision.few.targets[0, 0])
     for warp in dict.fromkeys((None, assumed.warp and assumed.warp.reaching(rows.y - mean))):
         few = decision.few.under(replace(PLAIN, warp=warp, serial=assumed.serial))
         for model in _on_columns(decision, few, columns, found, own=own):
-            yield few, model, warp and warp.moved(mean)
+            rough = [few.tune(ROUGH, model.groups)] if len(few.families) > 1 else []
+            for one in (model, *filter(few.solvable, rough)):
+                yield few, one, warp and warp.moved(mean)
 
 
 def _on_columns(
