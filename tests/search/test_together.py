@@ -107,29 +107,41 @@ def test_what_predicts_is_as_near_to_fresh_rows_as_terms(noise):
     weights = rows.weights[rows.fresh]
     terms = y - Terms(grown, rows.centre, rows.scale).left_out(Z, y, weights)
     assert weights @ (y - made.left_out) ** 2 <= weights @ terms**2 * (1 + 1e-12)
-    assert any(isinstance(part, Unwarped) for part in made.parts)
+    assert any(isinstance(part, Unwarped | Function) for part in made.parts)
 
 
-def test_candidates_are_averaged_by_the_evidence_of_fresh_rows():
-    y, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
+def test_candidates_have_the_shares_of_least_error_at_fresh_rows():
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=50), rng.uniform(0.5, 2, size=50)
+    errors = rng.normal(size=(3, 50)) * np.array([[0.2], [0.25], [0.3]])
     parts = [Function(float(k), np.array([k])) for k in range(3)]
-    near, far, wide = (
-        Candidate(own, y - error)
-        for own, error in (
-            ((parts[0],), 0.2),
-            (tuple(parts[:1]), 0.3),
-            ((parts[0], parts[2]), 0.21),
-        )
-    )
-    made = averaged([near, far, wide], y, weights)
-    odds = (0.2 / 0.3) ** 4  # a squared error e^2 of m rows has the density e^-m
+    near = Candidate((parts[0],), y - errors[0], frozenset({0}))
+    far = Candidate((parts[0],), y - errors[1], frozenset({0}))
+    wide = Candidate((parts[0], parts[2]), y - errors[2], frozenset({0, 2}))
+    made, named = averaged([near, far, wide], y, weights)
+    assert named == {0}  # a column that the nearest has not does not join
     assert [part is parts[0] for part in made.parts] == [True]
     np.testing.assert_allclose(made.shares, [1.0])
-    np.testing.assert_allclose(y - made.left_out, (0.2 + 0.3 * odds) / (1 + odds))
-    both = averaged([near, wide, Candidate((parts[2],), y - 0.5)], y, weights)
-    assert both.columns.tolist() == [0]  # a column that the nearest has not does not join
-    nearest = averaged([near, wide._replace(left_out=y - 0.1)], y, weights)
-    np.testing.assert_allclose(nearest.shares, [1.0, 2**4 / (1 + 2**4)])
+    a = np.linspace(0, 1, 1001)[:, None]
+    least = np.min((a * errors[0] + (1 - a) * errors[1]) ** 2 @ weights)
+    assert weights @ (y - made.left_out) ** 2 == pytest.approx(least, rel=1e-5)
+    _, joined = averaged([near, wide._replace(left_out=y - 0.1 * errors[0])], y, weights)
+    assert joined == {0, 2}
+
+
+def test_faint_columns_predict_without_joining_if_fresh_rows_are_clearly_nearer():
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=50), np.ones(50)
+    error = rng.normal(size=50)
+    part, other = Function(0.0, np.array([0])), Function(1.0, np.array([1]))
+    near = Candidate((part,), y - error, frozenset({0}))
+    faint = Candidate((part, other), y - 0.5 * error, frozenset({0}))
+    assert (near.faint, faint.faint) == (False, True)
+    made, named = averaged([near, faint], y, weights)
+    assert named == {0}
+    assert made.columns.tolist() == [0, 1]
+    shifted = faint._replace(left_out=y - error - 1e-3 * rng.normal(size=50))
+    assert averaged([near, shifted], y, weights)[0].columns.tolist() == [0]
 
 
 def test_landmarks_alone_know_how_sure_they_are():

@@ -10,8 +10,8 @@ fitted to all rows on landmarks, ridge regression of ``e``, the target or what t
 
 for both. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
 those without these rows), the kernel, and both together: what the nearest has of the sample's own
-columns joins, and those on its columns are averaged by the evidence of the fresh rows,
-``-(m/2) log`` of their squared error.
+columns joins, and those on its columns have the shares of least squared error there
+(:func:`~nablasso.search.predictor.stacked`); faint columns predict without joining.
 """
 
 from __future__ import annotations
@@ -23,13 +23,21 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
-from nablasso.regression.noise import PLAIN
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Part, Predictor, Unwarped, parts_of
+from nablasso.search.predictor import (
+    FAINT,
+    Part,
+    Predictor,
+    Unwarped,
+    parts_of,
+    stacked,
+    with_faint,
+    without_assumptions,
+)
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -37,7 +45,6 @@ from nablasso.types import Array, Index
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)
 BLOCK = 4096
-NEGLIGIBLE = 0.01  # odds against the best candidate below which one is not worth its time
 FLOOR = 1e-9  # of the mean diagonal, added to it
 
 
@@ -122,10 +129,13 @@ def predictor_of_all(
         grown, found = Terms(terms, rows.centre, rows.scale), terms.columns
         bases.append(grown)
         seen.append(grown.left_out(Z, y, weights))
-        candidates.append(Candidate((grown,), seen[-1]))
-    for few, model in _tuned(decision, columns, None if terms is None else found, own=not full):
+        candidates.append(Candidate((grown,), seen[-1], frozenset(found)))
+    for few, model, groups in _tuned(
+        decision, columns, None if terms is None else found, own=not full
+    ):
         function, noise = few.function(model), float(np.exp(model.noise))
         function = replace(function, columns=columns[function.columns])
+        named = frozenset(columns[np.isin(few.labels, groups)].tolist()).union(found)
         for base, before, judged, whole in zip(
             bases, seen, *_landmarks(function, noise, bases, rows), strict=True
         ):
@@ -134,55 +144,61 @@ def predictor_of_all(
             if base is nothing:
                 error = float(weights @ (y - left_out) ** 2 / weights.sum())
                 parts = (_alone(whole, nothing, noise, error, rows),)
-            candidates.append(Candidate(parts, left_out))
-    made = averaged(candidates or [Candidate((nothing,), seen[0])], y, weights)
+            candidates.append(Candidate(parts, left_out, named))
+    made, named = averaged(candidates or [Candidate((nothing,), seen[0])], y, weights)
     made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
-    return made, np.setdiff1d(made.columns, found)
+    return made, np.setdiff1d(sorted(named), found).astype(np.intp)
 
 
 class Candidate(NamedTuple):
-    """A sum of parts, and its predictions of rows that it has not seen."""
+    """A sum of parts, its predictions of rows that it has not seen, and the columns it stands for.
+
+    Those of its parts, but for faint ones.
+    """
 
     parts: tuple[Part, ...]
     left_out: Array
+    named: frozenset[int] = frozenset()
 
     @property
-    def columns(self) -> set[int]:
-        """Those of its parts."""
-        return {int(a) for part in self.parts for a in part.columns}
+    def faint(self) -> bool:
+        """Whether it has columns that it does not stand for."""
+        return any(int(a) not in self.named for part in self.parts for a in part.columns)
 
 
-def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predictor:
-    """The mean of candidates on the columns of the nearest, by the evidence of their errors."""
-    errors = np.array([float(weights @ (y - one.left_out) ** 2) for one in candidates])
-    best = candidates[int(np.argmin(errors))]
-    nats = -0.5 * len(y) * np.log(np.maximum(errors, 1e-300))
-    odds = np.exp(nats - nats.max())
-    odds[[not one.columns <= best.columns for one in candidates]] = 0.0
-    odds[odds < NEGLIGIBLE] = 0.0
-    odds /= odds.sum()
-    used = [one for one, share in zip(candidates, odds, strict=True) if share]
-    parts = list({id(part): part for one in used for part in one.parts}.values())
-    inside = [[any(part is own for own in one.parts) for one in candidates] for part in parts]
-    return Predictor(
-        tuple(parts),
-        np.asarray(inside @ odds),
-        np.asarray(odds @ [one.left_out for one in candidates]),
-        y,
-        weights / weights.sum(),
-        -np.inf,
-        np.inf,
-    )
+def averaged(
+    candidates: Sequence[Candidate], y: Array, weights: Array
+) -> tuple[Predictor, frozenset[int]]:
+    """The sum of candidates of least error with no columns but the nearest's, and these columns.
+
+    Faint columns are used if the nearest with them is nearer by more than a standard error.
+    """
+
+    def nearest(some: Sequence[Candidate]) -> Candidate:
+        return min(some, key=lambda one: float(weights @ (y - one.left_out) ** 2))
+
+    best, plain = nearest(candidates), nearest([one for one in candidates if not one.faint])
+    gain = paired((y - plain.left_out) ** 2 - (y - best.left_out) ** 2, weights)
+    best, faint = (best, True) if gain.mean > gain.error else (plain, False)
+    used = [one for one in candidates if one.named <= best.named and (faint or not one.faint)]
+    L = np.column_stack([one.left_out for one in used])
+    shares = stacked(L, y, weights)
+    chosen = [one for one, share in zip(used, shares, strict=True) if share]
+    parts = list({id(part): part for one in chosen for part in one.parts}.values())
+    inside = [[any(part is own for own in one.parts) for one in used] for part in parts]
+    p, whole = weights / weights.sum(), np.asarray(inside @ shares)
+    return Predictor(tuple(parts), whole, L @ shares, y, p, -np.inf, np.inf), best.named
 
 
 def _tuned(
     decision: Decision, columns: Index, found: Sequence[int] | None, *, own: bool
-) -> Iterator[tuple[FewRows, Model]]:
-    """The sample's kernel on columns found, and on its ``own`` besides, without assumptions.
+) -> Iterator[tuple[FewRows, Model, Index]]:
+    """The sample's kernel on columns found, on its ``own`` besides, and with the faint ones.
 
-    Without terms (None) what the sample found is what there is, whatever its price.
+    Without assumptions, and with the groups that each stands for. Without terms (None) what the
+    sample found is what there is, whatever its price.
     """
-    few = decision.few.under(replace(PLAIN, serial=decision.few.assumption.serial))
+    few = without_assumptions(decision.few)
     family, noise = decision.model.family, decision.model.noise
     logs = dict(zip(decision.model.groups.tolist(), np.log(decision.model.variances), strict=True))
     usual = float(np.median(list(logs.values()))) if logs else 0.0
@@ -196,12 +212,23 @@ def _tuned(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield few, model
+        yield few, model, inside
+        if own and decision.faint and few.folds is None:
+            yield from ((few, wider, inside) for wider in _with_faint(few, model))
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield few, wide
+            yield few, wide, wide.groups
+
+
+def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
+    """The model with the other columns as well, tuned on few rows; fresh ones judge."""
+    sample = few.first(few.rules.walked_rows)
+    for family in FAINT if len(few.families) > 1 else few.families:
+        wider = with_faint(sample, family, model, 0.0)
+        if wider is not None and few.solvable(wider):
+            yield wider
 
 
 def odds_of_all(
