@@ -1,7 +1,7 @@
 """Stored rows as tables: numbers where there are numbers, contestants paired on common draws.
 
 ``loss`` is the squared error over the variance of y (1 - R2); where R2 was not stored, or y holds
-labels, the squared error itself. Paired on the same draw both mean the same.
+labels, the squared error itself; paired on the same draw both are in the same unit.
 """
 
 from __future__ import annotations
@@ -62,7 +62,12 @@ def rivals(rows: pd.DataFrame) -> list[str]:
 def paired(rows: pd.DataFrame, rival: str, ours: str = OURS) -> pd.DataFrame:
     """Our rows beside a rival's, one line per common draw."""
     us, them = (rows[rows["contestant"] == name].set_index(DRAW) for name in (ours, rival))
-    return us.merge(them, left_index=True, right_index=True, suffixes=("_ours", "_theirs"))
+    both = us.merge(them, left_index=True, right_index=True, suffixes=("_ours", "_theirs"))
+    one_sided = both["r2_ours"].isna() != both["r2_theirs"].isna()
+    for side in ("ours", "theirs"):
+        squares = both[f"rmse_{side}"] ** 2
+        both[f"loss_{side}"] = both[f"loss_{side}"].where(~one_sided, squares)
+    return both
 
 
 def on_our_draws(rows: pd.DataFrame) -> pd.Series:

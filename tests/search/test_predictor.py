@@ -7,9 +7,9 @@ import pytest
 
 from nablasso import NablassoRegressor
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.search.families import LINEAR, QUADRATIC
+from nablasso.search.families import LINEAR, QUADRATIC, ROUGH
 from nablasso.search.few import Decision
-from nablasso.search.predictor import ROOM, Predictor, predictor_of
+from nablasso.search.predictor import ROOM, Predictor, predictor_of, stacked, with_faint
 from nablasso.spaces import Function
 from tests.search.rows import draw, few_rows
 
@@ -126,3 +126,69 @@ def test_an_outlier_is_not_averaged_back_through_an_exponential():
     predicted = NablassoRegressor().fit(X, y).predict(new)
     truth = np.exp(new[:, 0] + 0.005)
     assert np.median(predicted / truth) == pytest.approx(1, rel=0.2)
+
+
+def with_many_faint(n=150, d=12, faint=0.25, seed=0):
+    """One strong column; all others together carry as much, none of them much."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, 2 * X[:, 0] + faint * X[:, 1:].sum(axis=1) + 0.5 * rng.normal(size=n)
+
+
+def test_stacked_shares_are_the_best_of_the_simplex():
+    rng = np.random.default_rng(0)
+    y, p = rng.normal(size=40), rng.uniform(0.2, 2, size=40)
+    L = y[:, None] + rng.normal(size=(40, 3)) * np.array([0.5, 0.6, 3.0])
+    shares = stacked(L, y, p)
+    assert shares.sum() == pytest.approx(1)
+    grid = np.linspace(0, 1, 201)
+    trials = np.array([(a, b, 1 - a - b) for a in grid for b in grid if a + b <= 1])
+    errors = ((y[:, None] - L @ trials.T) ** 2).T @ p
+    assert p @ (y - L @ shares) ** 2 <= errors.min() * (1 + 1e-4)
+    np.testing.assert_allclose(stacked(np.column_stack([y, y + 1]), y, p), [1, 0], atol=1e-12)
+
+
+def test_other_columns_share_a_variance_where_it_pays():
+    X, y = with_many_faint()
+    rows = few_rows(X, y)
+    one = np.array([0])
+    wider = with_faint(rows, ROUGH, rows.tune(ROUGH, one), rows.rules.surprise)
+    assert wider.groups.tolist() == list(range(12))
+    assert len(wider.logs) == 2
+    assert wider.value < rows.tune(ROUGH, one).value - 20
+    X, y = with_many_faint(faint=0.0)
+    idle = few_rows(X, y)
+    assert with_faint(idle, ROUGH, idle.tune(ROUGH, one), idle.rules.surprise) is None
+    everything = rows.tune(ROUGH, np.arange(12))
+    assert with_faint(rows, ROUGH, everything, rows.rules.surprise) is None
+
+
+def test_faint_columns_predict_and_are_named():
+    X, y = with_many_faint(60, 20, 0.2, seed=1)
+    model = NablassoRegressor().fit(X, y)
+    limited = NablassoRegressor(max_features=int(model.support_.sum())).fit(X, y)
+    np.testing.assert_array_equal(limited.support_, model.support_)
+    assert model.faint_.any()
+    assert not (model.faint_ & model.support_).any()
+    assert not limited.faint_.any()
+    slopes = np.abs(model.predict_gradient(X)).max(axis=0)
+    np.testing.assert_array_equal(slopes > 0, model.support_ | model.faint_)
+    new, truth = with_many_faint(500, 20, 0.2, seed=2)
+    errors = [np.mean((one.predict(new) - truth) ** 2) for one in (model, limited)]
+    assert errors[0] < 0.9 * errors[1]
+    table = model.contributions(new)
+    assert list(table)[-1] == "(others)"
+    np.testing.assert_allclose(sum(np.array(table[c]) for c in table), model.predict(new))
+    assert "too faint to be selected" in model.summary()
+    assert "faint" not in limited.summary()
+
+
+def test_what_left_out_rows_show_to_hold_holds_further_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] ** 3 + X[:, 1] * X[:, 2]
+    far = np.array([[7.0, 0, 0, 0], [-9.0, 1, 1, 0]])
+    sure = NablassoRegressor().fit(X, y + 1e-3 * rng.normal(size=80))
+    np.testing.assert_allclose(sure.predict(far), far[:, 0] ** 3 + far[:, 1] * far[:, 2], rtol=0.05)
+    noisy = NablassoRegressor().fit(X, y + 2 * rng.normal(size=80))
+    assert np.abs(noisy.predict(far) - y.mean()).max() < 2 * np.ptp(y) + 10

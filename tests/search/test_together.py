@@ -1,11 +1,14 @@
 """Terms on all rows and a sample's kernel as one predictor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.regression.evidence import FLOOR
-from nablasso.search.families import GAUSSIAN, LINEAR
+from nablasso.regression.noise import Warp
+from nablasso.search.families import FAMILIES, GAUSSIAN, LINEAR
 from nablasso.search.few import Decision
 from nablasso.search.grown import grow
 from nablasso.search.predictor import Unwarped
@@ -26,7 +29,7 @@ N, N_SEARCHED, N_FRESH, D = 200, 60, 50, 4
 ALL = np.arange(D)
 
 
-def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
+def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1], families=FAMILIES):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, D))
     y = f(X) + 0.1 * rng.normal(size=N)
@@ -40,13 +43,13 @@ def drawn(seed=0, f=lambda X: np.sin(2 * X[:, 0]) * X[:, 1]):
         n_searched=N_SEARCHED,
         n_fresh=N_FRESH,
     )
-    few = few_rows(X[:N_SEARCHED], y[:N_SEARCHED])
+    few = replace(few_rows(X[:N_SEARCHED], y[:N_SEARCHED]), families=families)
     return rows, Decision(few, few, few.tune(GAUSSIAN, np.array([0, 1])))
 
 
 def test_without_terms_it_is_ridge_regression_on_landmarks():
     """``min sum_i w_i (y_i - b - f(x_i))^2 + r |f|^2`` over functions of the landmarks."""
-    rows, decision = drawn()
+    rows, decision = drawn(families=(GAUSSIAN,))
     made, joined = predictor_of_all(decision, ALL, None, rows)
     assert joined.tolist() == [0, 1]
     (part,) = made.parts
@@ -98,6 +101,29 @@ def test_gradients_of_terms_and_landmarks():
     )
 
 
+def test_a_target_that_its_logarithm_explains_is_explained_so_from_all_rows():
+    """A product of powers is a sum of logarithms; terms and kernels of the target miss its tail."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(1, 5, size=(1100, 4))
+    y = X[:, 0] ** 4 / X[:, 1] ** 3 * np.exp(0.05 * rng.normal(size=1100))
+    train, test = slice(800), slice(800, None)
+    model = NablassoRegressor().fit(X[train], y[train])
+    parts = model._predictor.parts
+    assert any(isinstance(part, Unwarped) and part.warp is not None for part in parts)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1]
+    assert model.score(X[test], y[test]) > 0.98
+    low, high = model.predict(X[test], return_interval=0.9)[1].T
+    assert 0.8 < np.mean((low <= y[test]) & (y[test] <= high)) < 0.98
+
+
+def test_a_warp_reaches_the_rows_that_the_search_has_not_seen():
+    for side, end in ((1.0, -2.0), (-1.0, 5.0)):
+        warp = Warp(side, 1.0, 0.5).reaching(np.array([-2.0, 5.0]))
+        assert warp == Warp(side, end, 0.5)
+        assert Warp(side, 10 * end, 0.5).reaching(np.array([-2.0, 5.0])).end == 10 * end
+        np.testing.assert_allclose(warp.back(warp(np.array([-2.0, 5.0]))), [-2.0, 5.0])
+
+
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_what_predicts_is_as_near_to_fresh_rows_as_terms(noise):
     rows, decision = drawn(f=lambda X: np.sin(4 * X[:, 0] * X[:, 1]) + noise * X[:, 2])
@@ -107,34 +133,46 @@ def test_what_predicts_is_as_near_to_fresh_rows_as_terms(noise):
     weights = rows.weights[rows.fresh]
     terms = y - Terms(grown, rows.centre, rows.scale).left_out(Z, y, weights)
     assert weights @ (y - made.left_out) ** 2 <= weights @ terms**2 * (1 + 1e-12)
-    assert any(isinstance(part, Unwarped) for part in made.parts)
+    assert any(isinstance(part, Unwarped | Function) for part in made.parts)
 
 
-def test_candidates_are_averaged_by_the_evidence_of_fresh_rows():
-    y, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
+def test_candidates_have_the_shares_of_least_error_at_fresh_rows():
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=50), rng.uniform(0.5, 2, size=50)
+    errors = rng.normal(size=(3, 50)) * np.array([[0.2], [0.25], [0.3]])
     parts = [Function(float(k), np.array([k])) for k in range(3)]
-    near, far, wide = (
-        Candidate(own, y - error)
-        for own, error in (
-            ((parts[0],), 0.2),
-            (tuple(parts[:1]), 0.3),
-            ((parts[0], parts[2]), 0.21),
-        )
-    )
-    made = averaged([near, far, wide], y, weights)
-    odds = (0.2 / 0.3) ** 4  # a squared error e^2 of m rows has the density e^-m
+    near = Candidate((parts[0],), y - errors[0], frozenset({0}))
+    far = Candidate((parts[0],), y - errors[1], frozenset({0}))
+    wide = Candidate((parts[0], parts[2]), y - errors[2], frozenset({0, 2}))
+    made, named = averaged([near, far, wide], y, weights)
+    assert named == {0}  # a column that the nearest has not does not join
     assert [part is parts[0] for part in made.parts] == [True]
     np.testing.assert_allclose(made.shares, [1.0])
-    np.testing.assert_allclose(y - made.left_out, (0.2 + 0.3 * odds) / (1 + odds))
-    both = averaged([near, wide, Candidate((parts[2],), y - 0.5)], y, weights)
-    assert both.columns.tolist() == [0]  # a column that the nearest has not does not join
-    nearest = averaged([near, wide._replace(left_out=y - 0.1)], y, weights)
-    np.testing.assert_allclose(nearest.shares, [1.0, 2**4 / (1 + 2**4)])
+    a = np.linspace(0, 1, 1001)[:, None]
+    least = np.min((a * errors[0] + (1 - a) * errors[1]) ** 2 @ weights)
+    assert weights @ (y - made.left_out) ** 2 == pytest.approx(least, rel=1e-5)
+    _, joined = averaged([near, wide._replace(left_out=y - 0.1 * errors[0])], y, weights)
+    assert joined == {0, 2}
+
+
+def test_faint_columns_predict_without_joining_if_fresh_rows_are_clearly_nearer():
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=50), np.ones(50)
+    error = rng.normal(size=50)
+    part, other = Function(0.0, np.array([0])), Function(1.0, np.array([1]))
+    near = Candidate((part,), y - error, frozenset({0}))
+    faint = Candidate((part, other), y - 0.5 * error, frozenset({0}))
+    assert (near.faint, faint.faint) == (False, True)
+    made, named = averaged([near, faint], y, weights)
+    assert named == {0}
+    assert made.columns.tolist() == [0, 1]
+    shifted = faint._replace(left_out=y - error - 1e-3 * rng.normal(size=50))
+    assert averaged([near, shifted], y, weights)[0].columns.tolist() == [0]
 
 
 def test_landmarks_alone_know_how_sure_they_are():
     """They are the posterior mean of the rows that they stand for."""
-    rows, decision = drawn()
+    rows, decision = drawn(families=(GAUSSIAN,))
     made, _ = predictor_of_all(decision, ALL, None, rows)
     (part,) = made.parts
     function, spread = part.function, part.spread

@@ -40,7 +40,7 @@ from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.regression.spread import Spread
 from nablasso.search.assumptions import level_of
-from nablasso.search.predictor import ROOM, Predictor, Unwarped
+from nablasso.search.predictor import Predictor, Unwarped
 from nablasso.search.together import Terms
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
@@ -161,7 +161,7 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
 
 def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
     parts = [draws_of(part, count, centres) for part in predictor.parts]
-    room = ROOM * (predictor.high - predictor.low)
+    room = predictor.room * (predictor.high - predictor.low)
     ends = predictor.low - room, predictor.high + room
 
     def drawn(Z: Array) -> Array:

@@ -3,15 +3,17 @@ r"""What predicts from more rows than an n x n factor holds.
 Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
 grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
 many columns at once, which terms cannot. The kernel is tuned anew on the columns that the terms
-found, and on these with the sample's own besides if its price and the check want them so. It is
-fitted to all rows on landmarks, as is a rough one, ridge regression of ``e``, the target or what the terms leave over,
+found, and on these with the sample's own besides if its price and the check want them so; a rough
+one beside each, for more rows show what few take for noise. They are fitted to all rows on
+landmarks, ridge regression of ``e``, the target or what the terms leave over,
 
 .. math:: (K_{ml} K_{lm} + r K_{mm}) u = K_{ml} e, \qquad O(n m^2)
 
 for both; where the sample's target was explained through its logarithm, so is ``e`` the target's,
 alone. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
 those without these rows), the kernel, and both together: what the nearest has of the sample's own
-columns joins, and those on its columns are averaged so that the mean is nearest.
+columns joins, and those on its columns have the shares of least squared error there
+(:func:`~nablasso.search.predictor.stacked`); faint columns predict without joining.
 """
 
 from __future__ import annotations
@@ -23,14 +25,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
-from nablasso.regression.noise import PLAIN, Warp
+from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.families import ROUGH
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Part, Predictor, Unwarped, parts_of, stacked
+from nablasso.search.predictor import (
+    FAINT,
+    Part,
+    Predictor,
+    Unwarped,
+    parts_of,
+    stacked,
+    with_faint,
+    without_assumptions,
+)
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -38,6 +49,7 @@ from nablasso.types import Array, Index
 WORK = 3e10  # products of the landmarks' sums
 LANDMARKS = (300, 1000)
 BLOCK = 4096
+ROUNDING = 1e-14  # of the trace of the sums, added to their diagonal
 FLOOR = 1e-9  # of the mean diagonal, added to it
 
 
@@ -114,81 +126,101 @@ def predictor_of_all(
     join where the answer is ``full``.
     """
     Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
-    candidates, found = list[Candidate](), None if terms is None else terms.columns
+    candidates, found = list[Candidate](), frozenset[int]()
     if terms is not None:
         grown = Terms(terms, rows.centre, rows.scale)
-        candidates.append(Candidate((grown,), grown.left_out(Z, y, weights)))
-    others = candidates[:]
-    for few, model, warp in _tuned(decision, columns, found, rows, own=not full):
+        found = frozenset(terms.columns)
+        candidates.append(Candidate((grown,), grown.left_out(Z, y, weights), found))
+    alone, inside = candidates[:], None if terms is None else terms.columns
+    for few, model, groups in _tuned(decision, columns, inside, rows, own=not full):
         function, noise = few.function(model), float(np.exp(model.noise))
         function = replace(function, columns=columns[function.columns])
+        named = found.union(columns[np.isin(few.labels, groups)].tolist())
+        warp = few.assumption.warp and few.assumption.warp.moved(_mean(decision, rows))
         even = rows if warp is None else replace(rows, y=warp(rows.y))
+        others = alone if warp is None else []
         level = _level(even)
-        bases = [level, *(one.parts[0] for one in others if warp is None)]
+        bases = [level, *(one.parts[0] for one in others)]
         (judged, *without), (whole, *added) = _landmarks(function, noise, bases, even)
-        candidates.append(_alone(level, judged, whole, noise, even, warp))
-        for one, less, more in zip(others, without, added, strict=False):
-            candidates.append(Candidate((*one.parts, more), one.left_out + less.values(Z)))
+        candidates.append(_alone(level, judged, whole, noise, even, warp)._replace(named=named))
+        for one, less, more in zip(others, without, added, strict=True):
+            left_out = one.left_out + less.values(Z)
+            candidates.append(Candidate((*one.parts, more), left_out, named))
     nothing = _level(rows)
-    made = averaged(candidates or [Candidate((nothing,), nothing.values(Z))], y, weights)
+    made, named = averaged(candidates or [Candidate((nothing,), nothing.values(Z))], y, weights)
     made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
-    return made, np.setdiff1d(made.columns, found or ())
+    return made, np.array(sorted(named - found), dtype=np.intp)
 
 
 class Candidate(NamedTuple):
-    """A sum of parts, and its predictions of rows that it has not seen."""
+    """A sum of parts, its predictions of rows that it has not seen, and the columns it stands for.
+
+    Those of its parts, but for faint ones.
+    """
 
     parts: tuple[Part, ...]
     left_out: Array
+    named: frozenset[int] = frozenset()
 
     @property
-    def columns(self) -> set[int]:
-        """Those of its parts."""
-        return {int(a) for part in self.parts for a in part.columns}
+    def faint(self) -> bool:
+        """Whether it has columns that it does not stand for."""
+        return any(int(a) not in self.named for part in self.parts for a in part.columns)
 
 
-def averaged(candidates: Sequence[Candidate], y: Array, weights: Array) -> Predictor:
-    """Candidates on the columns of the nearest, by the shares that are nearest to unseen rows."""
-    best = min(candidates, key=lambda one: float(weights @ (y - one.left_out) ** 2))
-    candidates = [one for one in candidates if one.columns <= best.columns]
-    left_out = np.column_stack([one.left_out for one in candidates])
-    shares = stacked(left_out, y, weights)
-    used = [one for one, share in zip(candidates, shares, strict=True) if share]
-    parts = list({id(part): part for one in used for part in one.parts}.values())
-    inside = [[any(part is own for own in one.parts) for one in candidates] for part in parts]
+def averaged(
+    candidates: Sequence[Candidate], y: Array, weights: Array
+) -> tuple[Predictor, frozenset[int]]:
+    """The sum of candidates of least error with no columns but the nearest's, and these columns.
+
+    Faint columns are used if the nearest with them is nearer by more than a standard error.
+    """
+
+    def nearest(some: Sequence[Candidate]) -> Candidate:
+        return min(some, key=lambda one: float(weights @ (y - one.left_out) ** 2))
+
+    best, plain = nearest(candidates), nearest([one for one in candidates if not one.faint])
+    gain = paired((y - plain.left_out) ** 2 - (y - best.left_out) ** 2, weights)
+    best, faint = (best, True) if gain.mean > gain.error else (plain, False)
+    used = [one for one in candidates if one.named <= best.named and (faint or not one.faint)]
+    L = np.column_stack([one.left_out for one in used])
+    shares = stacked(L, y, weights)
+    chosen = [one for one, share in zip(used, shares, strict=True) if share]
+    parts = list({id(part): part for one in chosen for part in one.parts}.values())
+    inside = [[any(part is own for own in one.parts) for one in used] for part in parts]
+    p, whole = weights / weights.sum(), np.asarray(inside @ shares)
     warps = {getattr(part, "warp", None) for part in parts}
-    return Predictor(
-        tuple(parts),
-        np.asarray(inside @ shares),
-        left_out @ shares,
-        y,
-        weights / weights.sum(),
-        -np.inf,
-        np.inf,
-        warps.pop() if len(warps) == 1 else None,
-    )
+    warp = warps.pop() if len(warps) == 1 else None
+    return Predictor(tuple(parts), whole, L @ shares, y, p, -np.inf, np.inf, warp), best.named
+
+
+def _mean(decision: Decision, rows: AllRows) -> float:
+    """What targets of the search are short of those of all rows."""
+    return float(rows.y[0] - decision.few.targets[0, 0])
 
 
 def _tuned(
     decision: Decision, columns: Index, found: Sequence[int] | None, rows: AllRows, *, own: bool
-) -> Iterator[tuple[FewRows, Model, Warp | None]]:
-    """The sample's kernel on columns found, and on its ``own`` besides; noise is plain.
+) -> Iterator[tuple[FewRows, Model, Index]]:
+    """Models of the target, and of its warp if it has one, whose end no row is beyond.
 
-    A rough kernel too, where families compete: more rows show what few take for noise. Of the target itself, and of its warp if it has one, whose end no row is beyond. Without terms
-    (None) what the sample found is what there is, whatever its price.
+    With the groups that each stands for; nothing is assumed of the noise.
     """
-    assumed, mean = decision.few.assumption, float(rows.y[0] - decision.few.targets[0, 0])
-    for warp in dict.fromkeys((None, assumed.warp and assumed.warp.reaching(rows.y - mean))):
-        few = decision.few.under(replace(PLAIN, warp=warp, serial=assumed.serial))
-        for model in _on_columns(decision, few, columns, found, own=own):
-            rough = [few.tune(ROUGH, model.groups)] if len(few.families) > 1 else []
-            for one in (model, *filter(few.solvable, rough)):
-                yield few, one, warp and warp.moved(mean)
+    few, warp = without_assumptions(decision.few), decision.few.assumption.warp
+    yield from _on_columns(decision, few, columns, found, own=own)
+    if warp is not None:
+        reaching = warp.reaching(rows.y - _mean(decision, rows))
+        few = few.under(replace(few.assumption, warp=reaching))
+        yield from _on_columns(decision, few, columns, found, own=own)
 
 
 def _on_columns(
     decision: Decision, few: FewRows, columns: Index, found: Sequence[int] | None, *, own: bool
-) -> Iterator[Model]:
+) -> Iterator[tuple[FewRows, Model, Index]]:
+    """The sample's kernel on columns found, on its ``own`` besides, and with the faint ones.
+
+    Without terms (None) what the sample found is what there is, whatever its price.
+    """
     family, noise = decision.model.family, decision.model.noise
     logs = dict(zip(decision.model.groups.tolist(), np.log(decision.model.variances), strict=True))
     usual = float(np.median(list(logs.values()))) if logs else 0.0
@@ -202,12 +234,33 @@ def _on_columns(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield model
+        yield few, model, inside
+        yield from ((few, rough, inside) for rough in _rough(few, model))
+        if own and decision.faint and few.folds is None:
+            yield from ((few, wider, inside) for wider in _with_faint(few, model))
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield wide
+            yield few, wide, wide.groups
+            yield from ((few, rough, wide.groups) for rough in _rough(few, wide))
+
+
+def _rough(few: FewRows, model: Model) -> Iterator[Model]:
+    """A rough kernel on the columns of a model, where families compete."""
+    if len(few.families) > 1 and model.family is not ROUGH:
+        rough = few.tune(ROUGH, model.groups)
+        if few.solvable(rough):
+            yield rough
+
+
+def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
+    """The model with the other columns as well, tuned on few rows; fresh ones judge."""
+    sample = few.first(few.rules.walked_rows)
+    for family in FAINT if len(few.families) > 1 else few.families:
+        wider = with_faint(sample, family, model, 0.0)
+        if wider is not None and few.solvable(wider):
+            yield wider
 
 
 def odds_of_all(
@@ -295,7 +348,8 @@ def _landmarks(
             G += (features * w) @ features.T
             left = np.column_stack([rows.y[part] - base.values(Z) for base in bases])
             c += features @ (w[:, None] * left)
-        solution = solve(G, c, assume_a="pos")
+        rounding = ROUNDING * float(np.trace(G)) * np.eye(m + 1)
+        solution = solve(G + rounding, c, assume_a="pos")
         u = solve_triangular(L, solution[:m], lower=True, trans="T")
         yield [
             Function(float(solution[m, k]), columns, centres, u[:, k]) for k in range(len(bases))
