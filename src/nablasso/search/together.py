@@ -24,7 +24,6 @@ import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.ridge import paired
-from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
 from nablasso.search.grown import Grown
@@ -32,6 +31,7 @@ from nablasso.search.predictor import (
     FAINT,
     Part,
     Predictor,
+    Spread,
     Unwarped,
     parts_of,
     stacked,
