@@ -67,7 +67,7 @@ from scipy.optimize import nnls
 
 from nablasso.regression.evidence import against, restricted_inverse, shaped
 from nablasso.regression.noise import PLAIN, Warp
-from nablasso.search.families import BENT_PAIRS, ROUGH, Family
+from nablasso.search.families import BENT_PAIRS, ROUGH
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, Decision, FewRows, Model
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -396,20 +396,21 @@ def _faint_parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
         return
     for rows in (few,) if decision.plain is None else (few, without_assumptions(few)):
         for family in FAINT if len(few.families) > 1 else few.families:
-            wider = with_faint(rows, family, model, few.rules.surprise)
+            same = rows is few and family is model.family
+            own = model if same else rows.tune(family, model.groups, ties=model.ties)
+            wider = with_faint(rows, own, few.rules.surprise)
             if wider is not None:
                 yield _part(rows, wider)
 
 
-def with_faint(few: FewRows, family: Family, model: Model, least: float) -> Model | None:
+def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
     """A model's groups and all others, these with one variance; None if it gains less nats."""
-    rest = np.setdiff1d(np.arange(few.n_groups), model.groups)
-    if not len(rest) or not len(model.groups):
+    rest = np.setdiff1d(np.arange(few.n_groups), own.groups)
+    if not len(rest) or not len(own.groups):
         return None
-    own = few.tune(family, model.groups, ties=model.ties)
-    groups, usual = np.append(model.groups, rest), float(np.median(own.logs))
+    groups, usual = np.append(own.groups, rest), float(np.median(own.logs))
     ties = np.append(own.ties, np.full(len(rest), len(own.logs)))
-    part = few.evidence(family).part(groups)
+    part = few.evidence(own.family).part(groups)
 
     def value(share: float) -> float:
         others = np.full(len(rest), share * np.exp(usual))
@@ -417,7 +418,7 @@ def with_faint(few: FewRows, family: Family, model: Model, least: float) -> Mode
 
     start = usual + float(np.log(min(FIRST_FAINT, key=value)))
     x = np.concatenate([own.logs, [start, own.noise]])
-    wider = few.tune(family, groups, x, ties=ties, paid=few.n_groups, steps=FEWER_STEPS)
+    wider = few.tune(own.family, groups, x, ties=ties, paid=few.n_groups, steps=FEWER_STEPS)
     return wider if own.value - wider.value > least and few.solvable(wider) else None
 
 

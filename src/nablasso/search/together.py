@@ -226,7 +226,7 @@ def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
     """The model with the other columns as well, tuned on few rows; fresh ones judge."""
     sample = few.first(few.rules.walked_rows)
     for family in FAINT if len(few.families) > 1 else few.families:
-        wider = with_faint(sample, family, model, 0.0)
+        wider = with_faint(sample, sample.tune(family, model.groups, ties=model.ties), 0.0)
         if wider is not None and few.solvable(wider):
             yield wider
 
