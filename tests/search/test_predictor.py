@@ -152,15 +152,15 @@ def test_other_columns_share_a_variance_where_it_pays():
     X, y = with_many_faint()
     rows = few_rows(X, y)
     one = np.array([0])
-    wider = with_faint(rows, ROUGH, rows.tune(ROUGH, one), rows.rules.surprise)
+    wider = with_faint(rows, rows.tune(ROUGH, one), rows.rules.surprise)
     assert wider.groups.tolist() == list(range(12))
     assert len(wider.logs) == 2
     assert wider.value < rows.tune(ROUGH, one).value - 20
     X, y = with_many_faint(faint=0.0)
     idle = few_rows(X, y)
-    assert with_faint(idle, ROUGH, idle.tune(ROUGH, one), idle.rules.surprise) is None
+    assert with_faint(idle, idle.tune(ROUGH, one), idle.rules.surprise) is None
     everything = rows.tune(ROUGH, np.arange(12))
-    assert with_faint(rows, ROUGH, everything, rows.rules.surprise) is None
+    assert with_faint(rows, everything, rows.rules.surprise) is None
 
 
 def test_faint_columns_predict_and_are_named():

@@ -25,8 +25,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.reading.explanation import Explanation, LeftOut
 from nablasso.reading.shares import moves, players_of, quotients
-from nablasso.regression.spread import Spread
-from nablasso.search.predictor import Predictor
+from nablasso.search.predictor import Predictor, Spread
 from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall

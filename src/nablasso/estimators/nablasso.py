@@ -28,7 +28,7 @@ from nablasso.losses import Logistic, Loss, Squared
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.laplace import left_out_odds
 from nablasso.search.few import Decision
-from nablasso.search.predictor import Predictor, predictor_of
+from nablasso.search.predictor import Predictor, odds_of, predictor_of
 from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.sources import Source
@@ -179,7 +179,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        fitted = decision.few.odds(decision.model)
+        fitted = odds_of(decision.few, decision.model)
         functions = [
             replace(function, columns=table.columns[function.columns]) for function, _ in fitted
         ]

@@ -58,7 +58,7 @@ from nablasso.reading.shares import (
     sobol,
     together,
 )
-from nablasso.regression.spread import Spread
+from nablasso.search.predictor import Spread
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 

@@ -25,7 +25,6 @@ from nablasso.data.table import Table, counted, mean_one
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
-from nablasso.regression.spread import Spread
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
@@ -330,7 +329,7 @@ class FewRows:
         noise = solved.r * shaped(self.shape, solved.U)[:, target]
         if not len(columns):
             return Function(float(np.mean(self.Y[:, target] - noise)), columns)
-        v = model.variances[self._positions(model)[self.labels[columns]]]
+        v = model.variances[self.positions(model)[self.labels[columns]]]
         X = self.X[:, columns]
         kernel, scales = model.family.fitted(X, self.weights, v)
         space = RepresenterSpace(kernel, X, scales)
@@ -364,26 +363,7 @@ class FewRows:
             for y in self.targets.T
         ]
 
-    def odds(self, model: Model) -> list[tuple[Function, Spread | None]]:
-        """Log-odds of each target as functions of ``X``, and how sure they are."""
-        columns = np.flatnonzero(np.isin(self.labels, model.groups))
-        total = float(self.weights.sum())  # a class that is not there is rare
-        counts = np.clip(self.weights @ (self.targets > 0), 0.5, total - 0.5)
-        found: list[tuple[Function, Spread | None]] = [
-            (Function(float(b), NO_GROUPS), None) for b in np.log(counts / (total - counts))
-        ]
-        X = self.X[:, columns]
-        position = self._positions(model)[self.labels[columns]]
-        for k, one in enumerate(self.log_odds(model) if len(columns) else []):
-            if one is not None:
-                kernel, scales = model.family.fitted(X, self.weights, np.exp(one.logs)[position])
-                space = RepresenterSpace(kernel, X, scales)
-                function = Function(one.mode.intercept, columns, space, one.mode.u)
-                r = float(np.exp(one.noise))
-                found[k] = function, Spread(r, one.mode.noise, 1 / r)
-        return found
-
-    def _positions(self, model: Model) -> Index:
+    def positions(self, model: Model) -> Index:
         """Where in the model each group is; anything for groups outside."""
         position = np.zeros(self.n_groups, dtype=np.intp)
         position[model.groups] = np.arange(len(model.groups))

@@ -27,7 +27,6 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired
-from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.families import ROUGH
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
@@ -36,6 +35,7 @@ from nablasso.search.predictor import (
     FAINT,
     Part,
     Predictor,
+    Spread,
     Unwarped,
     parts_of,
     stacked,
@@ -258,7 +258,7 @@ def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
     """The model with the other columns as well, tuned on few rows; fresh ones judge."""
     sample = few.first(few.rules.walked_rows)
     for family in FAINT if len(few.families) > 1 else few.families:
-        wider = with_faint(sample, family, model, 0.0)
+        wider = with_faint(sample, sample.tune(family, model.groups, ties=model.ties), 0.0)
         if wider is not None and few.solvable(wider):
             yield wider
 
