@@ -17,14 +17,14 @@ Cost of a pass: ``n p^2`` for ``C`` and for ``M``; of a screen: ``n (q d)^2`` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from nablasso.streaming.blocks import CONTEXT, Block, Coded
-from nablasso.streaming.codes import Column, with_functions
+from nablasso.streaming.codes import Codes, Column, with_functions
 from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
 from nablasso.types import Array, Index
 
@@ -99,21 +99,18 @@ class Design:
         return self.products([basis] * len(self.terms), m)
 
     def products(self, bases: Sequence[dict[int, Array]], m: int) -> Array:
-        """``Z`` from the functions of the columns, a set of them for every term."""
-        Z = np.empty((m, self.width))
+        """``Z`` from the functions of the columns, a set of them for every term.
+
+        Function by function: each is one run of memory, and so are the factors of a product.
+        """
+        Z = np.empty((m, self.width), order="F")
         Z[:, 0] = 1.0
         for basis, term, degrees in zip(bases, self.terms, self.degrees, strict=True):
-            out = Z[:, self.at[term][0] : self.at[term][-1] + 1]
-            sizes = degrees.max(axis=0) + 1
-            if len(term) == 1:
-                out[:] = basis[term[0]][:, : sizes[0]]
-                continue
-            product, flat = basis[term[0]][:, : sizes[0]], degrees[:, 0]
-            for i in range(1, len(term)):
-                factor = basis[term[i]][:, : sizes[i]]
-                product = (product[:, :, None] * factor[:, None, :]).reshape(m, -1)
-                flat = flat * sizes[i] + degrees[:, i]
-            out[:] = product if product.shape[1] == len(flat) else product[:, flat]
+            first, *others = (basis[j] for j in term)
+            for at, degree in zip(self.at[term], degrees, strict=True):
+                Z[:, at] = first[:, degree[0]]
+                for factor, k in zip(others, degree[1:], strict=True):
+                    Z[:, at] *= factor[:, k]
         return Z
 
 
@@ -134,13 +131,33 @@ class State:
     response: Response
     filter: tuple[float, ...] = ()  # h_1, h_2, or nothing
 
-    def of(self, block: Block, design: Design) -> Array:
-        """``Z`` of a design at a block."""
+    def of(self, codes: Codes, design: Design) -> Array:
+        """``Z`` of a design at coded rows."""
 
         def functions(j: int, k: int) -> Array:
-            return np.asarray(np.take(self.columns[j].table[:, :k], block.codes[j], axis=0))
+            return np.take(np.ascontiguousarray(self.columns[j].table[:, :k].T), codes[j], axis=1).T
 
-        return design.rows(functions, len(block.y))
+        return design.rows(functions, codes.shape[1])
+
+    def predictor(self, codes: Codes) -> Array:
+        """The predictor at coded rows: a term of one column or two is a table by its codes."""
+        wide = [(t, d) for t, d in self._terms() if len(t) > 2]
+        design = Design(tuple(t for t, _ in wide), tuple(d for _, d in wide))
+        at = np.concatenate([[0], *(self.design.at[t] for t in design.terms)]).astype(np.intp)
+        eta = self.of(codes, design) @ self.coefficients[at]
+        for term, degrees in self._terms():
+            w = self.coefficients[self.design.at[term]]
+            tables = [self.columns[j].table for j in term]
+            if len(term) == 1:
+                eta += (tables[0][:, degrees[:, 0]] @ w)[codes[term[0]]]
+            elif len(term) == 2:
+                by_codes = (tables[0][:, degrees[:, 0]] * w) @ tables[1][:, degrees[:, 1]].T
+                cell = codes[term[0]] * np.intp(len(tables[1])) + codes[term[1]]
+                eta += by_codes.ravel()[cell]
+        return np.asarray(eta)
+
+    def _terms(self) -> Iterator[tuple[Term, Index]]:
+        return zip(self.design.terms, self.design.degrees, strict=True)
 
     def slopes(self, X: Array) -> Array:
         """Derivatives of the predictor in every column at new rows."""
@@ -159,7 +176,7 @@ class State:
         """The same function as coefficients of a larger design."""
         coefficients = np.zeros(design.width)
         coefficients[0] = self.coefficients[0]
-        for term, degrees in zip(self.design.terms, self.design.degrees, strict=True):
+        for term, degrees in self._terms():
             if term not in design.at:
                 raise ValueError(f"The larger design lacks the term {term}.")
             place = {tuple(d): i for i, d in enumerate(design.degrees[design.terms.index(term)])}
@@ -189,20 +206,26 @@ def _returned(h: tuple[float, ...], r: Array) -> Array:
 # --- the pass of sums ---
 
 
-def model_sums(coded: Coded, state: State, cluster: int) -> Sums:
+def model_sums(coded: Coded, state: State, cluster: int, spread: Coded | None = None) -> Sums:
     """``C, c, M`` and the sums of squares of the scores, of a state's whole design.
 
     ``cluster`` is the number of consecutive rows whose scores are added up first; 0 where rows
-    have no order.
+    have no order. ``spread`` are rows that stand for all in ``M``: a variance needs no more.
     """
-    sums = coded.fold(partial(_model_sums, state=state, cluster=cluster), _joined)
+    variance = spread is None or bool(cluster)
+    work = partial(_model_sums, state=state, cluster=cluster, variance=variance)
+    sums = coded.fold(work, _joined)
     if cluster:
         U = sums.pop("clusters")
         U = U - U.mean(axis=0)
         sums["M"] = U.T @ U * (len(U) / max(len(U) - 1, 1))
         sums["independent"] = np.array(float(len(U)))
-    else:
+    elif variance:
         sums["independent"] = sums["rows"]
+    else:
+        some = model_sums(spread, state, 0)
+        sums["M"] = some["M"] * (sums["rows"] / some["rows"])
+        sums["independent"] = some["rows"]
     return sums
 
 
@@ -219,9 +242,9 @@ def _joined(a: Sums, b: Sums) -> Sums:
     return {**added(*plain), "clusters": clusters, "numbers": numbers}
 
 
-def _model_sums(block: Block, state: State, cluster: int) -> Sums:
+def _model_sums(block: Block, state: State, cluster: int, variance: bool) -> Sums:
     own = slice(block.before, len(block.y) - block.after)
-    Z = state.of(block, state.design)
+    Z = state.of(block.codes, state.design)
     target = state.response.target(block.y)
     if state.filter:
         g = _filtered(state.filter, block, target - Z @ state.coefficients)[own]
@@ -245,7 +268,7 @@ def _model_sums(block: Block, state: State, cluster: int) -> Sums:
         first = np.flatnonzero(np.diff(number, prepend=-1))
         sums["clusters"] = np.add.reduceat(Z * (a * g)[:, None], first, axis=0)
         sums["numbers"] = number[first].astype(float)
-    else:
+    elif variance:
         scored = Z.astype(np.float32)  # a variance needs no more
         scored *= (np.sqrt(a) * g).astype(np.float32)[:, None]
         sums["M"] = (scored.T @ scored).astype(float)
@@ -266,7 +289,7 @@ def screen(coded: Coded, state: State, pairs: Sequence[tuple[int, int]]) -> Sums
 def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sums:
     own = slice(block.before, len(block.y) - block.after)
     target = state.response.target(block.y)
-    eta = state.of(block, state.design) @ state.coefficients
+    eta = state.predictor(block.codes)
     work = state.response.work(target, eta)
     r, g = target - eta, work.score
     if state.filter:
@@ -276,7 +299,8 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
     P = np.empty((sum(q for _, q in pairs), len(g)), dtype=np.float32)
     at = 0
     for j, q in pairs:
-        P[at : at + q] = np.take(state.columns[j].table[:, :q], codes[j], axis=0).T
+        table = state.columns[j].table[:, :q].T.astype(np.float32, order="C")
+        np.take(table, codes[j], axis=1, out=P[at : at + q], mode="clip")
         at += q
     end, white = len(r) - block.after, work.score * np.sqrt(block.weight)
     lagged = [
