@@ -114,6 +114,7 @@ class Growth:
         self.ranked: dict[Term, float] = {}
         self.screening: tuple[dict[Term, float], Sums] | None = None  # of the model as it is
         self.on_triples: dict[Term, float] | None = None  # the same for triples
+        self.known: tuple[Design, Array] | None = None  # sums of squares need no second look
         self.exchange: dict[Term, list[Term]] = {}
         self.came: set[Term] = set()
         self.compared: set[Term] = set()  # with the relatives of their columns
@@ -274,7 +275,10 @@ class Growth:
         elif self.in_time:
             cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
         if some is None:
-            sums = model_sums(self.table.coded, state, cluster, self.scored)
+            even = state.response.least_squares and not state.filter
+            known = self.known if even else None
+            sums = model_sums(self.table.coded, state, cluster, self.scored, known)
+            self.known = (design, sums["C"]) if even else None
             self.passes += 1
         else:
             sums = model_sums(some.coded, state, cluster)

@@ -93,6 +93,17 @@ class Design:
                 need[j] = max(need.get(j, 0), int(most))
         return need
 
+    def places(self, other: Design) -> Index:
+        """Where another design has these functions; -1 for those that it lacks."""
+        where = np.full(self.width, -1)
+        where[0] = 0
+        theirs = dict(zip(other.terms, other.degrees, strict=True))
+        for term, degrees in zip(self.terms, self.degrees, strict=True):
+            if term in theirs:
+                place = dict(zip(map(tuple, theirs[term].tolist()), other.at[term], strict=True))
+                where[self.at[term]] = [place.get(tuple(d), -1) for d in degrees.tolist()]
+        return where
+
     def rows(self, functions: Callable[[int, int], Array], m: int) -> Array:
         """``Z`` (m, width), given the first ``k`` functions of column ``j`` at the rows."""
         basis = {j: functions(j, k) for j, k in self.functions_of().items()}
@@ -174,14 +185,12 @@ class State:
 
     def refined(self, design: Design) -> State:
         """The same function as coefficients of a larger design."""
+        place = self.design.places(design)
+        if (place < 0).any():
+            lacking = [t for t in self.design.terms if (place[self.design.at[t]] < 0).any()]
+            raise ValueError(f"The larger design lacks the term {lacking[0]}.")
         coefficients = np.zeros(design.width)
-        coefficients[0] = self.coefficients[0]
-        for term, degrees in self._terms():
-            if term not in design.at:
-                raise ValueError(f"The larger design lacks the term {term}.")
-            place = {tuple(d): i for i, d in enumerate(design.degrees[design.terms.index(term)])}
-            to = design.at[term][[place[tuple(d)] for d in degrees]]
-            coefficients[to] = self.coefficients[self.design.at[term]]
+        coefficients[place] = self.coefficients
         return replace(self, design=design, coefficients=coefficients)
 
 
@@ -206,21 +215,35 @@ def _returned(h: tuple[float, ...], r: Array) -> Array:
 # --- the pass of sums ---
 
 
-def model_sums(coded: Coded, state: State, cluster: int, spread: Coded | None = None) -> Sums:
+def model_sums(
+    coded: Coded,
+    state: State,
+    cluster: int,
+    spread: Coded | None = None,
+    known: tuple[Design, Array] | None = None,
+) -> Sums:
     """``C, c, M`` and the sums of squares of the scores, of a state's whole design.
 
     ``cluster`` is the number of consecutive rows whose scores are added up first; 0 where rows
     have no order. ``spread`` are rows that stand for all in ``M``: a variance needs no more.
+    ``known`` is a design and its ``C`` at the same weights: the rest of it is summed.
     """
-    variance = spread is None or bool(cluster)
-    work = partial(_model_sums, state=state, cluster=cluster, variance=variance)
+    design, variance = state.design, spread is None or bool(cluster)
+    place = np.full(design.width, -1) if known is None else design.places(known[0])
+    new, old = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
+    work = partial(_model_sums, state=state, cluster=cluster, variance=variance, new=new)
     sums = coded.fold(work, _joined)
+    C = np.empty((design.width, design.width))
+    C[new], C[:, new] = sums["C"], sums["C"].T
+    if known is not None:
+        C[np.ix_(old, old)] = known[1][np.ix_(place[old], place[old])]
+    sums["C"] = C
     if cluster:
         U = sums.pop("clusters")
         U = U - U.mean(axis=0)
         sums["M"] = U.T @ U * (len(U) / max(len(U) - 1, 1))
         sums["independent"] = np.array(float(len(U)))
-    elif variance:
+    elif spread is None:
         sums["independent"] = sums["rows"]
     else:
         some = model_sums(spread, state, 0)
@@ -242,7 +265,7 @@ def _joined(a: Sums, b: Sums) -> Sums:
     return {**added(*plain), "clusters": clusters, "numbers": numbers}
 
 
-def _model_sums(block: Block, state: State, cluster: int, variance: bool) -> Sums:
+def _model_sums(block: Block, state: State, cluster: int, variance: bool, new: Index) -> Sums:
     own = slice(block.before, len(block.y) - block.after)
     Z = state.of(block.codes, state.design)
     target = state.response.target(block.y)
@@ -257,7 +280,7 @@ def _model_sums(block: Block, state: State, cluster: int, variance: bool) -> Sum
     root = np.sqrt(a * v)
     weighted = Z if np.all(root == 1.0) else Z * root[:, None]
     sums: Sums = {
-        "C": weighted.T @ weighted,
+        "C": (weighted if len(new) == weighted.shape[1] else weighted[:, new]).T @ weighted,
         "c": Z.T @ (a * g),
         "score": np.array(a @ g**2),
         "weight": np.array(a @ v),
