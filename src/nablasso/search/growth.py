@@ -159,16 +159,7 @@ class Growth:
     # --- propose ---
 
     def screened(self) -> tuple[dict[Term, float], Sums]:
-        """Terms by their priced gain as if orthonormal, and the residuals' sums.
-
-        The rows are not read again where the model is still the one that they were screened by.
-        """
-        if self.screening is None:
-            self.screening = self.screening_of_rows()
-        return self.screening
-
-    def screening_of_rows(self) -> tuple[dict[Term, float], Sums]:
-        """A pass over the rows."""
+        """Terms by their priced gain as if orthonormal, and the residuals' sums."""
         q = 4 if len(self.columns) <= WIDE else 3
         products = [(j, min(q, len(c.prior))) for j, c in enumerate(self.columns) if len(c.prior)]
         if sum(k for _, k in products) > PRODUCTS:
@@ -449,8 +440,13 @@ class Growth:
             self.settle(model)
 
     def propose(self) -> list[Term] | None:
-        """Terms to be measured: of the screen, then triples, then exchanges; None at the end."""
-        self.ranked, residual = self.screened()
+        """Terms to be measured: of the screen, then triples, then exchanges; None at the end.
+
+        Rows are not screened again where the model is still the one that they were screened by.
+        """
+        if self.screening is None:
+            self.screening = self.screened()
+        self.ranked, residual = self.screening
         again = self.judge(residual, self.silent)
         before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
         self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)

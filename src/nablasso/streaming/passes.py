@@ -146,7 +146,8 @@ class State:
         """``Z`` of a design at coded rows."""
 
         def functions(j: int, k: int) -> Array:
-            return np.take(np.ascontiguousarray(self.columns[j].table[:, :k].T), codes[j], axis=1).T
+            table = np.ascontiguousarray(self.columns[j].table[:, :k].T)
+            return np.asarray(np.take(table, codes[j], axis=1).T)
 
         return design.rows(functions, codes.shape[1])
 
