@@ -15,7 +15,8 @@ the place of one of its own: what came first is not always what explains most. A
 if the model, without what it makes needless, is then worth more.
 
 The loss is judged on the way (:mod:`nablasso.streaming.responses`). With more rows than the fair
-sample holds by far, the sample's terms start the search on all rows.
+sample holds by far, the sample's terms start the search on all rows, with the functions that these
+will use, and its rows say how much scores vary. A pass sums what no pass before has summed.
 """
 
 from __future__ import annotations
