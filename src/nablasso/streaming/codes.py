@@ -107,7 +107,8 @@ def _below(edges: Array, x: Array) -> Index:
     scale, x = CELLS / (edges[-1] - edges[0]), np.ascontiguousarray(x)
 
     def cell(values: Array) -> Index:
-        return np.asarray(np.clip((values - edges[0]) * scale, 0, CELLS), dtype=np.intp)
+        with np.errstate(over="ignore"):  # far beyond the last edge
+            return np.asarray(np.clip((values - edges[0]) * scale, 0, CELLS), dtype=np.intp)
 
     inside = np.bincount(cell(edges), minlength=CELLS + 1)
     if inside.max() > CROWDED:
