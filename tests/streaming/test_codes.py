@@ -82,3 +82,16 @@ def test_values_between_centres_are_linear_and_constant_beyond():
 def test_any_unit(scale):
     x = np.random.default_rng(5).normal(size=400)
     np.testing.assert_allclose(column(x * scale).table, column(x).table, atol=1e-8)
+
+
+@pytest.mark.parametrize("power", [1, 9])
+def test_codes_on_a_grid_are_those_of_a_search(power):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(20_000) ** power
+    x[:50] = rng.choice(x, 50)
+    plan = draft(np.concatenate([x[:5000], np.round(x[5000:7000], 1)]), np.ones(7000), BINS, False)
+    values = np.concatenate([x, plan.edges, np.nextafter(plan.edges, np.inf), [1e308, -1e308]])
+    np.testing.assert_array_equal(plan.encode(values), np.searchsorted(plan.edges, values))
+    values[7] = np.nan
+    assert plan.encode(values)[7] == len(plan.centres)
+    assert plan.encode(values[:9000].astype(np.float32)).max() <= len(plan.centres)

@@ -57,6 +57,30 @@ def test_sums_are_the_dense_ones(name):
     assert sums["score"] == pytest.approx(weight @ g**2)
 
 
+def test_what_is_known_is_not_summed_again():
+    X, y, weight = table()
+    coded, state, _ = prepared(Arrays(X, y, weight, rows=100), Response("squares"))
+    terms, degrees = TERMS[1:3], (state.design.degrees[1][:4], state.design.degrees[2])
+    smaller = Design(terms, degrees)
+    width = smaller.width
+    first = model_sums(coded, State(state.columns, smaller, np.zeros(width), state.response), 0)
+    again = model_sums(coded, state, 0, spread=coded, known=(smaller, first["C"]))
+    whole = model_sums(coded, state, 0)
+    for name in ("C", "c", "M", "score", "independent"):
+        np.testing.assert_allclose(again[name], whole[name], atol=1e-8, rtol=1e-9)
+    wrong = model_sums(coded, state, 0, known=(smaller, 2 * first["C"]))
+    assert np.abs(wrong["C"] - whole["C"]).max() > 100  # it was taken from there
+
+
+def test_the_predictor_is_that_of_the_functions():
+    X, y, _ = table()
+    _, state, _ = prepared(Arrays(X, y), Response("squares"))
+    codes = np.stack([c.encode(X[:, j]) for j, c in enumerate(state.columns)])
+    np.testing.assert_allclose(
+        state.predictor(codes), dense(state, X) @ state.coefficients, atol=1e-10
+    )
+
+
 def test_a_serial_filter_knows_no_blocks():
     X, y, _ = table()
     h = (0.6, -0.2)

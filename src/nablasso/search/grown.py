@@ -209,14 +209,14 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
     alone = {
         t: model.inside(t).robust - growth.cost(t, [u for u in terms if u != t]) for t in terms
     }
-    eta = growth.sample_predictor()
+    eta = growth.state.predictor(growth.table.codes)
     reach = BEYOND * float(np.ptp(eta))
     return Grown(
         columns=tuple(columns),
         gain=gains,
         terms=alone,
         judgement=growth.judgement,
-        n_rows=growth.n_rows,
+        n_rows=int(growth.table.counts["count"]),
         passes=growth.passes,
         model=model,
         state=growth.state,

@@ -15,7 +15,8 @@ the place of one of its own: what came first is not always what explains most. A
 if the model, without what it makes needless, is then worth more.
 
 The loss is judged on the way (:mod:`nablasso.streaming.responses`). With more rows than the fair
-sample holds by far, the sample's terms start the search on all rows.
+sample holds by far, the sample's terms start the search on all rows, with the functions that these
+will use, and its rows say how much scores vary. A pass sums what no pass before has summed.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ SETTLED = 1e-4  # change of the loss a row below which reweighting has ended
 CALM = 1e-2  # change of the loss a row below which a term on trial is judged
 RELATIVES = 8  # of a column that are tried in its place
 COMPARED = 4096  # rows on which they are
+SPREAD = 1 << 13  # rows that say how much the scores of products vary
 CONTENDERS = 3  # the best of them on all rows
 STRIDE = 1.0  # change of a curved loss's predictor in one step at most: a factor of e of a mean
 CLUSTERS = 4096  # of consecutive rows at most
@@ -93,10 +95,9 @@ class Growth:
         start: Growth | None = None,
         order: str = "none",
     ) -> None:
-        self.coded, self.columns, self.n = table.coded, table.columns, table.n
-        self.n_rows = int(table.counts["count"])
-        self.sample, self.sample_codes = table.sample, table.codes
-        self.some = table.on_sample(COMPARED)
+        self.table, self.columns, self.n = table, table.columns, table.n
+        self.some, self.spread = table.on_sample(COMPARED), table.on_sample(SPREAD)
+        self.scored = None if start is None else start.table.coded
         self.judgement, self.rules = judgement, rules
         self.group_of = {j: frozenset(g) for g in groups for j in g}
         self.kept = [(j,) for j in keep if len(self.columns[j].prior)]
@@ -112,6 +113,9 @@ class Growth:
         self.misses = 0
         self.silent, self.loss, self.moved = False, np.inf, 0.0
         self.ranked: dict[Term, float] = {}
+        self.screening: tuple[dict[Term, float], Sums] | None = None  # of the model as it is
+        self.on_triples: dict[Term, float] | None = None  # the same for triples
+        self.known: tuple[Design, Array] | None = None  # sums of squares need no second look
         self.exchange: dict[Term, list[Term]] = {}
         self.came: set[Term] = set()
         self.compared: set[Term] = set()  # with the relatives of their columns
@@ -161,12 +165,14 @@ class Growth:
         products = [(j, min(q, len(c.prior))) for j, c in enumerate(self.columns) if len(c.prior)]
         if sum(k for _, k in products) > PRODUCTS:
             products = []
-        sums = screen(self.coded, self.state, products)
+        sums = screen(self.table.coded, self.state, products)
         self.passes += 1
         variance = float(sums["score"])
         if not variance > 0:  # nothing is left to explain
             return {}, sums
-        spread = product_spread(self.columns, products, self.sample_codes, *self.sample_scores())
+        spread = product_spread(
+            self.columns, products, self.spread.codes, *self.scores(self.spread)
+        )
         found = columns_by_gain(self.columns, sums["codes"], variance, self.n, FUNCTIONS[1])
         found += pairs_by_gain(
             self.columns, sums["products"] ** 2 / (variance * spread), products, self.n
@@ -175,13 +181,14 @@ class Growth:
 
     def triples(self) -> dict[Term, float]:
         """Triples by their priced gain on the sample, all of them or none."""
-        rows = triple_rows(len(self.columns), len(self.sample.y))
+        rows = triple_rows(len(self.columns), len(self.table.sample.y))
         if not rows:
             return {}
-        weight, g = (x[:rows] for x in self.sample_scores())
+        some = self.table.on_sample(rows)
+        weight, g = self.scores(some)
         if not g.any():
             return {}
-        return self.priced(triples_by_gain(self.columns, self.sample_codes[:, :rows], weight, g))
+        return self.priced(triples_by_gain(self.columns, some.codes, weight, g))
 
     def exchanges(self) -> dict[Term, list[Term]]:
         """Terms that may be worth more with a relative in a column's place, and the best of these.
@@ -242,17 +249,11 @@ class Growth:
         ]
         return [t for t in dict.fromkeys([*fresh, *parts]) if t not in self.variance]
 
-    def sample_predictor(self) -> Array:
-        """The predictor at the sampled rows."""
-        codes = self.sample_codes
-        Z = self.state.design.rows(lambda j, k: self.columns[j].table[codes[j], :k], codes.shape[1])
-        return np.asarray(Z @ self.state.coefficients)
-
-    def sample_scores(self) -> tuple[Array, Array]:
-        """Weights and scores of the sampled rows."""
+    def scores(self, some: CodedTable) -> tuple[Array, Array]:
+        """Weights and scores of sampled rows."""
         response = self.state.response
-        target = response.target(self.sample.y)
-        return self.sample.weight, response.work(target, self.sample_predictor()).score
+        target = response.target(some.sample.y)
+        return some.sample.weight, response.work(target, self.state.predictor(some.codes)).score
 
     # --- price ---
 
@@ -265,8 +266,14 @@ class Growth:
             state, n = replace(state, filter=()), some.n
         elif self.in_time:
             cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
-        sums = model_sums(self.coded if some is None else some.coded, state, cluster)
-        self.passes += some is None
+        if some is None:
+            even = state.response.least_squares and not state.filter
+            known = self.known if even else None
+            sums = model_sums(self.table.coded, state, cluster, self.scored, known)
+            self.known = (design, sums["C"]) if even else None
+            self.passes += 1
+        else:
+            sums = model_sums(some.coded, state, cluster)
         free = max(n - self.effective - 1, 1.0)
         dispersion = float(sums["score"] / sums["weight"]) * n / free
         noise = Noise(n, dispersion, state.response.least_squares, float(sums["independent"]))
@@ -364,15 +371,14 @@ class Growth:
             model.leave(term)
             model.tune(sweeps)
 
-    def grown(self, model: Posterior) -> list[Term]:
-        """Terms whose last functions are used get more of them."""
-        found, room = [], WIDEST - self.state.design.width
-        share = 1 - model.P.diagonal() * model.D
-        for term in model.variance:
+    def grown(self, shares: Mapping[Term, Array]) -> list[Term]:
+        """Terms whose last functions are used, by the rows' share of each, get more of them."""
+        found, room = [], WIDEST - sum(len(share) for share in shares.values()) - 1
+        for term, share in shares.items():
             k, most = self.size.get(term, FUNCTIONS[len(term)]), MOST_FUNCTIONS[len(term)]
             degrees = self.degrees(term)
             last = degrees.max(axis=1) == k - 1
-            if k < most and last.any() and share[model.place[term]][last].mean() > USED:
+            if k < most and last.any() and share[last].mean() > USED:
                 self.size[term] = min(2 * k, most)
                 more = len(self.degrees(term)) - len(degrees)
                 if more > room:
@@ -394,7 +400,8 @@ class Growth:
         )
         if self.state.response.name in ("counts", "labels"):
             self.shorten(old)
-        return self.grown(model)
+        share = 1 - model.P.diagonal() * model.D
+        return self.grown({t: share[model.place[t]] for t in self.variance})
 
     def shorten(self, old: State) -> None:
         """Newton's step on a curved loss, no longer than its quadratic model is to be trusted."""
@@ -409,29 +416,46 @@ class Growth:
         full = self.state.coefficients
         step = full - kept.refined(self.state.design).coefficients
         self.state = replace(self.state, coefficients=step)
-        far = float(np.abs(self.sample_predictor()).max())
+        far = float(np.abs(self.state.predictor(self.table.codes)).max())
         share = min(1.0, STRIDE / max(far, 1e-300))
         self.state = replace(self.state, coefficients=full - (1 - share) * step)
 
     # --- the three words of the search (nablasso.search.decide) ---
 
     def begin(self) -> None:
-        """Terms to begin with, if any, tuned; those that do not earn their price leave."""
-        if self.variance.keys() - self.state.design.at.keys():
+        """Terms to begin with, if any, tuned; those that do not earn their price leave.
+
+        Those of a search on fewer rows get the functions that all rows will use: with orthonormal
+        functions the rows' share of one is ``n v lam / (1 + n v lam)``.
+        """
+        grew = self.scored is not None
+        while grew:
+            known = {
+                t: self.n * v * self.prior(t, self.degrees(t)) for t, v in self.variance.items()
+            }
+            grew = bool(self.grown({t: x / (1 + x) for t, x in known.items()}))
+        if self.scored is not None or self.variance.keys() - self.state.design.at.keys():
             model = self.sums(())
             model.tune()
             self.left(model, None)
             self.settle(model)
 
     def propose(self) -> list[Term] | None:
-        """Terms to be measured: of the screen, then triples, then exchanges; None at the end."""
-        self.ranked, residual = self.screened()
+        """Terms to be measured: of the screen, then triples, then exchanges; None at the end.
+
+        Rows are not screened again where the model is still the one that they were screened by.
+        """
+        if self.screening is None:
+            self.screening = self.screened()
+        self.ranked, residual = self.screening
         again = self.judge(residual, self.silent)
         before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
         self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
         shortlist = self.shortlist(self.ranked)
         if not shortlist and not again and self.look_at_triples:
-            self.ranked = self.triples()
+            if self.on_triples is None:
+                self.on_triples = self.triples()
+            self.ranked = self.on_triples
             shortlist = self.shortlist(self.ranked)
         self.exchange = self.exchanges() if not shortlist and not again and self.silent else {}
         shortlist += dict.fromkeys(t for others in self.exchange.values() for t in others)
@@ -475,8 +499,11 @@ class Growth:
         self.misses += self.tried in gone
         for term in gone:
             self.banned[term] = self.banned.get(term, 0) + 1
-        changed = bool(self.came ^ set(gone)) | bool(self.settle(model))
-        self.silent = self.silent and not changed
+        before = set(self.variance)
+        grew = bool(self.settle(model))
+        self.silent = self.silent and not (self.came ^ set(gone) or grew)
+        if before ^ set(self.variance) or grew or not self.state.response.least_squares:
+            self.screening = self.on_triples = None
 
     def judge(self, residual: Sums, silent: bool) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.
@@ -493,7 +520,8 @@ class Growth:
             self.in_time = True
         if not (self.in_time and response.least_squares):
             h = ()
-        self.state = replace(self.state, response=response, filter=h)
+        if (response, h) != (self.state.response, self.state.filter):
+            self.state, self.screening = replace(self.state, response=response, filter=h), None
         if changed:
             self.banned, self.refused, self.misses = {}, {}, 0
         return changed

@@ -14,7 +14,8 @@ neighbours of correlated columns. With ``C = Z'Z``, ``c = Z'y`` a dual point is 
 .. math:: \tfrac12 y'y - \tfrac12 [(1-s)^2 y'y + 2 s (1-s)\, c'w + s^2\, w'Cw]
 
 and the gap needs no row. The first ``alpha`` of a short path at which the support is the selected
-one is reported; where there is none the certificate says so. Cost: ``p^2`` a sweep.
+one is reported; where there is none the certificate says so. Cost: ``p^2`` a sweep, ``k^3`` for
+the step of Newton's on ``k`` weights that are not zero.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from nablasso.types import Array, Index
 
 TOLERANCE = 1e-9  # gap over the objective
-SWEEPS = 2000
+SWEEPS = 100  # each with a step of Newton's
 LEVELS = 2.0 ** np.arange(6, -4, -1)  # of alpha, in units of the noise's variance
 RANK = 1e-8  # eigenvalue of a group over its largest: a function that others of it contain
 
@@ -69,14 +70,16 @@ def certify(
         e, Q = np.linalg.eigh(C[np.ix_(g, g)])
         real = e > RANK * max(float(e[-1]), 1e-300)
         blocks.append((g, Q[:, real] * np.sqrt(n / e[real])))
-        parts.append(np.arange(k, k + int(real.sum())))
+        parts.append(slice(k, k + int(real.sum())))
         k += int(real.sum())
     T = np.zeros((len(c), k))
     for (g, white), at in zip(blocks, parts, strict=True):
-        T[np.ix_(g, at)] = white
+        T[g, at] = white
     C, c = T.T @ C @ T, T.T @ c
     ridge = np.linalg.solve(C + dispersion * np.eye(k), c)
-    weights = np.array([np.sqrt(len(a)) / max(np.linalg.norm(ridge[a]), 1e-12) for a in parts])
+    weights = np.array(
+        [np.sqrt(a.stop - a.start) / max(np.linalg.norm(ridge[a]), 1e-12) for a in parts]
+    )
     w, best = np.zeros(k), None
     for level in LEVELS:
         alpha = float(level * dispersion)
@@ -102,12 +105,12 @@ def centred(C: Array, c: Array, yy: float) -> tuple[Array, Array, float]:
 
 
 def _solve(
-    C: Array, c: Array, yy: float, parts: Sequence[Index], penalty: Array, n: float, w: Array
+    C: Array, c: Array, yy: float, parts: Sequence[slice], penalty: Array, n: float, w: Array
 ) -> tuple[float, float]:
-    """Block coordinate descent from ``w``, in place; the objective and its gap."""
-    r = c - C @ w
+    """From ``w``, in place: sweeps find the support, Newton's steps its weights; value and gap."""
     objective, gap = np.inf, np.inf
     for _ in range(SWEEPS):
+        r = c - C @ w
         for a, limit in zip(parts, penalty, strict=True):
             z = w[a] + r[a] / n
             size = float(np.linalg.norm(z))
@@ -116,13 +119,41 @@ def _solve(
             if step.any():
                 r -= C[:, a] @ step
                 w[a] = new
+        _newton(C, r, parts, penalty, w)
+        r = c - C @ w
         cw, wCw = float(c @ w), float(w @ (c - r))
         sizes = np.array([np.linalg.norm(r[a]) for a in parts])
         s = min(1.0, float((penalty / np.maximum(sizes, 1e-300)).min()))
-        lengths = np.array([np.linalg.norm(w[a]) for a in parts])
-        objective = 0.5 * (yy - 2 * cw + wCw) + float(penalty @ lengths)
+        objective = 0.5 * (yy - 2 * cw + wCw) + _norm(w, parts, penalty)
         dual = 0.5 * yy - 0.5 * ((1 - s) ** 2 * yy + 2 * s * (1 - s) * cw + s**2 * wCw)
-        gap = objective - dual
+        gap = max(objective - dual, 0.0)  # less is rounding
         if gap <= TOLERANCE * objective:
             break
     return objective, gap
+
+
+def _newton(C: Array, r: Array, parts: Sequence[slice], penalty: Array, w: Array) -> None:
+    """A step of Newton's on the groups that are not zero, as long as it makes the value less."""
+    inside = [(a, limit) for a, limit in zip(parts, penalty, strict=True) if w[a].any()]
+    if not inside:
+        return
+    at = np.concatenate([np.arange(a.start, a.stop) for a, _ in inside])
+    H, g, k = C[np.ix_(at, at)], -r[at], 0
+    for a, limit in inside:
+        size = float(np.linalg.norm(w[a]))
+        unit, m = w[a] / size, a.stop - a.start
+        H[k : k + m, k : k + m] += limit / size * (np.eye(m) - np.outer(unit, unit))
+        g[k : k + m] += limit * unit
+        k += m
+    step = np.zeros_like(w)
+    step[at] = -np.linalg.solve(H, g)
+    bend, slope, before = float(step @ (C @ step)), float(r @ step), _norm(w, parts, penalty)
+    for share in (1.0, 0.5, 0.25, 0.125):
+        change = 0.5 * share**2 * bend - share * slope
+        if change + _norm(w + share * step, parts, penalty) < before:
+            w += share * step
+            return
+
+
+def _norm(w: Array, parts: Sequence[slice], penalty: Array) -> float:
+    return float(penalty @ [np.linalg.norm(w[a]) for a in parts])

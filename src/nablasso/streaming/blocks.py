@@ -65,10 +65,6 @@ class Rows(NamedTuple):
 class Part(Protocol):
     """Neighbouring rows of a table."""
 
-    @property
-    def n_rows(self) -> int | None:
-        """How many, where that is known without reading."""
-
     def blocks(self) -> Iterator[Raw]:
         """The rows, block by block."""
 

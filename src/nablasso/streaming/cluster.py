@@ -65,11 +65,6 @@ class Partition:
     target: str | None
     weight: str | None = None
 
-    @property
-    def n_rows(self) -> None:
-        """Only reading would tell."""
-        return None
-
     def targets(self) -> Partition:
         """The same rows without X."""
         names = None if self.names is None else ()

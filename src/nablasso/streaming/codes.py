@@ -31,6 +31,9 @@ BINS = 160  # codes of a column at most; finer ones changed no answer, coarser o
 WIDE = 200  # columns beyond which bins are fewer: their eigendecompositions would take the time
 FEWEST_BINS = 24
 EVEN = 0.25  # share of the bins that are even in x
+CELLS = 4096  # of the even grid that finds codes
+LEAST_REACH = 1e-300  # of edges: a grid between closer ones would overflow
+CROWDED = 6  # edges of one cell beyond which a search among all edges is faster
 LEVELS = 250  # categories that have a code of their own, the most frequent ones
 LONG_TAILS = 12.0  # fourth moment from which on functions are of normal scores, not of x
 NEGLIGIBLE = 1e-12  # eigenvalue over the largest: rounding
@@ -52,12 +55,12 @@ class Column:
 
     def encode(self, x: Array) -> Codes:
         """Codes of values."""
-        code = np.searchsorted(self.edges, x)
         if self.category:
-            code = np.minimum(code, len(self.edges) - 1)
+            code = np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
             unknown = self.edges[code] != x
         else:
             unknown = ~np.isfinite(x)
+            code = _below(self.edges, np.where(unknown, 0.0, x) if unknown.any() else x)
         code[unknown] = len(self.centres)
         return np.asarray(code, dtype=np.uint8)
 
@@ -91,6 +94,30 @@ class Column:
         left = np.clip(np.searchsorted(self.centres, x) - 1, 0, len(self.centres) - 2)
         width = self.centres[left + 1] - self.centres[left]
         return left, np.clip((x - self.centres[left]) / width, 0.0, 1.0), width
+
+
+def _below(edges: Array, x: Array) -> Index:
+    """How many sorted edges lie below each value: what searchsorted says, in less time.
+
+    Cells of an even grid are monotone in x, so edges of cells below lie below; those of a value's
+    own cell are compared one by one. Where a cell holds many, searchsorted it is.
+    """
+    if len(x) < CELLS or len(edges) < 2 or not LEAST_REACH < edges[-1] / 2 - edges[0] / 2 < np.inf:
+        return np.searchsorted(edges, x)
+    scale, x = CELLS / (edges[-1] - edges[0]), np.ascontiguousarray(x)
+
+    def cell(values: Array) -> Index:
+        with np.errstate(over="ignore"):  # far beyond the last edge
+            return np.asarray(np.clip((values - edges[0]) * scale, 0, CELLS), dtype=np.intp)
+
+    inside = np.bincount(cell(edges), minlength=CELLS + 1)
+    if inside.max() > CROWDED:
+        return np.searchsorted(edges, x)
+    code = (np.cumsum(inside) - inside)[cell(x)]
+    ends = np.append(edges, np.inf)
+    for _ in range(inside.max()):
+        code += ends[code] < x
+    return code
 
 
 def bins_for(n_columns: int) -> int:

@@ -135,13 +135,12 @@ def open_files(
     single = all(looks[path][name] == "float" for path in found for name in wanted.names)
     width = len(wanted.names) + MOST_LEVELS * len(wanted.words)
     dtype = "float32" if single else "float64"
-    runs: list[Part] = [
+    runs = [
         ParquetPart(path, wanted, groups, first, n_rows, dtype)
         for path in found
         for groups, first, n_rows in _runs(path, part_rows)
     ]
-    rows = sum(part.n_rows or 0 for part in runs)
-    return found, wanted, runs, rows * width
+    return found, wanted, [*runs], sum(run.n_rows for run in runs) * width
 
 
 def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -332,11 +331,6 @@ class CSVPart:
     begin: int
     end: int
     first_row: int
-
-    @property
-    def n_rows(self) -> None:
-        """Only reading would tell."""
-        return None
 
     def blocks(self) -> Iterator[Raw]:
         """Batches of the text."""

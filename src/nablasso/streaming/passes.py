@@ -17,14 +17,14 @@ Cost of a pass: ``n p^2`` for ``C`` and for ``M``; of a screen: ``n (q d)^2`` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from nablasso.streaming.blocks import CONTEXT, Block, Coded
-from nablasso.streaming.codes import Column, with_functions
+from nablasso.streaming.codes import Codes, Column, with_functions
 from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
 from nablasso.types import Array, Index
 
@@ -93,27 +93,35 @@ class Design:
                 need[j] = max(need.get(j, 0), int(most))
         return need
 
+    def places(self, other: Design) -> Index:
+        """Where another design has these functions; -1 for those that it lacks."""
+        where = np.full(self.width, -1)
+        where[0] = 0
+        theirs = dict(zip(other.terms, other.degrees, strict=True))
+        for term, degrees in zip(self.terms, self.degrees, strict=True):
+            if term in theirs:
+                place = dict(zip(map(tuple, theirs[term].tolist()), other.at[term], strict=True))
+                where[self.at[term]] = [place.get(tuple(d), -1) for d in degrees.tolist()]
+        return where
+
     def rows(self, functions: Callable[[int, int], Array], m: int) -> Array:
         """``Z`` (m, width), given the first ``k`` functions of column ``j`` at the rows."""
         basis = {j: functions(j, k) for j, k in self.functions_of().items()}
         return self.products([basis] * len(self.terms), m)
 
     def products(self, bases: Sequence[dict[int, Array]], m: int) -> Array:
-        """``Z`` from the functions of the columns, a set of them for every term."""
-        Z = np.empty((m, self.width))
+        """``Z`` from the functions of the columns, a set of them for every term.
+
+        Function by function: each is one run of memory, and so are the factors of a product.
+        """
+        Z = np.empty((m, self.width), order="F")
         Z[:, 0] = 1.0
         for basis, term, degrees in zip(bases, self.terms, self.degrees, strict=True):
-            out = Z[:, self.at[term][0] : self.at[term][-1] + 1]
-            sizes = degrees.max(axis=0) + 1
-            if len(term) == 1:
-                out[:] = basis[term[0]][:, : sizes[0]]
-                continue
-            product, flat = basis[term[0]][:, : sizes[0]], degrees[:, 0]
-            for i in range(1, len(term)):
-                factor = basis[term[i]][:, : sizes[i]]
-                product = (product[:, :, None] * factor[:, None, :]).reshape(m, -1)
-                flat = flat * sizes[i] + degrees[:, i]
-            out[:] = product if product.shape[1] == len(flat) else product[:, flat]
+            first, *others = (basis[j] for j in term)
+            for at, degree in zip(self.at[term], degrees, strict=True):
+                Z[:, at] = first[:, degree[0]]
+                for factor, k in zip(others, degree[1:], strict=True):
+                    Z[:, at] *= factor[:, k]
         return Z
 
 
@@ -134,13 +142,34 @@ class State:
     response: Response
     filter: tuple[float, ...] = ()  # h_1, h_2, or nothing
 
-    def of(self, block: Block, design: Design) -> Array:
-        """``Z`` of a design at a block."""
+    def of(self, codes: Codes, design: Design) -> Array:
+        """``Z`` of a design at coded rows."""
 
         def functions(j: int, k: int) -> Array:
-            return np.asarray(np.take(self.columns[j].table[:, :k], block.codes[j], axis=0))
+            table = np.ascontiguousarray(self.columns[j].table[:, :k].T)
+            return np.asarray(np.take(table, codes[j], axis=1).T)
 
-        return design.rows(functions, len(block.y))
+        return design.rows(functions, codes.shape[1])
+
+    def predictor(self, codes: Codes) -> Array:
+        """The predictor at coded rows: a term of one column or two is a table by its codes."""
+        wide = [(t, d) for t, d in self._terms() if len(t) > 2]
+        design = Design(tuple(t for t, _ in wide), tuple(d for _, d in wide))
+        at = np.concatenate([[0], *(self.design.at[t] for t in design.terms)]).astype(np.intp)
+        eta = self.of(codes, design) @ self.coefficients[at]
+        for term, degrees in self._terms():
+            w = self.coefficients[self.design.at[term]]
+            tables = [self.columns[j].table for j in term]
+            if len(term) == 1:
+                eta += (tables[0][:, degrees[:, 0]] @ w)[codes[term[0]]]
+            elif len(term) == 2:
+                by_codes = (tables[0][:, degrees[:, 0]] * w) @ tables[1][:, degrees[:, 1]].T
+                cell = codes[term[0]] * np.intp(len(tables[1])) + codes[term[1]]
+                eta += by_codes.ravel()[cell]
+        return np.asarray(eta)
+
+    def _terms(self) -> Iterator[tuple[Term, Index]]:
+        return zip(self.design.terms, self.design.degrees, strict=True)
 
     def slopes(self, X: Array) -> Array:
         """Derivatives of the predictor in every column at new rows."""
@@ -157,14 +186,12 @@ class State:
 
     def refined(self, design: Design) -> State:
         """The same function as coefficients of a larger design."""
+        place = self.design.places(design)
+        if (place < 0).any():
+            lacking = [t for t in self.design.terms if (place[self.design.at[t]] < 0).any()]
+            raise ValueError(f"The larger design lacks the term {lacking[0]}.")
         coefficients = np.zeros(design.width)
-        coefficients[0] = self.coefficients[0]
-        for term, degrees in zip(self.design.terms, self.design.degrees, strict=True):
-            if term not in design.at:
-                raise ValueError(f"The larger design lacks the term {term}.")
-            place = {tuple(d): i for i, d in enumerate(design.degrees[design.terms.index(term)])}
-            to = design.at[term][[place[tuple(d)] for d in degrees]]
-            coefficients[to] = self.coefficients[self.design.at[term]]
+        coefficients[place] = self.coefficients
         return replace(self, design=design, coefficients=coefficients)
 
 
@@ -189,20 +216,40 @@ def _returned(h: tuple[float, ...], r: Array) -> Array:
 # --- the pass of sums ---
 
 
-def model_sums(coded: Coded, state: State, cluster: int) -> Sums:
+def model_sums(
+    coded: Coded,
+    state: State,
+    cluster: int,
+    spread: Coded | None = None,
+    known: tuple[Design, Array] | None = None,
+) -> Sums:
     """``C, c, M`` and the sums of squares of the scores, of a state's whole design.
 
     ``cluster`` is the number of consecutive rows whose scores are added up first; 0 where rows
-    have no order.
+    have no order. ``spread`` are rows that stand for all in ``M``: a variance needs no more.
+    ``known`` is a design and its ``C`` at the same weights: the rest of it is summed.
     """
-    sums = coded.fold(partial(_model_sums, state=state, cluster=cluster), _joined)
+    design, variance = state.design, spread is None or bool(cluster)
+    place = np.full(design.width, -1) if known is None else design.places(known[0])
+    new, old = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
+    work = partial(_model_sums, state=state, cluster=cluster, variance=variance, new=new)
+    sums = coded.fold(work, _joined)
+    C = np.empty((design.width, design.width))
+    C[new], C[:, new] = sums["C"], sums["C"].T
+    if known is not None:
+        C[np.ix_(old, old)] = known[1][np.ix_(place[old], place[old])]
+    sums["C"] = C
     if cluster:
         U = sums.pop("clusters")
         U = U - U.mean(axis=0)
         sums["M"] = U.T @ U * (len(U) / max(len(U) - 1, 1))
         sums["independent"] = np.array(float(len(U)))
-    else:
+    elif spread is None:
         sums["independent"] = sums["rows"]
+    else:
+        some = model_sums(spread, state, 0)
+        sums["M"] = some["M"] * (sums["rows"] / some["rows"])
+        sums["independent"] = some["rows"]
     return sums
 
 
@@ -219,9 +266,9 @@ def _joined(a: Sums, b: Sums) -> Sums:
     return {**added(*plain), "clusters": clusters, "numbers": numbers}
 
 
-def _model_sums(block: Block, state: State, cluster: int) -> Sums:
+def _model_sums(block: Block, state: State, cluster: int, variance: bool, new: Index) -> Sums:
     own = slice(block.before, len(block.y) - block.after)
-    Z = state.of(block, state.design)
+    Z = state.of(block.codes, state.design)
     target = state.response.target(block.y)
     if state.filter:
         g = _filtered(state.filter, block, target - Z @ state.coefficients)[own]
@@ -234,7 +281,7 @@ def _model_sums(block: Block, state: State, cluster: int) -> Sums:
     root = np.sqrt(a * v)
     weighted = Z if np.all(root == 1.0) else Z * root[:, None]
     sums: Sums = {
-        "C": weighted.T @ weighted,
+        "C": (weighted if len(new) == weighted.shape[1] else weighted[:, new]).T @ weighted,
         "c": Z.T @ (a * g),
         "score": np.array(a @ g**2),
         "weight": np.array(a @ v),
@@ -245,7 +292,7 @@ def _model_sums(block: Block, state: State, cluster: int) -> Sums:
         first = np.flatnonzero(np.diff(number, prepend=-1))
         sums["clusters"] = np.add.reduceat(Z * (a * g)[:, None], first, axis=0)
         sums["numbers"] = number[first].astype(float)
-    else:
+    elif variance:
         scored = Z.astype(np.float32)  # a variance needs no more
         scored *= (np.sqrt(a) * g).astype(np.float32)[:, None]
         sums["M"] = (scored.T @ scored).astype(float)
@@ -266,7 +313,7 @@ def screen(coded: Coded, state: State, pairs: Sequence[tuple[int, int]]) -> Sums
 def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sums:
     own = slice(block.before, len(block.y) - block.after)
     target = state.response.target(block.y)
-    eta = state.of(block, state.design) @ state.coefficients
+    eta = state.predictor(block.codes)
     work = state.response.work(target, eta)
     r, g = target - eta, work.score
     if state.filter:
@@ -276,7 +323,8 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
     P = np.empty((sum(q for _, q in pairs), len(g)), dtype=np.float32)
     at = 0
     for j, q in pairs:
-        P[at : at + q] = np.take(state.columns[j].table[:, :q], codes[j], axis=0).T
+        table = state.columns[j].table[:, :q].T.astype(np.float32, order="C")
+        np.take(table, codes[j], axis=1, out=P[at : at + q], mode="clip")
         at += q
     end, white = len(r) - block.after, work.score * np.sqrt(block.weight)
     lagged = [

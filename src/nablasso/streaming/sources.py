@@ -192,15 +192,10 @@ class Source:
         found: Source = self.tables[key]
         return found
 
-    def fold(
-        self, task: Task, merge: Merge, label: str = "Rows", parts: slice = slice(None)
-    ) -> Any:
-        """Results of a task on every block, merged in the order of the rows; None without rows.
-
-        ``parts`` are all parts by default.
-        """
+    def fold(self, task: Task, merge: Merge, label: str = "Rows") -> Any:
+        """Results of a task on every block, merged in the order of the rows; None without rows."""
         work = partial(_on_rows, task=task, merge=merge, reading=self.reading)
-        return self.runner.fold(work, merge, list(enumerate(self.parts))[parts], label)
+        return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
@@ -277,11 +272,6 @@ class ArrayPart:
     start: int
     stop: int
     origin: str
-
-    @property
-    def n_rows(self) -> int:
-        """Known."""
-        return self.stop - self.start
 
     def blocks(self) -> Iterator[Raw]:
         """The slice; what is mapped from disk is read when it is used."""
@@ -419,7 +409,7 @@ def open_table(
     Returns
     -------
     Source
-        For ``fit`` of the automatic estimators, and for :func:`collect_statistics`.
+        For ``fit`` of the automatic estimators.
     """
     if isinstance(X, Source):
         if y is not None and (not isinstance(y, str) or y != X.target):
