@@ -16,7 +16,7 @@ from nablasso.reading.shares import (
     players_of,
     quotients,
     shapley_shares,
-    sobol,
+    statistics,
     together,
 )
 from nablasso.spaces import Function, RepresenterSpace
@@ -70,7 +70,7 @@ def normal_law(R, n=20_000, seed=0):
 def test_ishigami():
     first, pair = ishigami_indices()
     law = law_of_ranges([(-np.pi, np.pi)] * 3)
-    found = sobol(values_of(ishigami), law, N)
+    found = statistics(values_of(ishigami), law, N)
     np.testing.assert_allclose(found.first[:, 0], first, atol=0.005)
     np.testing.assert_allclose(found.total[:, 0], first + pair * np.array([1, 0, 1]), atol=0.005)
     shares = shapley_shares(values_of(ishigami), law, N)[:, 0]
@@ -100,7 +100,7 @@ def test_sobol_g_of_more_columns_than_all_sets():
     whole = np.prod(1 + variances) - 1
     function = values_of(lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1))
     law = law_of_ranges([(0, 1)] * 8)
-    found = sobol(function, law, N)
+    found = statistics(function, law, N)
     np.testing.assert_allclose(found.first[:, 0], variances / whole, atol=0.006)
     totals = variances * np.prod(1 + variances) / (1 + variances) / whole
     np.testing.assert_allclose(found.total[:, 0], totals, atol=0.006)
@@ -120,7 +120,7 @@ def test_dependent_normal_columns_have_their_exact_shapley_effects(p):
     function = values_of(lambda X: X @ b)
     expected = linear_shares(R, b)
     np.testing.assert_allclose(shapley_shares(function, law, N)[:, 0], expected, atol=0.015)
-    found = sobol(function, law, N)
+    found = statistics(function, law, N)
     variance = b @ R @ b
     np.testing.assert_allclose(found.first[:, 0], (R @ b) ** 2 / variance, atol=0.02)
     left = b**2 / np.diag(np.linalg.inv(R)) / variance

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRUTH = {"true": 1.0, "false": 0.0}
-SHOWN = 12  # names or cells listed in a message before it says how many more
+LISTED = 12  # names or cells listed in a message before it says how many more
 LARGEST = 1e100  # squares of larger numbers, added up, would not be numbers any more
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 HOURS = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?"
@@ -64,7 +64,7 @@ def _quoted(option: str) -> Callable[[Sequence[str]], str]:
 
 
 LIBRARY = Face(
-    leave_out=lambda names: f"X.drop(columns={list(names[:SHOWN])!r})",
+    leave_out=lambda names: f"X.drop(columns={list(names[:LISTED])!r})",
     as_category=lambda names: f'X[{names[0]!r}].astype("category")',
     drop_rows=lambda names: f"dropna (where {list(names)!r} is missing)",
     classify="use a classifier",
@@ -371,10 +371,10 @@ def name_problems(table: Any) -> list[Problem]:
     return found
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names separated by commas, the first few of them if they are many."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str], most: int = LISTED) -> str:
+    """Names separated by commas; of many the first ones and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shortened(cell: str, width: int = 40) -> str:

@@ -50,6 +50,7 @@ from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.reading.shares import at_settings
 from nablasso.types import Array, Index
 
 Scale = Literal["probability", "log-odds"]
@@ -354,7 +355,7 @@ class _Look:
 
     def curves(self, places: Any, settings: Array) -> Array:
         """f at every row under every setting of the places, (g, n)."""
-        points = _set(self.sample[0], places, settings)
+        points = at_settings(self.sample[0], places, settings)
         return self.response.values(points).reshape(len(settings), -1)
 
     def number(self, a: int, grid_size: int) -> Dependence:
@@ -430,7 +431,7 @@ class _Look:
             return nothing(), nothing()
         classes = is_classifier(self.model)
         rows, p = (values[:SURE_ROWS] for values in self.sample)
-        points, shape = _set(rows, places, settings), (len(settings), len(rows))
+        points, shape = at_settings(rows, places, settings), (len(settings), len(rows))
         code = class_code(self.model, self.target) if classes else 0
         drawn = drawn_predictions(self.model, points, DRAWS, code).reshape(*shape, DRAWS)
         apart = drawn - self.response.values(points).reshape(*shape, 1)
@@ -438,13 +439,6 @@ class _Look:
         half = float(ndtri((1 + SURE) / 2)) * spread
         ends = (0.0, 1.0) if classes else (-np.inf, np.inf)
         return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
-
-
-def _set(rows: Array, places: Any, settings: Array) -> Array:
-    """All rows under each setting of some columns, one below the other."""
-    points = np.tile(rows, (len(settings), 1))
-    points[:, places] = np.repeat(settings, len(rows), axis=0)
-    return points
 
 
 def _bands(values: Array, weights: Array) -> tuple[Array, Array]:

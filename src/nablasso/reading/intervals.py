@@ -162,11 +162,11 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
 def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
     parts = [draws_of(part, count, centres) for part in predictor.parts]
     room = ROOM * (predictor.high - predictor.low)
-    ends = predictor.low - room, predictor.high + room
 
     def drawn(Z: Array) -> Array:
         each = zip(predictor.shares, parts, strict=True)
-        return np.asarray(np.clip(sum(w * part(Z) for w, part in each), *ends))
+        values = sum(w * part(Z) for w, part in each)
+        return np.asarray(np.clip(values, predictor.low - room, predictor.high + room))
 
     return drawn
 
@@ -187,26 +187,19 @@ def _of_terms(part: Terms, count: int) -> Drawn:
     root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
     noise = np.random.default_rng(SEED).standard_normal((len(e), count))
     moved = np.zeros((len(state.coefficients), count))
-    moved[_places(grown)] = root @ noise
+    apart = root @ noise
+    moved[0] = apart[0]  # the intercept
+    for term, own in model.place.items():
+        moved[state.design.at[term]] = apart[own]
 
     def drawn(Z: Array) -> Array:
         X = Z * part.scale + part.centre
-        design = state.design
-        F = design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
+        F = state.design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
         eta = F @ state.coefficients
         eta = np.clip(eta[:, None] + F @ moved, *grown.limits)
         return eta if part.odds else state.response.prediction(eta, grown.smear)
 
     return drawn
-
-
-def _places(grown: Any) -> Index:
-    """Where the coefficients of the posterior are among those of the state."""
-    model, design = grown.model, grown.state.design
-    places = np.zeros(len(model.inside_at), dtype=np.intp)
-    for term, own in model.place.items():
-        places[own] = design.at[term]
-    return places
 
 
 def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float:

@@ -71,6 +71,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import factorial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -95,6 +96,14 @@ CLOSEST = 0.9999  # correlation of copies
 ATOMS = 4096  # values that stand for a range
 EDGE = 1e-9  # places nearer to 0 or 1 are rounding
 STEP = 1e-3  # of the column's standard deviation
+
+
+class Statistics(NamedTuple):
+    """Share, first order and total of every player, each (p, draws)."""
+
+    share: Array
+    first: Array
+    total: Array
 
 
 @dataclass(frozen=True)
@@ -242,6 +251,13 @@ def _correlations(m: Array, p: Array) -> Array:
     return np.asarray(mixed / (1 + LEAST_EIGENVALUE))
 
 
+def at_settings(rows: Array, columns: Any, settings: Array) -> Array:
+    """All rows (n, d) with each setting (g, k) of some columns, one below the other: (g n, d)."""
+    points = np.tile(rows, (len(settings), 1))
+    points[:, columns] = np.repeat(settings, len(rows), axis=0)
+    return points
+
+
 def rows_for(evaluations: int, centres: int, least: int = LEAST, work: float = WORK) -> int:
     """A power of two: rows for a mean, by what an evaluation costs."""
     affordable = work / max(evaluations * centres, 1)
@@ -328,22 +344,18 @@ def _orders(p: int, rank: Index) -> list[Index]:
     return [rank[list(order)] for order in found]
 
 
-@dataclass(frozen=True)
-class Indices:
-    """First order and total (p, draws), in parts of the variance (draws,)."""
-
-    first: Array
-    total: Array
-    variance: Array
-
-
-def sobol(values: Values, law: Law, n: int) -> Indices:
-    """First-order and total indices of all players."""
+def sobol(values: Values, law: Law, n: int) -> tuple[Array, Array]:
+    """First-order and total indices of all players, (p, draws) each."""
     p = law.n_players
     sets = [(a,) for a in range(p)] + [tuple(b for b in range(p) if b != a) for a in range(p)]
     left, variance = unexplained(values, law, sets, n)
-    unit = np.where(variance > 0, variance, 1.0)
-    return Indices(np.clip(1 - left[:p] / unit, 0, 1), np.clip(left[p:] / unit, 0, 1), variance)
+    part = left / np.where(variance > 0, variance, 1.0)
+    return np.clip(1 - part[:p], 0, 1), np.clip(part[p:], 0, 1)
+
+
+def statistics(values: Values, law: Law, n: int) -> Statistics:
+    """Share, first order and total of every player."""
+    return Statistics(shapley_shares(values, law, n), *sobol(values, law, n))
 
 
 def together(
