@@ -32,7 +32,7 @@ from scipy import stats
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.explained import table_columns
-from nablasso.reading import interval_half_width
+from nablasso.reading.intervals import interval_half_width
 from nablasso.reading.shares import law_of_rows, sobol
 
 Array = NDArray[np.float64]

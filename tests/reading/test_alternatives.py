@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso.datasets import make_noisy_copies
-from nablasso.reading import alternatives
-from nablasso.reading.doubts import PER_COLUMN, SWAPS, _candidates, compare
+from nablasso.reading.doubts import PER_COLUMN, SWAPS, _candidates, alternatives, compare
 from tests.reading.known_functions import evidence
 
 

@@ -14,8 +14,14 @@ from nablasso.datasets import (
     make_two_way,
 )
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.reading import all_relevant, sign_only, support_gap
-from nablasso.reading.doubts import _best_step, _difference, _gaps
+from nablasso.reading.doubts import (
+    _best_step,
+    _difference,
+    _gaps,
+    all_relevant,
+    sign_only,
+    support_gap,
+)
 from tests.reading.known_functions import evidence
 
 

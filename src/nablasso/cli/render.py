@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from textwrap import indent
 from typing import Any
 
 from rich.console import Console, JustifyMethod
@@ -43,11 +42,6 @@ def print_error(message: str) -> None:
 def print_text(text: str, style: str = "") -> None:
     """A paragraph on standard output."""
     Console().print(Text(text, style))
-
-
-def print_code(lines: str) -> None:
-    """Indented lines on standard output."""
-    Console().print(Text(indent(lines, "  "), "cyan"))
 
 
 def print_table(

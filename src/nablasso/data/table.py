@@ -170,12 +170,13 @@ def prepare(
     if not standardize:
         centre, scale = centre if centre_x else np.zeros_like(centre), np.ones_like(scale)
     y_mean = float(weights @ y_merged) if centre_y else 0.0
+    y_varies = np.ptp(y_merged) > ROUNDING * np.abs(y_merged).max()  # else centring leaves rounding
     rows = np.full(len(X), -1, dtype=np.intp)
     rows[kept] = np.argsort(row_order)[inverse]
     back = np.argsort(column_order)
     return Table(
         X=np.ascontiguousarray(((X_merged - centre) / scale)[:, varies]),
-        y=_without_rounding(y_merged - y_mean, y_merged),
+        y=y_merged - y_mean if y_varies else np.zeros_like(y_merged),
         weights=weights,
         columns=column_order[varies],
         rows=rows,
@@ -263,11 +264,6 @@ def _sums(values: Array, labels: Index) -> Array:
     order = np.lexsort((values, labels))
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[order], starts))
-
-
-def _without_rounding(centred: Array, y: Array) -> Array:
-    """Zero instead of the rounding that centring leaves of a constant."""
-    return centred if np.ptp(y) > ROUNDING * np.abs(y).max() else np.zeros_like(centred)
 
 
 def _ranks(values: Array) -> Hash:

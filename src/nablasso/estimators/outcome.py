@@ -14,7 +14,7 @@ from nablasso.answer import WEAK, Accuracy
 from nablasso.data.table import Table
 from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.validation import correlated_pairs, feature_names
-from nablasso.reading import (
+from nablasso.reading.doubts import (
     Evidence,
     all_relevant,
     alternatives,

@@ -228,30 +228,14 @@ def partial_dependence(
     (a,) = column_indices(model, [column], "column").tolist()
     if numbers is model:
         return look.number(a, grid_size)
-    return replace(_of_table(model, a, look, grid_size), column=a)
-
-
-def _of_table(model: Any, a: int, look: _Look, grid_size: int) -> Dependence:
-    """Of one column of an encoded table, by the numbers that were made of it.
-
-    Of a date by its days; rows in which a number is missing are not averaged over.
-    """
-    column, own = model._encoding.columns[a], players(model)[a]
+    of, own = model._encoding.columns[a], players(model)[a]
     if not len(own):
-        raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
-    if column.kind == "category":
-        return look.category(column, own)
-    if column.missing:
+        raise InvalidParameterError(f"{of.name} does not vary; there is nothing to look at.")
+    if of.kind == "category":
+        return replace(look.category(of, own), column=a)
+    if of.missing:  # rows in which a number is missing are not averaged over
         look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
-    return replace(look.number(int(own[0]), grid_size), name=column.name)
-
-
-def _level(pattern: Array, column: Any) -> str:
-    """The level of a category whose number is one; of two levels the first one has none."""
-    on = [part[1:] for part, value in zip(column.parts, pattern, strict=True) if value]
-    if on:
-        return " + ".join(on)
-    return str(column.levels[0]) if len(column.levels) == 2 else "none of them"
+    return replace(look.number(int(own[0]), grid_size), name=of.name, column=a)  # a date's days
 
 
 def pair_dependence(
@@ -384,6 +368,9 @@ class _Look:
     def category(self, column: Any, places: Index) -> Dependence:
         """Mean prediction with all rows in each level, one point per level, without slopes."""
         patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
+        none = str(column.levels[0]) if len(column.levels) == 2 else "none of them"
+        named = [[p[1:] for p, on in zip(column.parts, one, strict=True) if on] for one in patterns]
+        labels = [" + ".join(on) or none for on in named]  # of two levels the first has no number
         return self._summarised(
             self.curves(places, patterns),
             places,
@@ -392,7 +379,7 @@ class _Look:
             name=column.name,
             kind="category",
             grid=np.arange(len(patterns), dtype=float),
-            labels=tuple(_level(pattern, column) for pattern in patterns),
+            labels=tuple(labels),
         )
 
     def _summarised(

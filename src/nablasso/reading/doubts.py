@@ -234,19 +234,12 @@ def told_by_others(X: Array, weights: Array, labels: Index, chosen: Index) -> li
         for powers in (1, 3) if len(others) <= BENT_UP_TO else (1,):
             features = np.stack([_centred(X[:, others] ** k, p) for k in range(1, powers + 1)])
             by, r2 = _telling(target, root * features, root)
-            if _beyond_chance(r2, len(by), len(others), len(X)) >= TOLD:
+            # a share R is worth -n/2 log(1 - R) nats, the choice costs log d for each column: with
+            # 50 rows and 20 000 columns any column is told by five
+            if 1 - (1 - r2) * len(others) ** (2 * len(by) / len(X)) >= TOLD:
                 found.append(Told(int(own[0]), tuple(others[by].tolist()), r2))
                 break
     return found
-
-
-def _beyond_chance(r2: float, k: int, d: int, n: int) -> float:
-    r"""The share that is left of ``r2`` when the choice of ``k`` columns among ``d`` is paid for.
-
-    A share :math:`R` of a target is worth :math:`-\tfrac n2 \log(1 - R)` nats, the choice costs
-    :math:`\log d` for each column: with 50 rows and 20 000 columns any column is told by five.
-    """
-    return float(1 - (1 - r2) * d ** (2 * k / n))
 
 
 def _telling(target: Array, features: Array, root: Array) -> tuple[list[int], float]:
@@ -410,7 +403,9 @@ def _best_step(evidence: Evidence) -> tuple[float, int, float]:
         order = np.argsort(evidence.X[:, a], kind="stable")
         ordered = evidence.X[order, a]
         inner = _interior(np.cumsum(evidence.weights[order]))[:-1] & (np.diff(ordered) > 0)
-        for factor in _factors(evidence, a):
+        others = evidence.selected[evidence.selected != a]
+        partners = others if a in evidence.selected else others[:0]  # it may interact with
+        for factor in (np.ones(len(y)), *evidence.X[:, partners].T):
             A = P[np.ix_(order, order)] * factor[order, None] * factor[order]
             size = np.cumsum(2 * np.tril(A, -1).sum(axis=1) + np.diag(A))[:-1]
             tried = np.flatnonzero(inner & (size > rounding))
@@ -423,10 +418,3 @@ def _best_step(evidence: Evidence) -> tuple[float, int, float]:
             if p < best[0]:
                 best = p, int(a), float(ordered[tried[k]] + ordered[tried[k] + 1]) / 2
     return best[0] * max(n_tried, 1), *best[1:]
-
-
-def _factors(evidence: Evidence, a: int) -> list[Array]:
-    """What a step in column ``a`` is multiplied by: one, and the columns it may interact with."""
-    others = evidence.selected[evidence.selected != a]
-    partners = others if a in evidence.selected else others[:0]
-    return [np.ones(len(evidence.y)), *evidence.X[:, partners].T]

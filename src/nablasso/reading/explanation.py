@@ -126,8 +126,8 @@ class Explanation:
     """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
 
     ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
-    are; ``players`` are places among the chosen columns that belong together. Columns are
-    ``dependent`` as in the rows; with ``ranges``, one for each column, uniform between these.
+    are; ``players`` are places among the chosen columns that belong together. With
+    ``ranges``, one for each column, columns are independent and uniform between these.
     """
 
     functions: tuple[Any, ...]
@@ -138,7 +138,6 @@ class Explanation:
     n_columns: int
     players: tuple[Index, ...]
     left_out: LeftOut | None = None
-    dependent: bool = True
     ranges: tuple[tuple[float, float], ...] = ()
     kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -198,7 +197,7 @@ class Explanation:
     def _law(self, Z: Array, weights: Array, values: Array) -> Law:
         if self.ranges:
             return law_of_ranges(self.ranges)
-        return law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
+        return law_of_rows(Z, weights, self.players, values)
 
     @cached_property
     def shares(self) -> Array:

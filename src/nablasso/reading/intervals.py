@@ -143,7 +143,17 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
     ``centres`` (k, d) are points besides the rows of the fit at which kernel functions are drawn.
     """
     if isinstance(part, Predictor):
-        return _of_sum(part, count, centres)
+        each = [
+            (w, draws_of(one, count, centres))
+            for w, one in zip(part.shares, part.parts, strict=True)
+        ]
+        room = ROOM * (part.high - part.low)
+
+        def added(Z: Array) -> Array:
+            values = sum(w * one(Z) for w, one in each)
+            return np.asarray(np.clip(values, part.low - room, part.high + room))
+
+        return added
     if isinstance(part, Terms):
         return _of_terms(part, count)
     spread = getattr(part, "spread", spread)
@@ -154,30 +164,15 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
 
     def drawn(Z: Array) -> Array:
         t = np.asarray(function.values(Z)[:, None] + differences(Z))
-        return _unwarped(part, t) if isinstance(part, Unwarped) else t
+        if not isinstance(part, Unwarped):
+            return t
+        t = part.mean + part.deviation * t
+        if part.warp is None:
+            return t
+        knots = np.linspace(t.min(), t.max(), KNOTS)  # of the way back to the units of the target
+        return np.interp(t, knots, part.back(knots))
 
     return drawn
-
-
-def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
-    parts = [draws_of(part, count, centres) for part in predictor.parts]
-    room = ROOM * (predictor.high - predictor.low)
-
-    def drawn(Z: Array) -> Array:
-        each = zip(predictor.shares, parts, strict=True)
-        values = sum(w * part(Z) for w, part in each)
-        return np.asarray(np.clip(values, predictor.low - room, predictor.high + room))
-
-    return drawn
-
-
-def _unwarped(part: Unwarped, t: Array) -> Array:
-    """Draws in the units of the target."""
-    t = part.mean + part.deviation * t
-    if part.warp is None:
-        return t
-    knots = np.linspace(t.min(), t.max(), KNOTS)
-    return np.interp(t, knots, part.back(knots))
 
 
 def _of_terms(part: Terms, count: int) -> Drawn:
