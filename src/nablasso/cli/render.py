@@ -111,7 +111,14 @@ def shown_progress(every: float | None = None) -> Iterator[None]:
         return
     if not sys.stderr.isatty():
         asked = os.environ.get("NABLASSO_PROGRESS", EVERY) if every is None else every
-        with reporting(_Lines(float(asked))):
+        said = [time.monotonic()]
+
+        def told(progress: Progress) -> None:
+            if time.monotonic() - said[-1] >= float(asked):
+                said.append(time.monotonic())
+                print_error(str(progress))
+
+        with reporting(told):
             yield
         return
     label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
@@ -131,16 +138,3 @@ def shown_progress(every: float | None = None) -> Iterator[None]:
 
         with reporting(show):
             yield
-
-
-class _Lines:
-    """Lines on a stream that is no terminal."""
-
-    def __init__(self, every: float) -> None:
-        self.every, self.said = every, time.monotonic()
-
-    def __call__(self, progress: Progress) -> None:
-        """Say how far it is, if nothing was said for a while."""
-        if time.monotonic() - self.said >= self.every:
-            self.said = time.monotonic()
-            print_error(str(progress))

@@ -55,11 +55,10 @@ def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) ->
         table = _read_parquet(data, path)
         check_names(list(table.columns), path)
         _check_size(table.shape[1], min_columns, "columns", path)
-        _check_size(len(table), min_rows, "rows", path)
-        return table
-    text = decoded(data, path)
-    separator, names = first_line(text, path, min_columns)
-    table = parsed_rows(text, separator, names, path, header=0)
+    else:
+        text = decoded(data, path)
+        separator, names = first_line(text, path, min_columns)
+        table = parsed_rows(text, separator, names, path, header=0)
     _check_size(len(table), min_rows, "rows", path)
     return table
 

@@ -229,8 +229,7 @@ def make_rings(
 
 
 wavy_function = Formula(
-    [0],
-    lambda X: 2 * (np.exp(-30 * (X[:, 0] - 0.25) ** 2) + np.sin(np.pi * X[:, 0] ** 2)),
+    [0], lambda X: 2 * (np.exp(-30 * (X[:, 0] - 0.25) ** 2) + np.sin(np.pi * X[:, 0] ** 2))
 )
 
 

@@ -74,11 +74,6 @@ class InspectedFunction:
         parts = [self.function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
         return np.asarray(np.concatenate(parts), dtype=float)
 
-    @property
-    def is_probability(self) -> bool:
-        """Whether values lie between 0 and 1."""
-        return self.unit.startswith("probability")
-
 
 def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> InspectedFunction:
     """The function that a fitted model predicts.
@@ -103,13 +98,24 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
             "regressor or a classifier."
         )
     plain = without_names(model)
-    if is_classifier(model):
-        return _class_response(plain, target, scale)
-    if target is not None:
-        raise InvalidParameterError(
-            f"target names a class; {type(model).__name__} predicts a number. Leave it out."
-        )
-    return InspectedFunction(plain.predict, "prediction")
+    if not is_classifier(model):
+        if target is not None:
+            raise InvalidParameterError(
+                f"target names a class; {type(model).__name__} predicts a number. Leave it out."
+            )
+        return InspectedFunction(plain.predict, "prediction")
+    code = class_code(model, target)
+    if scale == "probability" and hasattr(model, "predict_proba"):
+        unit = f"probability of {model.classes_[code]}"
+        return InspectedFunction(lambda X: plain.predict_proba(X)[:, code], unit)
+
+    def odds(X: Array) -> Array:
+        values = plain.decision_function(X)
+        if values.ndim > 1:
+            return np.asarray(values[:, code])
+        return np.asarray(values if code == 1 else -values)
+
+    return InspectedFunction(odds, f"log-odds of {model.classes_[code]}")
 
 
 def without_names(model: Any) -> Any:
@@ -117,23 +123,6 @@ def without_names(model: Any) -> Any:
     plain = copy(model)
     vars(plain).pop("feature_names_in_", None)
     return plain
-
-
-def _class_response(model: Any, target: Any, scale: Scale) -> InspectedFunction:
-    code = class_code(model, target)
-    label = model.classes_[code]
-    if scale == "probability" and hasattr(model, "predict_proba"):
-        return InspectedFunction(
-            lambda X: model.predict_proba(X)[:, code], f"probability of {label}"
-        )
-
-    def odds(X: Array) -> Array:
-        values = model.decision_function(X)
-        if values.ndim > 1:
-            return np.asarray(values[:, code])
-        return np.asarray(values if code == 1 else -values)
-
-    return InspectedFunction(odds, f"log-odds of {label}")
 
 
 def class_code(model: Any, target: Any) -> int:
@@ -220,11 +209,8 @@ def partial_dependence(
     >>> curve.direction, round(float(curve.slope_mean[0]), 1)
     ('rises', 3.0)
     """
-    _check(grid_size)
-    X = check_new_data(model, X)
-    weights = check_weights(sample_weight, len(X))
-    numbers = behind(model)
-    look = _Look(numbers, X, weights, target, max_rows)
+    look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
+    numbers = look.model
     (a,) = column_indices(model, [column], "column").tolist()
     if numbers is model:
         return look.number(a, grid_size)
@@ -269,15 +255,13 @@ def pair_dependence(
     -------
     PairDependence
     """
-    _check(grid_size)
     pair = column_indices(model, columns, "columns").tolist()
     if len(set(pair)) != 2 or len(pair) != 2:
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
-    X, numbers = check_new_data(model, X), behind(model)
-    weights = check_weights(sample_weight, len(X))
+    look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
+    numbers = look.model
     places = pair if numbers is model else [_one_number(model, a) for a in pair]
-    look = _Look(numbers, X, weights, target, max_rows)
-    (grid_a, _), (grid_b, _) = (_grid(X[:, a], weights, grid_size) for a in places)
+    (grid_a, _), (grid_b, _) = (_grid(look.X[:, a], look.weights, grid_size) for a in places)
     both = (np.column_stack([np.full(len(grid_b), at), grid_b]) for at in grid_a)
     mean = np.array([look.curves(places, settings) @ look.p for settings in both])
     names = feature_names(numbers)
@@ -294,11 +278,6 @@ def _one_number(model: Any, a: int) -> int:
             f"{len(column.levels)} levels. Look at it alone."
         )
     return int(own[0])
-
-
-def _check(grid_size: int) -> None:
-    if grid_size < 2:
-        raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
 
 
 def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
@@ -321,6 +300,14 @@ class _Look:
     weights: Array
     target: Any
     max_rows: int
+
+    @classmethod
+    def at(cls, model: Any, X: Any, weights: Any, target: Any, most: int, grid_size: int) -> _Look:
+        """At rows as they are given."""
+        if grid_size < 2:
+            raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
+        rows = check_new_data(model, X)
+        return cls(behind(model), rows, check_weights(weights, len(rows)), target, most)
 
     @cached_property
     def response(self) -> InspectedFunction:
@@ -393,7 +380,7 @@ class _Look:
         """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
         mean = curves @ self.p
         alike = curves
-        if not self.response.is_probability:
+        if not self.response.unit.startswith("probability"):
             alike = curves - curves.mean(axis=0) + mean.mean()
         band_low, band_high = _bands(alike, self.p)
         slope_low, slope_high = _bands(slopes, self.p)
