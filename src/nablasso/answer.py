@@ -178,11 +178,8 @@ class Certificate:
 
     def settings(self) -> str:
         """Parameters in one line."""
-        shown = (
-            f"{name} {value if isinstance(value, str) else number(value)}"
-            for name, value in self.parameters.items()
-        )
-        return ", ".join(shown)
+        each = self.parameters.items()
+        return ", ".join(f"{k} {v if isinstance(v, str) else number(v)}" for k, v in each)
 
 
 @dataclass(frozen=True)
@@ -303,11 +300,10 @@ class Answer:
             swaps = [one for one in column.replaceable if one.kind != "together"]
             if swaps:
                 found.append(swap_sentence(column.name, swaps, self.n_searched, self.task))
-            found += [
-                told_sentence(column.name, one, self.n_searched)
-                for one in column.replaceable
-                if one.kind == "together"
-            ]
+            for one in (one for one in column.replaceable if one.kind == "together"):
+                tell = "tells" if len(one.by) == 1 else "together tell"
+                told = f"{column.name} is replaceable: {listed(one.by)} {tell} {percent(one.r2)}"
+                found.append(f"{told} of it ({counted(self.n_searched, 'row')}).")
         return found
 
     def interaction_sentence(self) -> str:
@@ -496,13 +492,6 @@ def _cell(column: Column, name: str) -> str:
 
 
 # -------------------------------------------------------------------------- sentences about a part
-
-
-def told_sentence(name: str, one: Replacement, n_rows: int) -> str:
-    """Several columns that tell another one together."""
-    tell = "tells" if len(one.by) == 1 else "together tell"
-    rows = counted(n_rows, "row")
-    return f"{name} is replaceable: {listed(one.by)} {tell} {percent(one.r2)} of it ({rows})."
 
 
 def swap_sentence(name: str, swaps: Sequence[Replacement], n_rows: int, task: str) -> str:

@@ -29,7 +29,7 @@ from nablasso.cli.render import shown_progress
 from nablasso.data import Missing
 from nablasso.data.cells import COMMAND, listed
 from nablasso.data.files import read_groups, read_table
-from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
+from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
 from nablasso.errors import InvalidParameterError, NotNumbersError
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
@@ -84,7 +84,7 @@ def select(given: Any) -> bool:
             with shown_progress():
                 data, table = read_blocks(given, roles, client)
         else:
-            data = choose_columns(read_table(given.file), roles, _row_choice(given))
+            data = choose_columns(read_table(given.file), roles, **_row_choice(given))
         groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
         with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
             kind = NablassoClassifier if data.has_classes else NablassoRegressor
@@ -151,8 +151,8 @@ def explain(given: Any) -> None:
 def density(given: Any) -> None:
     """Estimate the density of some columns."""
     check_files(given)
-    table, rows = read_table(given.file, min_columns=1), _row_choice(given)
-    data = read_variables(table, list(dict.fromkeys(given.columns)), rows)
+    table, names = read_table(given.file, min_columns=1), list(dict.fromkeys(given.columns))
+    data = read_variables(table, names, **_row_choice(given))
     model = findings.density_model(data, **_computing(given))
     estimate(given, model, data, None, lambda: findings.read_density(model, data))
 
@@ -162,7 +162,7 @@ def quantiles(given: Any) -> None:
     levels = findings.parse_levels(given.levels)
     check_files(given)
     roles = Roles(given.target, given.ignore or (), categories=given.category or ())
-    data = choose_columns(read_table(given.file), roles, _row_choice(given))
+    data = choose_columns(read_table(given.file), roles, **_row_choice(given))
     model = findings.quantile_model(data, levels, **_computing(given))
     estimate(given, model, data, data.y, lambda: findings.read_quantiles(model, data, given.along))
 
@@ -345,8 +345,8 @@ def tell(found: Finding, notes: Sequence[str], given: Any, written: Any = None) 
     print_written(written or {})
 
 
-def _row_choice(given: Any) -> RowChoice:
-    return RowChoice(given.missing, given.sample, given.seed)
+def _row_choice(given: Any) -> dict[str, Any]:
+    return {"missing": given.missing, "sample": given.sample, "seed": given.seed}
 
 
 def _computing(given: Any) -> dict[str, Any]:

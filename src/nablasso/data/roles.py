@@ -172,15 +172,6 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class RowChoice:
-    """What the options say about rows."""
-
-    missing: Missing = Missing.STATE
-    sample: int | None = None  # so many, drawn at random
-    seed: int | None = None
-
-
-@dataclass(frozen=True)
 class ReadTable:
     """A table, cut into what a fit needs."""
 
@@ -215,7 +206,9 @@ class ReadTable:
         return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
 
 
-def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None) -> ReadTable:
+def choose_columns(
+    table: pd.DataFrame, roles: Roles, missing: Missing = Missing.STATE, **sample: int | None
+) -> ReadTable:
     """Cut a table into variables and a target of numbers or classes.
 
     A target of words, such as true and false, holds classes; one of numbers only if asked for. All
@@ -229,31 +222,32 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = N
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    rows = rows or RowChoice()
     X, problems = read_cells(used.drop(columns=target), roles.categories, COMMAND)
-    y, has_classes, faults = _read_target(used[target], roles.classify, rows.missing)
+    y, has_classes, faults = _read_target(used[target], roles.classify, missing)
     problems += faults
     if not problems:
-        X, y, remarks = _chosen_rows(X, y, rows)
+        X, y, remarks = _chosen_rows(X, y, missing, **sample)
         problems = _check_target(y, has_classes=has_classes)
     if problems:
         raise TableProblems(problems)
     return ReadTable(X, y, roles.ignored, roles.kept, has_classes, remarks)
 
 
-def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -> ReadTable:
+def read_variables(
+    table: pd.DataFrame, names: Sequence[str], missing: Missing, **sample: int | None
+) -> ReadTable:
     """Some columns of a table without a target; the target of the result is empty."""
     import pandas as pd
 
     check_known("Column", names, list(table.columns))
     X, problems = read_cells(table[list(names)], (), COMMAND)
     gaps = [str(name) for name in X if X[name].isna().any()]
-    if gaps and rows.missing is not Missing.DROP:
+    if gaps and missing is not Missing.DROP:
         remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
         problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
         raise TableProblems(problems)
-    X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), rows)
+    X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), missing, **sample)
     return ReadTable(X, y, remarks=remarks)
 
 
@@ -296,12 +290,16 @@ def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[Problem]:
 
 
 def _chosen_rows(
-    X: pd.DataFrame, y: pd.Series[Any], rows: RowChoice
+    X: pd.DataFrame,
+    y: pd.Series[Any],
+    missing: Missing,
+    sample: int | None = None,
+    seed: int | None = None,
 ) -> tuple[pd.DataFrame, pd.Series[Any], tuple[str, ...]]:
-    """The rows to use, and what was done, in sentences."""
+    """The rows to use, ``sample`` of them drawn at random, and what was done, in sentences."""
     usable = y.notna()
     remarks = []
-    if rows.missing is Missing.DROP:
+    if missing is Missing.DROP:
         usable &= X.notna().all(axis=1)
     n_dropped = int((~usable).sum())
     if n_dropped:
@@ -312,11 +310,9 @@ def _chosen_rows(
             f"At least {MIN_ROWS} rows without missing cells are needed; {len(chosen)} of "
             f"{len(y)} are left. Leave --missing drop out, or the columns with most missing cells."
         )
-    if rows.sample is not None and rows.sample < len(chosen):
-        rng = np.random.default_rng(rows.seed or 0)
-        remarks.append(
-            f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
-        )
-        chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
+    if sample is not None and sample < len(chosen):
+        rng = np.random.default_rng(seed or 0)
+        remarks.append(f"{sample} of {len(chosen)} rows were drawn at random (seed {seed or 0}).")
+        chosen = np.sort(rng.choice(chosen, sample, replace=False))
     X, y = X.iloc[chosen].reset_index(drop=True), y.iloc[chosen].reset_index(drop=True)
     return X, y, (*remarks, *Encoding.learn(X).remarks)

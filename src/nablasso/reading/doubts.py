@@ -79,7 +79,8 @@ class Evidence:
 
     ``X`` (n, d) are all columns, the ``selected`` (s,) and the others, ``y`` (n,) or (n, q),
     ``weights`` (n,) add up to one, ``scales`` (s,) multiply the selected columns inside the kernel;
-    of ``classes`` ``y`` are two values each, the larger one for the rows of a class.
+    of ``classes`` ``y`` are two values each, the larger one for the rows of a class. At most
+    ``MAX_ROWS`` rows are kept, the first ones.
     """
 
     kernel: Kernel
@@ -90,12 +91,11 @@ class Evidence:
     scales: Array
     classes: bool = False
 
-    def at_most(self, n_rows: int = MAX_ROWS) -> Evidence:
-        """The first ``n_rows`` rows."""
-        if len(self.y) <= n_rows:
-            return self
-        weights = self.weights[:n_rows]
-        return replace(self, X=self.X[:n_rows], y=self.y[:n_rows], weights=weights / weights.sum())
+    def __post_init__(self) -> None:
+        if len(self.y) > MAX_ROWS:
+            weights = self.weights[:MAX_ROWS]
+            first = {"X": self.X[:MAX_ROWS], "y": self.y[:MAX_ROWS]}
+            vars(self).update(first, weights=weights / weights.sum())
 
     @cached_property
     def inverse(self) -> Ridge:
@@ -161,7 +161,6 @@ class Alternative(NamedTuple):
 
 def alternatives(evidence: Evidence) -> list[Alternative]:
     """Unselected columns that could replace selected ones, in the order of these, best first."""
-    evidence = evidence.at_most()
     deviations = np.sqrt(evidence.weights @ _centred(evidence.X, evidence.weights) ** 2)
     dropped: dict[int, float] = {}  # left-out error without the column
     found = []
@@ -287,7 +286,6 @@ def support_gap(evidence: Evidence) -> list[int]:
 
     One target.
     """
-    evidence = evidence.at_most()
     unselected = np.setdiff1d(_continuous(evidence.X), evidence.selected)
     gaps = [
         (a, threshold)
@@ -308,7 +306,6 @@ def sign_only(evidence: Evidence) -> tuple[int, float] | None:
 
     With it the relative change of the left-out error of the smooth fit. One target.
     """
-    evidence = evidence.at_most()
     probability, a, threshold = _best_step(evidence)
     if probability > SIGNIFICANCE:
         return None
