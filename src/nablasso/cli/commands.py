@@ -153,8 +153,7 @@ def density(given: Any) -> None:
     check_files(given)
     table, names = read_table(given.file, min_columns=1), list(dict.fromkeys(given.columns))
     data = read_variables(table, names, **_row_choice(given))
-    model = findings.density_model(data, **_computing(given))
-    estimate(given, model, data, None, lambda: findings.read_density(model, data))
+    estimate(given, data, lambda: findings.density(data, **_computing(given)))
 
 
 def quantiles(given: Any) -> None:
@@ -163,8 +162,8 @@ def quantiles(given: Any) -> None:
     check_files(given)
     roles = Roles(given.target, given.ignore or (), categories=given.category or ())
     data = choose_columns(read_table(given.file), roles, **_row_choice(given))
-    model = findings.quantile_model(data, levels, **_computing(given))
-    estimate(given, model, data, data.y, lambda: findings.read_quantiles(model, data, given.along))
+    options = {"along": given.along, **_computing(given)}
+    estimate(given, data, lambda: findings.quantiles(data, levels, **options))
 
 
 def reproduce(given: Any) -> None:
@@ -316,11 +315,10 @@ def compared(truth: Sequence[str], found: Sequence[str]) -> tuple[list[str], lis
 # ------------------------------------------------------------------------------- other findings
 
 
-def estimate(given: Any, model: Any, data: ReadTable, y: Any, read: Callable[[], Finding]) -> None:
+def estimate(given: Any, data: ReadTable, fit: Callable[[], tuple[Any, Finding]]) -> None:
     """Fit a density or quantiles, write what was asked for, tell."""
     with noted() as notes:
-        model.fit(data.X, y)
-    found = read()
+        model, found = fit()
     written = {}
     if given.save is not None:
         save_model(model, given.save, notes={"target": data.target})

@@ -236,28 +236,6 @@ def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str |
     return Finding(sentence, headers, rows, pair.to_json(), display.plot)
 
 
-def density_model(data: ReadTable, **options: Any) -> Any:
-    """The estimator of a density, not fitted yet."""
-    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
-    if other:
-        raise InvalidDataError(
-            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
-        )
-    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
-    if constant:
-        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
-    return PSDDensityCV(**options)
-
-
-def quantile_model(data: ReadTable, levels: Sequence[float], **options: Any) -> Any:
-    """The estimator of several quantiles, not fitted yet."""
-    if data.has_classes:
-        raise InvalidDataError(
-            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
-        )
-    return MultiQuantileRegressorCV(tuple(levels), **options)
-
-
 def parse_levels(text: str | None) -> tuple[float, ...]:
     """Levels of quantiles from ``0.1,0.5,0.9``."""
     if text is None:
@@ -273,8 +251,17 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
     return levels
 
 
-def read_density(model: Any, data: ReadTable) -> Finding:
-    """What a fitted density says: how well it predicts left-out rows, and where the values are."""
+def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
+    """A fitted density: how well it predicts left-out rows, and where the values are."""
+    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
+    if other:
+        raise InvalidDataError(
+            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
+        )
+    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
+    if constant:
+        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
+    model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
     than = "better than" if held_out - normal > CLEARLY else "no better than"
@@ -293,7 +280,7 @@ def read_density(model: Any, data: ReadTable) -> Finding:
         return DensityDisplay.from_estimator(model, data.X)
 
     if len(names) > 1:
-        return Finding(sentence, (), [], content, plot)
+        return model, Finding(sentence, (), [], content, plot)
     places = _quantiles(model, data.X.to_numpy()[:, 0])
     heights = model.density(pd.DataFrame({names[0]: places}))
     rows = [
@@ -301,7 +288,7 @@ def read_density(model: Any, data: ReadTable) -> Finding:
         for share, x, height in zip(SHARES, places, heights, strict=True)
     ]
     content["quantiles"] = {f"{share:g}": x for share, x in zip(SHARES, places, strict=True)}
-    return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
+    return model, Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
 def _chosen(model: Any, data: ReadTable) -> dict[str, Any]:
@@ -341,11 +328,19 @@ def _quantiles(model: Any, values: Any) -> list[float]:
     return [float(brentq(over, *ends, (share,), xtol=1e-12 * width)) for share in SHARES]
 
 
-def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
-    """What fitted quantiles say: shares of the rows below, and values along a column."""
+def quantiles(
+    data: ReadTable, levels: Sequence[float], along: str | None, **options: Any
+) -> tuple[Any, Finding]:
+    """Fitted quantiles: shares of the rows below, and values along a column."""
+    if data.has_classes:
+        raise InvalidDataError(
+            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
+        )
+    feature = along or data.variables[0]
+    check_known("--along", [feature], data.variables)
+    model = MultiQuantileRegressorCV(tuple(levels), **options).fit(data.X, data.y)
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))
-    levels = [float(level) for level in model.levels_]
     below = [float(np.mean(y <= z)) for z in Z.T]
     each = zip(np.quantile(y, levels), levels, strict=True)  # the same quantiles for all rows
     losses = [mean_pinball_loss(y, np.full(len(y), q), alpha=level) for q, level in each]
@@ -361,13 +356,11 @@ def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     headers = ("Level", "Rows below", "Lowest", "Median", "Highest")
     content = {
         "target": data.target,
-        "levels": levels,
+        "levels": list(levels),
         "rows_below": below,
         "held_out_pinball_loss": loss,
         "flat_pinball_loss": flat,
         **_chosen(model, data),
     }
-    feature = along or data.variables[0]
-    check_known("--along", [feature], data.variables)
     display = QuantileDisplay.of(model, data.X, data.y, feature=feature)
-    return Finding(sentence, headers, rows, content, display.plot)
+    return model, Finding(sentence, headers, rows, content, display.plot)
