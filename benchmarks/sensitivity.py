@@ -32,8 +32,8 @@ from scipy import stats
 
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.explained import table_columns
-from nablasso.reading import interval_half_width
-from nablasso.reading.shares import law_of_rows, sobol
+from nablasso.reading.intervals import interval_half_width
+from nablasso.reading.shares import law_of_rows, rows_for, sobol
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
@@ -170,9 +170,10 @@ def exact(name: str) -> tuple[Array, Array]:
     at = (np.arange(1 << 13) + 0.5) / (1 << 13)
     X = np.column_stack([law.ppf(at) for law in laws])
     players = [np.array([a]) for a in range(len(laws))]
-    law = law_of_rows(X, np.ones(len(X)), players, X[:, :1], dependent=False)
-    found = sobol(lambda X: function(X)[:, None, None], law, 1 << 15)
-    return found.first[:, 0], found.total[:, 0]
+    law = law_of_rows(X, np.ones(len(X)), players, X[:, :1])
+    law = replace(law, correlation=np.eye(len(players)))
+    first, total = sobol(lambda X: function(X)[:, None, None], law, 1 << 15)
+    return first[:, 0], total[:, 0]
 
 
 def salib(X: Array, y: Array) -> dict[str, Array]:
@@ -371,8 +372,10 @@ def order(draw: int, name: str) -> Iterator[dict[str, Any]]:
     ).importances_mean
     share, names = model.feature_importances_, [str(column) for column in X.columns]
     alone = np.zeros(len(names))  # what shuffling sees: each column apart from all others
-    apart = replace(model._explanation, dependent=False, kept={}).indices.total[:, 0]
-    alone[[int(own[0]) for own in table_columns(model)]] = apart
+    read = model._explanation
+    law = replace(read.law, correlation=np.eye(len(read.players)))
+    _, apart = sobol(read.values, law, rows_for(2 * len(read.players) + 1, read.centres))
+    alone[[int(own[0]) for own in table_columns(model)]] = apart[:, 0]
     yield {
         "draw": draw,
         "name": name,

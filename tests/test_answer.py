@@ -15,6 +15,7 @@ from nablasso.answer import (
     Replacement,
     Rival,
 )
+from nablasso.data.cells import listed
 
 
 def column(name, evidence=9.0, **more):
@@ -153,24 +154,24 @@ def test_a_dropped_column_names_whom_it_could_replace():
     ("sentence", "told"),
     [
         (
-            words.tails_sentence(2.0, 7),
+            words.said("tails", degrees=2.0, n_small=7),
             "There are outliers: noise with 2 degrees of freedom, in which 7 rows count less than "
             "half.",
         ),
         (
-            words.skewed_sentence("log(y + 1)", True),
+            words.said("counts", warp="log(y + 1)"),
             "The target holds counts: log(y + 1) is explained.",
         ),
         (
-            words.skewed_sentence("log(y)", False),
+            words.said("skewed", warp="log(y)"),
             "The target is skewed: log(y) is explained.",
         ),
         (
-            words.uneven_sentence(2.5),
+            words.said("uneven", factor=2.5),
             "its level differs by a factor of 2.5: quiet rows count",
         ),
         (
-            words.serial_sentence(0.9),
+            words.said("serial", correlation=0.9),
             "Rows are serially correlated (0.9 from one to the next",
         ),
     ],
@@ -221,7 +222,7 @@ def test_p_values_take_the_place_of_nats():
 
 
 def test_small_words():
-    assert words.listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert [words.number(v) for v in (0.0, 12345.6, 0.123456, 1e-5)] == [
         "0",
         "12346",

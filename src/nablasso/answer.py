@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nablasso.data.cells import LISTED, listed
+
 __all__ = ["Accuracy", "Answer", "Certificate", "Column", "Interaction", "Replacement", "Rival"]
 
 WEAK = 3.0  # nats: odds of about twenty to one
 NEGLIGIBLE_SHARE = 0.01  # of interactions that are not worth a sentence
 PAIRS = 3  # interactions in a sentence
-LISTED = 12  # names in a sentence
 AGREEMENT = 0.8  # share of a curve on which nearly all rows go the same way
 APART = 0.25  # width of a band, relative to the effect, from which on rows differ
 INTERRUPTED, CONSTANT = "interrupted", "constant target"
@@ -177,11 +178,8 @@ class Certificate:
 
     def settings(self) -> str:
         """Parameters in one line."""
-        shown = (
-            f"{name} {value if isinstance(value, str) else number(value)}"
-            for name, value in self.parameters.items()
-        )
-        return ", ".join(shown)
+        each = self.parameters.items()
+        return ", ".join(f"{k} {v if isinstance(v, str) else number(v)}" for k, v in each)
 
 
 @dataclass(frozen=True)
@@ -302,11 +300,10 @@ class Answer:
             swaps = [one for one in column.replaceable if one.kind != "together"]
             if swaps:
                 found.append(swap_sentence(column.name, swaps, self.n_searched, self.task))
-            found += [
-                told_sentence(column.name, one, self.n_searched)
-                for one in column.replaceable
-                if one.kind == "together"
-            ]
+            for one in (one for one in column.replaceable if one.kind == "together"):
+                tell = "tells" if len(one.by) == 1 else "together tell"
+                told = f"{column.name} is replaceable: {listed(one.by)} {tell} {percent(one.r2)}"
+                found.append(f"{told} of it ({counted(self.n_searched, 'row')}).")
         return found
 
     def interaction_sentence(self) -> str:
@@ -497,13 +494,6 @@ def _cell(column: Column, name: str) -> str:
 # -------------------------------------------------------------------------- sentences about a part
 
 
-def told_sentence(name: str, one: Replacement, n_rows: int) -> str:
-    """Several columns that tell another one together."""
-    tell = "tells" if len(one.by) == 1 else "together tell"
-    rows = counted(n_rows, "row")
-    return f"{name} is replaceable: {listed(one.by)} {tell} {percent(one.r2)} of it ({rows})."
-
-
 def swap_sentence(name: str, swaps: Sequence[Replacement], n_rows: int, task: str) -> str:
     """Single columns that could stand in the place of another one, with the scores of both."""
     what = "accuracy" if task == "classification" else "R2"
@@ -524,143 +514,53 @@ def task_sentence(answer: Answer, few_values: bool) -> str:
     return f"classification, {len(answer.classes)} classes with their rows: {counts}"
 
 
-def skewed_sentence(warp: str, counts: bool) -> str:
-    """A target that was explained through a logarithm."""
-    what = "holds counts" if counts else "is skewed"
-    return f"The target {what}: {warp} is explained."
+SAID = {  # what only some fits have to say; {n_rows:row} is 1 row or 2 rows, {n:is|are} a verb
+    "skewed": "The target is skewed: {warp} is explained.",
+    "counts": "The target holds counts: {warp} is explained.",
+    "tails": "There are outliers: noise with {degrees:g} degrees of freedom, in which "
+    "{n_small:row} {n_small:counts|count} less than half.",
+    "uneven": "The noise is uneven, its level differs by a factor of {factor:.1f}: quiet rows "
+    "count more.",
+    "serial": "Rows are serially correlated ({correlation:g} from one to the next): their order "
+    "was taken for time and their noise for correlated. Set time=False if it means nothing.",
+    "gained": "What was noticed explains the rows better by {nats:.0f} nats, its price paid.",
+    "all rows": "On all rows: {reason}.",
+    "faint": "Predictions also use {n_names:column} too faint to be selected"
+    "{n_names:| one by one}: {names}.",
+    "screened": "Screening left {n_left} of {n_columns:column} to the search.",
+    "directions": "{n_some:direction} {n_some:explains|explain} {share:.0%} of the gradients' "
+    "covariance.",
+    "products": "Interactions: {products}.",
+    "pruned": "{n_kept} of the {n_penalised} nodes that the penalty selects are kept by the "
+    "extended Bayes information criterion; the duality gap is that of the penalised problem.",
+    "parts": "{names} {n_names:comes|come} in separate parts with different y, and "
+    "{n_names:it|they} may matter: derivatives cannot see what changes between the parts only.",
+    "step": "y seems to depend only on the side of a threshold on which {name} lies: such a step "
+    "changes the left-out error of the smooth fit by {change:+.0%}.",
+    "everything": "{n_selected} of {n_columns} columns are in, with no gap between strong and "
+    "weak ones: either most columns matter, or the rows are too few to tell which.",
+    "stated": "the stated problem, solved",
+    "certified": "certified over all kernels",
+    "not certified": "not certified ({reason})",
+    "left out": "each of {n_rows:row} predicted from the others",
+    "judged": "on {n_rows:row} of {n_all} on which the kernel was not tuned",
+}
 
 
-def tails_sentence(degrees: float, n_small: int) -> str:
-    """Outliers, and how many rows count less for it."""
-    rows = counted(n_small, "row")
-    return (
-        f"There are outliers: noise with {degrees:g} degrees of freedom, in which {rows} "
-        f"{'counts' if n_small == 1 else 'count'} less than half."
-    )
+class _Count(int):
+    """How many: with a noun after it, or the verb that goes with it."""
+
+    def __format__(self, word: str) -> str:
+        one, _, several = word.partition("|")
+        if several:
+            return one if self == 1 else several
+        return counted(int(self), word) if word else str(int(self))
 
 
-def uneven_sentence(factor: float) -> str:
-    """Noise of different levels."""
-    return (
-        f"The noise is uneven, its level differs by a factor of {factor:.1f}: quiet rows count "
-        f"more."
-    )
-
-
-def serial_sentence(correlation: float) -> str:
-    """Rows in time."""
-    return (
-        f"Rows are serially correlated ({correlation:g} from one to the next): their order was "
-        f"taken for time and their noise for correlated. Set time=False if it "
-        "means nothing."
-    )
-
-
-def gained_sentence(nats: float) -> str:
-    """What assumptions were worth."""
-    return f"What was noticed explains the rows better by {nats:.0f} nats, its price paid."
-
-
-def all_rows_sentence(reason: str) -> str:
-    """The loss that all rows were fitted by."""
-    return f"On all rows: {reason}."
-
-
-def faint_sentence(names: Sequence[str]) -> str:
-    """Which columns predict without being selected."""
-    one = len(names) == 1
-    return (
-        f"Predictions also use {counted(len(names), 'column')} too faint to be selected"
-        f"{'' if one else ' one by one'}: {listed(names)}."
-    )
-
-
-def screened_sentence(n_left: int, d: int) -> str:
-    """How many columns a wide table left to the search."""
-    return f"Screening left {n_left} of {counted(d, 'column')} to the search."
-
-
-def directions_sentence(n_directions: int, share: float) -> str:
-    """How many directions the gradients need."""
-    some = counted(n_directions, "direction")
-    explain = "explains" if n_directions == 1 else "explain"
-    return f"{some} {explain} {share:.0%} of the gradients' covariance."
-
-
-def products_sentence(products: Sequence[str]) -> str:
-    """Products of columns by name."""
-    return f"Interactions: {listed(products)}."
-
-
-def pruned_sentence(n_kept: int, n_penalised: int) -> str:
-    """Nodes that a criterion kept."""
-    return (
-        f"{n_kept} of the {n_penalised} nodes that the penalty selects are kept by the extended "
-        "Bayes information criterion; the duality gap is that of the penalised problem."
-    )
-
-
-def parts_caution(names: Sequence[str]) -> str:
-    """Columns in separate parts."""
-    come, they = ("comes", "it") if len(names) == 1 else ("come", "they")
-    return (
-        f"{', '.join(names)} {come} in separate parts with different y, and {they} may matter: "
-        "derivatives cannot see what changes between the parts only."
-    )
-
-
-def step_caution(name: str, change: float) -> str:
-    """A target that sees only the side of a threshold."""
-    return (
-        f"y seems to depend only on the side of a threshold on which {name} lies: such a step "
-        f"changes the left-out error of the smooth fit by {change:+.0%}."
-    )
-
-
-def everything_caution(n_selected: int, d: int) -> str:
-    """No gap between strong and weak columns."""
-    return (
-        f"{n_selected} of {d} columns are in, with no gap between strong and weak ones: either "
-        "most columns matter, or the rows are too few to tell which."
-    )
-
-
-def shape_sentence(
-    outcome: str, name: str, direction: str, low: float, high: float, labels: Sequence[str] = ()
-) -> str:
-    """How the prediction depends on a column; ``labels`` are the lowest and the highest level."""
-    between = f"between {number(low)} and {number(high)}"
-    if labels:
-        return (
-            f"On average {outcome} is highest for {name} = {labels[1]} ({number(high)}) and lowest "
-            f"for {labels[0]} ({number(low)})."
-        )
-    if direction == "flat":
-        return f"On average {outcome} does not depend on {name}."
-    shapes = {
-        "rises": f"rises with {name}",
-        "falls": f"falls as {name} grows",
-        "bends": f"rises and falls with {name}",
-    }
-    return f"On average {outcome} {shapes[direction]}, {between}."
-
-
-STATED_PROBLEM = "the stated problem, solved"
-
-
-def kernels_state(certified: bool, reason: str) -> str:
-    """Whether the gap covers all kernels."""
-    return "certified over all kernels" if certified else f"not certified ({reason})"
-
-
-def left_out_words(n_rows: int) -> str:
-    """Each row by the others."""
-    return f"each of {counted(n_rows, 'row')} predicted from the others"
-
-
-def judged_words(n_rows: int, n_all: int) -> str:
-    """Rows of a large table that judge."""
-    return f"on {counted(n_rows, 'row')} of {n_all} on which the kernel was not tuned"
+def said(what: str, **facts: Any) -> str:
+    """A sentence of :data:`SAID`; facts that begin with ``n_`` are counts."""
+    counts = {name: _Count(n) for name, n in facts.items() if name.startswith("n_")}
+    return SAID[what].format(**facts | counts)
 
 
 def output_words(unit: str, target: str) -> str:
@@ -671,12 +571,22 @@ def output_words(unit: str, target: str) -> str:
 def curve_sentence(curve: Any, target: str) -> str:
     """The shape of a dependence, and whether the rows agree on it."""
     mean = [float(value) for value in curve.mean]
-    low, high = min(mean), max(mean)
-    levels = (curve.labels[mean.index(low)], curve.labels[mean.index(high)]) if curve.labels else ()
-    outcome = output_words(curve.unit, target)
-    told = shape_sentence(f"the {outcome}", curve.name, curve.direction, low, high, levels)
-    if levels or curve.direction == "flat":
-        return told
+    low, high, name = min(mean), max(mean), curve.name
+    told = f"On average the {output_words(curve.unit, target)}"
+    if curve.labels:
+        last, first = (curve.labels[mean.index(value)] for value in (low, high))
+        return (
+            f"{told} is highest for {name} = {first} ({number(high)}) and lowest for {last} "
+            f"({number(low)})."
+        )
+    if curve.direction == "flat":
+        return f"{told} does not depend on {name}."
+    shapes = {
+        "rises": f"rises with {name}",
+        "falls": f"falls as {name} grows",
+        "bends": f"rises and falls with {name}",
+    }
+    told += f" {shapes[curve.direction]}, between {number(low)} and {number(high)}."
     pairs = zip(curve.slope_low, curve.slope_high, strict=True)
     one_way = sum(a > 0 or b < 0 for a, b in pairs) / max(len(curve.slope_low), 1)
     spread = sum(curve.band_high) - sum(curve.band_low)
@@ -695,14 +605,6 @@ def short_kernel(text: str) -> str:
     if "array(" in text:
         return text.partition("(")[0]
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.3g}", text)
-
-
-def listed(names: Sequence[str], most: int = LISTED) -> str:
-    """Names with commas; of many the first ones and how many more."""
-    names = list(names)
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return ", ".join(names)
 
 
 def counted(count: int, noun: str) -> str:

@@ -126,30 +126,6 @@ STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
 # ------------------------------------------------------------------ redrawn columns
 
 
-def exchanged_residuals(mean: Array, residuals: Array, weights: Array) -> Draw:
-    """``mean + residuals`` (n, g) of rows chosen at random; a permutation for equal weights."""
-
-    def draw(rng: np.random.Generator, size: int) -> Array:
-        n = len(mean)
-        if np.ptp(weights) == 0:
-            rows = np.array([rng.permutation(n) for _ in range(size)])
-        else:
-            rows = rng.choice(n, size=(size, n), p=weights / weights.sum())
-        return np.asarray(mean + residuals[rows])
-
-    return draw
-
-
-def drawn_levels(levels: Array, cumulative: Array) -> Draw:
-    """Levels (n_levels, g) drawn from each row's own probabilities, summed up (n, n_levels)."""
-
-    def draw(rng: np.random.Generator, size: int) -> Array:
-        u = rng.random((size, len(cumulative)))
-        return np.asarray(levels[np.sum(u[:, :, None] >= cumulative[:, :-1], axis=2)])
-
-    return draw
-
-
 def users_draws(sampler: Sampler, X: Array, columns: Index) -> Draw:
     """Copies by a user's ``sampler(X, columns, rng)``."""
 
@@ -183,13 +159,25 @@ class LinearConditional:
         few = all(len(np.unique(column)) <= MAX_LEVELS for column in values.T)
         if not few or len(levels) > MAX_LEVELS * len(columns):
             mean = self.ridge.predict(columns, values)
-            return exchanged_residuals(mean, values - mean, self.weights)
+            return lambda rng, size: mean + (values - mean)[self._rows(rng, size)]
         if len(levels) == 1:
-            return drawn_levels(levels, np.ones((len(values), 1)))
+            return lambda _, size: np.repeat(values[None], size, axis=0)
         targets = values if len(columns) == 1 else np.eye(len(levels))[code]
         scores = self.ridge.predict(columns, targets)
-        probabilities = level_probabilities(scores, code, self.weights)
-        return drawn_levels(levels, np.cumsum(probabilities, axis=1))
+        ends = np.cumsum(level_probabilities(scores, code, self.weights), axis=1)[:, :-1]
+
+        def drawn(rng: np.random.Generator, size: int) -> Array:
+            u = rng.random((size, len(values), 1))
+            return np.asarray(levels[np.sum(u >= ends, axis=2)])
+
+        return drawn
+
+    def _rows(self, rng: np.random.Generator, size: int) -> Index:
+        """Rows whose residuals are taken: a permutation for equal weights."""
+        n, p = len(self.X), self.weights
+        if np.ptp(p) == 0:
+            return np.array([rng.permutation(n) for _ in range(size)])
+        return np.asarray(rng.choice(n, size=(size, n), p=p / p.sum()))
 
 
 def as_conditional(sampler: Any, X: Array, weights: Array) -> Conditional:

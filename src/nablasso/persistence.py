@@ -26,7 +26,6 @@ import importlib
 import json
 import os
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +37,13 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.errors import InvalidParameterError, ModelFileError, VersionMismatchWarning, optional
+from nablasso.errors import (
+    InvalidParameterError,
+    ModelFileError,
+    VersionMismatchWarning,
+    optional,
+    warn,
+)
 
 FORMAT = 6  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
@@ -66,7 +71,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise _not_writable(place, error.strerror or str(error)) from error
     os.close(handle)
     try:
-        os.chmod(name, 0o666 & ~_umask())
+        mask = os.umask(0)  # of new files; the temporary one is for nobody else
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
         yield Path(name)
         os.replace(name, place)
     except BaseException:
@@ -90,13 +97,6 @@ def _not_writable(place: Path, reason: str) -> InvalidParameterError:
         f"{place} cannot be written: {reason}. Give a path in a folder that exists and in which "
         "you may write."
     )
-
-
-def _umask() -> int:
-    """The permissions that new files do not get; the temporary file had none of the others."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,17 @@ def save(
     InvalidParameterError
         If the model holds something that the format cannot, or the file cannot be written.
     """
-    skops_io, stamp = _skops(), json.dumps(_stamp(model, notes))
+    import scipy  # only who saves a model needs their versions
+    import sklearn
+
+    versions = {
+        "nablasso": _version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    about = {"format": FORMAT, "model": type(model).__name__, "versions": versions}
+    skops_io, stamp = _skops(), json.dumps(about | {"notes": dict(notes or {})})
     with atomic_write(path) as place:
         try:
             skops_io.dump(pack_keys(model), place, compression=zipfile.ZIP_DEFLATED)
@@ -226,7 +236,21 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         If the file is none of ours or damaged, has a newer format, or holds types that are not
         trusted; the message names them.
     """
-    _check_versions(read_stamp(path), path)
+    stamp, ours = read_stamp(path), _version()
+    wrote = str(stamp["versions"].get("nablasso", "an unknown version"))
+    if stamp["format"] != FORMAT:
+        newer = stamp["format"] > FORMAT
+        raise ModelFileError(
+            f"{path} has format {stamp['format']}, written by nablasso {wrote}; this is nablasso "
+            f"{ours}, which reads format {FORMAT}. "
+            + ("Install a newer nablasso." if newer else "Fit the model again, and save it.")
+        )
+    if wrote.split(".")[:2] != ours.split(".")[:2]:
+        warn(
+            f"{path} was saved by nablasso {wrote}; this is {ours}. Predictions may differ: "
+            "check them, or fit again.",
+            VersionMismatchWarning,
+        )
     skops_io = _skops()
     allowed = {name if isinstance(name, str) else _full_name(name) for name in trusted}
     try:
@@ -268,42 +292,6 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"model": "", "versions": {}, "notes": {}, **stamp}
 
 
-def _stamp(model: Any, notes: Mapping[str, Any] | None) -> dict[str, Any]:
-    import scipy  # only who saves a model needs their versions
-    import sklearn
-
-    return {
-        "format": FORMAT,
-        "model": type(model).__name__,
-        "versions": {
-            "nablasso": _version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
-        "notes": dict(notes or {}),
-    }
-
-
-def _check_versions(stamp: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    wrote = str(stamp["versions"].get("nablasso", "an unknown version"))
-    ours = _version()
-    if stamp["format"] != FORMAT:
-        newer = stamp["format"] > FORMAT
-        raise ModelFileError(
-            f"{path} has format {stamp['format']}, written by nablasso {wrote}; this is nablasso "
-            f"{ours}, which reads format {FORMAT}. "
-            + ("Install a newer nablasso." if newer else "Fit the model again, and save it.")
-        )
-    if wrote.split(".")[:2] != ours.split(".")[:2]:
-        warnings.warn(
-            f"{path} was saved by nablasso {wrote}; this is {ours}. Predictions may differ: "
-            "check them, or fit again.",
-            VersionMismatchWarning,
-            stacklevel=3,
-        )
-
-
 def _version() -> str:
     from nablasso import __version__  # the package imports this module before it has a version
 
@@ -322,20 +310,16 @@ def _is_harmless(name: str) -> bool:
     if name in OTHERS:
         return True
     module, _, attribute = name.rpartition(".")
-    if not _is_known(module):
+    ours = (f"nablasso.{package}" for package in OUR_PACKAGES)
+    if not module.startswith(OTHER_MODULES) and not any(
+        module == package or module.startswith(f"{package}.") for package in ours
+    ):
         return False
     owner, _, holder = module.rpartition(".")
     if holder[:1].isupper():  # a method, bound to an object of this class
         return _is_harmless(module) and callable(getattr(_member(owner, holder), attribute, None))
     found = _member(module, attribute)
     return isinstance(found, type) and _full_name(found) == name
-
-
-def _is_known(module: str) -> bool:
-    return module.startswith(OTHER_MODULES) or any(
-        module == f"nablasso.{package}" or module.startswith(f"nablasso.{package}.")
-        for package in OUR_PACKAGES
-    )
 
 
 def _member(module: str, attribute: str) -> Any:

@@ -130,16 +130,17 @@ def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
     What is paid for the choice stays that of all groups. ``options`` are those of :func:`screen`.
     """
     opened = screen(rows, **options).open(rows.labels)
-    groups = np.flatnonzero(opened)
-    columns = np.flatnonzero(opened[rows.labels])
-    inner = replace(
-        rows,
-        X=np.ascontiguousarray(rows.X[:, columns]),
-        labels=np.searchsorted(groups, rows.labels[columns]),
-        kept=np.searchsorted(groups, rows.kept),
-        looked=rows.n_groups,
-    )
-    return inner, columns
+    kept = np.searchsorted(np.flatnonzero(opened), rows.kept)
+    inner = replace(_of_groups(rows, opened), kept=kept, looked=rows.n_groups)
+    return inner, np.flatnonzero(opened[rows.labels])
+
+
+def _of_groups(rows: FewRows, found: Mask) -> FewRows:
+    """Rows with the columns of some groups alone, all of them to be kept."""
+    groups, columns = np.flatnonzero(found), np.flatnonzero(found[rows.labels])
+    labels = np.searchsorted(groups, rows.labels[columns])
+    X = np.ascontiguousarray(rows.X[:, columns])
+    return replace(rows, X=X, labels=labels, kept=np.arange(len(groups)))
 
 
 def group_scores(labels: Index, scores: Array) -> Array:
@@ -156,15 +157,8 @@ def by_chance(n_rows: int, n_models: float) -> float:
 
 def left_over(rows: FewRows, found: Mask) -> Array:
     """Leave-one-out residuals of the most likely of a few families on these groups, (n, q)."""
-    groups = np.flatnonzero(found)
-    columns = np.flatnonzero(found[rows.labels])
-    inner = replace(
-        rows,
-        X=rows.X[:, columns],
-        labels=np.searchsorted(groups, rows.labels[columns]),
-        kept=np.arange(len(groups)),
-    )
-    if not len(groups):
+    inner = _of_groups(rows, found)
+    if not len(inner.kept):
         return inner.empty.left_out()[0]
     tuned = [inner.tune(family, inner.kept, steps=5) for family in LEFT_OVER]
     return inner.solved(min(tuned, key=lambda model: model.price)).left_out()[0]
@@ -198,10 +192,7 @@ def column_scores(X: Array, Y: Array, weights: Array, columns: Index, *, verbose
     """Score of each of the given columns of ``X`` (n, d) for targets ``Y`` (n, q)."""
     chosen = [columns[part] for part in _parts(len(columns), DEGREE * len(X))]
 
-    def features(block: Index) -> Array:
-        return curves(X[:, block], weights)
-
-    return _scores(features, chosen, Y, weights, "Scoring columns", verbose)
+    return _scores(lambda block: curves(X[:, block], weights), chosen, Y, weights, verbose)
 
 
 def product_scores(X: Array, Y: Array, weights: Array, pairs: Index) -> Array:
@@ -213,7 +204,7 @@ def product_scores(X: Array, Y: Array, weights: Array, pairs: Index) -> Array:
         a *= b
         return np.ascontiguousarray(a.T)[:, :, None]
 
-    return _scores(features, chosen, Y, weights, "Scoring pairs", 0)
+    return _scores(features, chosen, Y, weights, 0)
 
 
 def clipped(X: Array, weights: Array) -> Array:
@@ -260,15 +251,11 @@ def held_out(features: Array, Y: Array, weights: Array) -> Array:
 
 
 def _scores(
-    features: Callable[[Index], Array],
-    blocks: list[Index],
-    Y: Array,
-    weights: Array,
-    what: str,
-    verbose: int,
+    features: Callable[[Index], Array], blocks: list[Index], Y: Array, weights: Array, verbose: int
 ) -> Array:
     done = (held_out(features(block), Y, weights) for block in blocks)
-    return np.concatenate([np.empty(0), *track(done, len(blocks), what, verbose=verbose)])
+    scored = track(done, len(blocks), "Scoring columns", verbose=verbose)
+    return np.concatenate([np.empty(0), *scored])
 
 
 def _parts(n: int, size: int) -> Iterator[slice]:

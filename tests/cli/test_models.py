@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import nablasso
 from nablasso import DerivativeLassoCV, NablassoRegressor, PSDDensity, load, persistence, save
-from nablasso.cli.models import Saved
+from nablasso.cli.findings import Saved
 from nablasso.errors import UnseenValuesWarning
 from nablasso.kernels import Polynomial
 from tests.estimators.test_tables import every_kind

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nablasso.cli.render import print_code, print_error, print_json, shown_progress
+from nablasso.cli.render import print_error, print_json, shown_progress
 from nablasso.progress import track
 
 LONG = "expected one thing, got [bold]another[/bold], do a third; " * 4 + "end"
@@ -40,11 +40,6 @@ def test_json_is_strict(capsys):
     assert json.loads(capsys.readouterr().out) == {"name": "größe"}
     with pytest.raises(ValueError, match="not JSON compliant"):
         print_json({"gap": float("nan")})
-
-
-def test_code_can_be_copied(capsys):
-    print_code("a = 1\n\nb = [2]")
-    assert capsys.readouterr().out == "  a = 1\n\n  b = [2]\n"
 
 
 def work(n_steps: int) -> None:

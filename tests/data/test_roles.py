@@ -9,13 +9,13 @@ import pytest
 from nablasso.data import Missing
 from nablasso.data.encoding import MISSING, OTHER, Encoding
 from nablasso.data.files import read_table
-from nablasso.data.roles import Roles, RowChoice
+from nablasso.data.roles import Roles
 from nablasso.data.roles import choose_columns as choose
 from nablasso.errors import InvalidDataError, InvalidParameterError, NablassoError
 
 
-def choose_columns(table, target, ignored=(), kept=(), *, categories=(), classify=False, rows=None):
-    return choose(table, Roles(target, ignored, kept, categories, classify), rows)
+def choose_columns(table, target, ignored=(), kept=(), *, categories=(), classify=False, **rows):
+    return choose(table, Roles(target, ignored, kept, categories, classify), **rows)
 
 
 def refusal(table, *args, **kwargs) -> str:
@@ -138,7 +138,7 @@ def test_dates_are_read(table, cell):
 def test_missing_rows_are_dropped_on_demand(table):
     table["city"] = ["Paris", "Rome"] * 20
     table.loc[3, "idle"], table.loc[5, "city"], table.loc[7, "y"] = np.nan, None, np.nan
-    data = choose_columns(table, "y", rows=RowChoice(Missing.DROP))
+    data = choose_columns(table, "y", missing=Missing.DROP)
     assert len(data.y) == len(data.X) == 37
     assert not data.X.isna().to_numpy().any()
     assert data.remarks == ("3 of 40 rows were left out: they have a missing cell.",)
@@ -209,12 +209,12 @@ def test_identifiers_and_empty_columns_are_no_columns_of_numbers(table):
 def test_infinite_cells_are_refused_whatever_is_done_about_missing_ones(table):
     table.loc[0, "idle"] = np.inf
     for missing in Missing:
-        assert "idle (1 infinite)" in refusal(table, "y", rows=RowChoice(missing))
+        assert "idle (1 infinite)" in refusal(table, "y", missing=missing)
 
 
 def test_a_sample_is_drawn_by_its_seed(table):
     first, again, other = (
-        choose_columns(table, "y", rows=RowChoice(sample=20, seed=seed)) for seed in (None, 0, 1)
+        choose_columns(table, "y", sample=20, seed=seed) for seed in (None, 0, 1)
     )
     pd.testing.assert_frame_equal(first.X, again.X)
     assert not first.X.equals(other.X)
@@ -222,7 +222,7 @@ def test_a_sample_is_drawn_by_its_seed(table):
     assert first.remarks == ("20 of 40 rows were drawn at random (seed 0).",)
     places = [int(np.flatnonzero(table["curved"] == value)[0]) for value in first.X["curved"]]
     assert places == sorted(places)
-    assert choose_columns(table, "y", rows=RowChoice(sample=99)).remarks == ()
+    assert choose_columns(table, "y", sample=99).remarks == ()
 
 
 def test_text_in_ignored_columns_is_fine(table):

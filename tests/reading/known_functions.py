@@ -3,7 +3,7 @@
 import numpy as np
 
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.reading import Evidence
+from nablasso.reading.doubts import Evidence
 from nablasso.spaces import Function, RepresenterSpace
 
 

@@ -7,16 +7,15 @@ import pytest
 
 from nablasso.data.table import discrete_columns
 from nablasso.kernels import Gaussian
-from nablasso.reading import importances
 from nablasso.reading.shares import (
     ALL_SETS,
+    importances,
     law_of_ranges,
     law_of_rows,
-    moves,
     players_of,
     quotients,
     shapley_shares,
-    sobol,
+    statistics,
     together,
 )
 from nablasso.spaces import Function, RepresenterSpace
@@ -70,7 +69,7 @@ def normal_law(R, n=20_000, seed=0):
 def test_ishigami():
     first, pair = ishigami_indices()
     law = law_of_ranges([(-np.pi, np.pi)] * 3)
-    found = sobol(values_of(ishigami), law, N)
+    found = statistics(values_of(ishigami), law, N)
     np.testing.assert_allclose(found.first[:, 0], first, atol=0.005)
     np.testing.assert_allclose(found.total[:, 0], first + pair * np.array([1, 0, 1]), atol=0.005)
     shares = shapley_shares(values_of(ishigami), law, N)[:, 0]
@@ -100,7 +99,7 @@ def test_sobol_g_of_more_columns_than_all_sets():
     whole = np.prod(1 + variances) - 1
     function = values_of(lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1))
     law = law_of_ranges([(0, 1)] * 8)
-    found = sobol(function, law, N)
+    found = statistics(function, law, N)
     np.testing.assert_allclose(found.first[:, 0], variances / whole, atol=0.006)
     totals = variances * np.prod(1 + variances) / (1 + variances) / whole
     np.testing.assert_allclose(found.total[:, 0], totals, atol=0.006)
@@ -120,7 +119,7 @@ def test_dependent_normal_columns_have_their_exact_shapley_effects(p):
     function = values_of(lambda X: X @ b)
     expected = linear_shares(R, b)
     np.testing.assert_allclose(shapley_shares(function, law, N)[:, 0], expected, atol=0.015)
-    found = sobol(function, law, N)
+    found = statistics(function, law, N)
     variance = b @ R @ b
     np.testing.assert_allclose(found.first[:, 0], (R @ b) ** 2 / variance, atol=0.02)
     left = b**2 / np.diag(np.linalg.inv(R)) / variance
@@ -262,30 +261,25 @@ def test_ten_values_are_discrete_and_eleven_are_not():
 
 def test_discrete_moves_go_to_the_observed_levels_next_to_a_row():
     Z = np.array([[0.0], [3.0], [1.0], [0.0]])
-    along = moves(Z, 0, discrete=True)
-    np.testing.assert_array_equal(along.end, [[0.0, 1.0, 0.0, 0.0], [1.0, 3.0, 3.0, 1.0]])
-    np.testing.assert_array_equal(along.share, [[0.0, 1.0, 0.5, 0.0], [1.0, 0.0, 0.5, 1.0]])
+    slopes, share = quotients(lambda points: points[:, 0] ** 2, Z, 0, discrete=True)
+    np.testing.assert_array_equal(share, [[0.0, 1.0, 0.5, 0.0], [1.0, 0.0, 0.5, 1.0]])
+    np.testing.assert_allclose(slopes, [[0.0, 4.0, 1.0, 0.0], [1.0, 0.0, 4.0, 1.0]])
 
 
 def test_a_constant_column_has_no_moves():
-    along = moves(np.full((4, 1), 2.0), 0, discrete=True)
-    assert not along.share.any()
+    _, share = quotients(lambda points: points[:, 0], np.full((4, 1), 2.0), 0, discrete=True)
+    assert not share.any()
 
 
 def test_quotients_of_a_parabola_are_exact():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(7, 2))
-    smooth = quotients(lambda points: points**2, Z, moves(Z, 1, discrete=False))
+    Z = np.random.default_rng(0).normal(size=(7, 2))
+    smooth, share = quotients(lambda points: points**2, Z, 1, discrete=False)
     np.testing.assert_allclose(smooth[0, :, 1], 2 * Z[:, 1], atol=1e-9)
     np.testing.assert_allclose(smooth[0, :, 0], 0, atol=1e-9)
-    Z[:, 1] = [0, 1, 3, 3, 0, 1, 0]
-    along = moves(Z, 1, discrete=True)
-    steps = quotients(lambda points: points[:, 1] ** 2, Z, along)
-    expected = np.where(along.end != along.start, along.start + along.end, 0.0)
-    np.testing.assert_allclose(steps, expected)
+    assert (share == 1).all()
 
 
 def test_the_rows_stay_as_they_are():
     Z = np.arange(12.0).reshape(6, 2)
     Z.setflags(write=False)
-    quotients(lambda points: points.sum(axis=1), Z, moves(Z, 0, discrete=True))
+    quotients(lambda points: points.sum(axis=1), Z, 0, discrete=True)

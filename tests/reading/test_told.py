@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from nablasso.reading import told_by_others
+from nablasso.reading.doubts import told_by_others
 
 EQUAL = np.ones(120)
 

@@ -36,7 +36,11 @@ HELP = (
     "duality gap, the proof of how close it is to the optimum.\n\n"
     "Begin with nablasso demo, then nablasso select table.csv --target COLUMN."
 )
-ROWS, MODEL, OUTPUT = "Rows", "Model", "Output and computing"  # groups of options
+PANELS = {  # groups of options
+    "Rows": "missing sample dask checkpoint",
+    "Model": "fdr max_features kernel cv seed",
+    "Output and computing": "report save out out:curve jobs json",
+}
 TABLE = "A table: .csv or .tsv, perhaps .gz, whose first line names the columns; or .parquet."
 KINDS = {  # what a value is, by what the help calls it
     "N": int | None,
@@ -48,25 +52,18 @@ KINDS = {  # what a value is, by what the help calls it
 
 
 def _argument(kind: Any, metavar: str, help: str, default: Any = Parameter.empty) -> Any:
-    return kind, default, "", {"metavar": metavar, "help": help}
+    return kind, default, None, {"metavar": metavar, "help": help}
 
 
 def _option(
-    metavar: str,
-    help: str,
-    flag: str = "",
-    *,
-    panel: str = "",
-    kind: Any = None,
-    default: Any = None,
-    **rules: Any,
+    metavar: str, help: str, flag: str = "", kind: Any = None, default: Any = None, **rules: Any
 ) -> Any:
-    more = {"metavar": metavar or None, "rich_help_panel": panel or None, "help": help}
+    more = {"metavar": metavar or None, "help": help}
     return kind or KINDS.get(metavar, str | None), default, flag, more | rules
 
 
-def _switch(help: str, flag: str, panel: str = "", **rules: Any) -> Any:
-    return _option("", help, flag, panel=panel, kind=bool, default=False, **rules)
+def _switch(help: str, flag: str, **rules: Any) -> Any:
+    return _option("", help, flag, kind=bool, default=False, **rules)
 
 
 def _show_version(value: bool) -> None:
@@ -117,53 +114,43 @@ OPTIONS: dict[str, Any] = {
         "out.",
         default=Missing.STATE,
         kind=Missing,
-        panel=ROWS,
     ),
     "sample": _option(
         "N",
         "Use N rows drawn at random by --seed (0 if not given); a fit on n rows takes time like n"
         " cubed.",
         min=5,
-        panel=ROWS,
     ),
     "dask": _option(
         "ADDRESS",
         "Read the files in blocks on the workers of this scheduler, such as tcp://127.0.0.1:8786.",
-        panel=ROWS,
     ),
     "checkpoint": _option(
         "DIR",
         "Read the files in blocks and keep what was found in this folder: the same command goes on "
         "from there if it was stopped.",
-        panel=ROWS,
     ),
     "fdr": _option(
         "SHARE",
         "Select by p-values, with this expected share of false discoveries, for example 0.1.",
         min=0.0,
         max=1.0,
-        panel=MODEL,
     ),
     "max_features": _option(
-        "N", "Select at most so many columns or groups, near copies apart.", min=1, panel=MODEL
+        "N", "Select at most so many columns or groups, near copies apart.", min=1
     ),
     "kernel": _option(
         "NAME",
         f"What shapes are possible: {KERNELS}. Without it families of functions are compared.",
-        panel=MODEL,
     ),
     "cv": _option(
-        "N",
-        "Folds of cross-validation; of select single rows if not given, else 5.",
-        min=2,
-        panel=MODEL,
+        "N", "Folds of cross-validation; of select single rows if not given, else 5.", min=2
     ),
     "seed": _option(
         "N",
         "Draw folds and --sample by this number; without it the data fix the folds.",
         min=0,
         max=2**32 - 1,
-        panel=MODEL,
     ),
     "levels": _option("LEVELS", "Levels of the quantiles; 0.1,0.5,0.9 if not given."),
     "along": _option(
@@ -177,17 +164,14 @@ OPTIONS: dict[str, Any] = {
     "interval": _option(
         "SHARE", "Add the ends of intervals that cover a new value this often, for example 0.9."
     ),
-    "report": _option("FILE", "Write a report as one HTML file that opens anywhere.", panel=OUTPUT),
+    "report": _option("FILE", "Write a report as one HTML file that opens anywhere."),
     "save": _option(
         "FILE",
         "Write the fitted model, for nablasso predict, nablasso explain and nablasso.load. It "
         "holds rows of the table.",
-        panel=OUTPUT,
     ),
-    "out": _option("FILE", "Write a plot: .png, .svg or .pdf.", panel=OUTPUT),
-    "out:curve": _option(
-        "FILE", "Write a plot (.png, .svg, .pdf), or the curve (.csv).", panel=OUTPUT
-    ),
+    "out": _option("FILE", "Write a plot: .png, .svg or .pdf."),
+    "out:curve": _option("FILE", "Write a plot (.png, .svg, .pdf), or the curve (.csv)."),
     "out:rows": _option("FILE", "Write the predictions there instead of printing them."),
     "out:folder": _option(
         "DIR",
@@ -195,10 +179,10 @@ OPTIONS: dict[str, Any] = {
         default=Path("nablasso-results"),
         kind=Path,
     ),
-    "jobs": _option("N", "Folds fitted at the same time; -1 uses all cores.", panel=OUTPUT),
+    "jobs": _option("N", "Folds fitted at the same time; -1 uses all cores."),
     "everything": _switch("Every experiment in turn; those without data are skipped.", "--all"),
     "quick": _switch("A few repeats, to see it work; not for conclusions.", "--quick"),
-    "json": _switch("Print one JSON object and nothing else.", "--json", OUTPUT),
+    "json": _switch("Print one JSON object and nothing else.", "--json"),
 }
 
 # By name: what it takes, a line for the list of commands, and the rest of its help.
@@ -274,11 +258,12 @@ def _taking(run: Any, names: str) -> Any:
     for key in names.split():
         kind, default, flag, rules = OPTIONS[key]
         name = key.partition(":")[0]
-        if "rich_help_panel" in rules:
-            names_of = flag.split() or [f"--{name.replace('_', '-')}"]
-            declared = typer.Option(*names_of, **rules)
-        else:
+        if flag is None:
             declared = typer.Argument(**rules)
+        else:
+            flags = flag.split() or [f"--{name.replace('_', '-')}"]
+            panel = next((p for p, some in PANELS.items() if key in some.split()), None)
+            declared = typer.Option(*flags, rich_help_panel=panel, **rules)
         kind = Annotated[kind, declared]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     run.__signature__ = Signature(parameters)

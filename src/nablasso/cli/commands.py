@@ -6,6 +6,7 @@ whether its answer was cut short.
 
 from __future__ import annotations
 
+import glob
 import importlib
 import sys
 import time
@@ -14,23 +15,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nablasso import NablassoClassifier, NablassoRegressor, __version__
 from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
-from nablasso.cli.findings import Finding
-from nablasso.cli.models import Saved, client_at, in_blocks, predictions, read_blocks
+from nablasso.cli.findings import Finding, Saved
 from nablasso.cli.render import shown_progress
-from nablasso.data.cells import listed
+from nablasso.data import Missing
+from nablasso.data.cells import COMMAND, listed
 from nablasso.data.files import read_groups, read_table
-from nablasso.data.roles import ReadTable, Roles, RowChoice, choose_columns, read_variables
-from nablasso.errors import InvalidParameterError
+from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
+from nablasso.errors import InvalidParameterError, NotNumbersError
 from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
+from nablasso.streaming import open_table
+from nablasso.streaming.cluster import dask
+from nablasso.streaming.sample import Sample, encoded, prepared_rows
+from nablasso.streaming.sources import Source
 
 FOLDER = "experiments"  # of a checkout
 FEW_VALUES = 10  # of a target of numbers that may mean classes
@@ -77,7 +84,7 @@ def select(given: Any) -> bool:
             with shown_progress():
                 data, table = read_blocks(given, roles, client)
         else:
-            data = choose_columns(read_table(given.file), roles, _row_choice(given))
+            data = choose_columns(read_table(given.file), roles, **_row_choice(given))
         groups = given.groups and read_groups(given.groups, data.variables, data.ignored)
         with shown_progress(), stages(4, 0.1 if given.report is None else 1) as ended:
             kind = NablassoClassifier if data.has_classes else NablassoRegressor
@@ -115,7 +122,7 @@ def predict(given: Any) -> None:
     with noted() as notes:
         saved = Saved.read(given.model)
         table = read_table(given.file, min_rows=1, min_columns=1)
-        found = predictions(saved, saved.rows(table), given.interval)
+        found = saved.predictions(saved.rows(table), given.interval)
     if given.json:
         columns = found.astype(object).where(found.notna(), None).to_dict("list")
         render.print_json({"n_rows": len(found), "predictions": columns, "warnings": notes})
@@ -144,10 +151,9 @@ def explain(given: Any) -> None:
 def density(given: Any) -> None:
     """Estimate the density of some columns."""
     check_files(given)
-    table, rows = read_table(given.file, min_columns=1), _row_choice(given)
-    data = read_variables(table, list(dict.fromkeys(given.columns)), rows)
-    model = findings.density_model(data, **_computing(given))
-    estimate(given, model, data, None, lambda: findings.read_density(model, data))
+    table, names = read_table(given.file, min_columns=1), list(dict.fromkeys(given.columns))
+    data = read_variables(table, names, **_row_choice(given))
+    estimate(given, data, lambda: findings.density(data, **_computing(given)))
 
 
 def quantiles(given: Any) -> None:
@@ -155,18 +161,32 @@ def quantiles(given: Any) -> None:
     levels = findings.parse_levels(given.levels)
     check_files(given)
     roles = Roles(given.target, given.ignore or (), categories=given.category or ())
-    data = choose_columns(read_table(given.file), roles, _row_choice(given))
-    model = findings.quantile_model(data, levels, **_computing(given))
-    estimate(given, model, data, data.y, lambda: findings.read_quantiles(model, data, given.along))
+    data = choose_columns(read_table(given.file), roles, **_row_choice(given))
+    options = {"along": given.along, **_computing(given)}
+    estimate(given, data, lambda: findings.quantiles(data, levels, **options))
 
 
 def reproduce(given: Any) -> None:
-    """Hand over to ``python -m experiments``: tables and figures of the papers."""
+    """Hand over to ``python -m experiments``: tables and figures of the papers.
+
+    The experiments are no part of the package: it must be used from a checkout, or called in one.
+    """
+    places = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
+    needed = (Path(FOLDER, "registry.py"), Path("src", "nablasso"))
+    home = next((at for at in places if all((at / part).exists() for part in needed)), None)
+    if home is None:
+        raise InvalidParameterError(
+            f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
+            f"{places[-1]} is one: they are not part of the installed package. Clone the "
+            "repository and call the command there."
+        )
+    if str(home) not in sys.path:
+        sys.path.insert(0, str(home))
     names = [] if given.name is None else [given.name]
     flags = {"--all": given.everything, "--quick": given.quick}
     asked = [*names, *(flag for flag, on in flags.items() if on), "--out", str(given.out)]
     with shown_progress():
-        open_door().main(asked)
+        importlib.import_module(f"{FOLDER}.__main__").main(asked)
 
 
 def demo(given: Any) -> bool:
@@ -196,7 +216,7 @@ def demo(given: Any) -> bool:
     print_written(written)
     for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
         render.print_text(f"\n{title}:\n")
-        render.print_code(code)
+        render.print_text(indent(code, "  "), "cyan")
     return result.answer.interrupted
 
 
@@ -295,11 +315,10 @@ def compared(truth: Sequence[str], found: Sequence[str]) -> tuple[list[str], lis
 # ------------------------------------------------------------------------------- other findings
 
 
-def estimate(given: Any, model: Any, data: ReadTable, y: Any, read: Callable[[], Finding]) -> None:
+def estimate(given: Any, data: ReadTable, fit: Callable[[], tuple[Any, Finding]]) -> None:
     """Fit a density or quantiles, write what was asked for, tell."""
     with noted() as notes:
-        model.fit(data.X, y)
-    found = read()
+        model, found = fit()
     written = {}
     if given.save is not None:
         save_model(model, given.save, notes={"target": data.target})
@@ -324,12 +343,88 @@ def tell(found: Finding, notes: Sequence[str], given: Any, written: Any = None) 
     print_written(written or {})
 
 
-def _row_choice(given: Any) -> RowChoice:
-    return RowChoice(given.missing, given.sample, given.seed)
+def _row_choice(given: Any) -> dict[str, Any]:
+    return {"missing": given.missing, "sample": given.sample, "seed": given.seed}
 
 
 def _computing(given: Any) -> dict[str, Any]:
     return {"cv": given.cv or 5, "random_state": given.seed, "n_jobs": given.jobs}
+
+
+# ------------------------------------------------------------------------------ tables in blocks
+
+
+def in_blocks(given: Any) -> bool:
+    """Whether the table is read in blocks; one file is read as a whole unless asked for."""
+    file = given.file
+    several = file.is_dir() or (glob.has_magic(str(file)) and not file.exists())
+    return several or given.dask is not None or given.checkpoint is not None
+
+
+@contextmanager
+def client_at(address: str | None) -> Iterator[Any]:
+    """A client of a scheduler, closed at the end; None without one."""
+    if address is None:
+        yield None
+        return
+    try:
+        client = dask("distributed").Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InvalidParameterError(
+            f"--dask must be the address of a scheduler, such as tcp://127.0.0.1:8786; nothing "
+            f"answers at {address}: {error}."
+        ) from error
+    with client:
+        yield client
+
+
+def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Source]:
+    """The table, and a fair sample of it in the place of all its rows."""
+    whole = {"--missing drop": given.missing is Missing.DROP, "--sample": given.sample is not None}
+    for option in (option for option, asked in whole.items() if asked):
+        raise InvalidParameterError(
+            f"{option} needs the whole table in memory, and this one is read in blocks. Leave "
+            f"{option} out, or give one file without --dask and --checkpoint."
+        )
+    source = open_table(
+        str(given.file),
+        roles.target,
+        ignore=roles.ignored,
+        client=client,
+        checkpoint=given.checkpoint,
+    )
+    roles.check([*source.names, roles.target, *roles.ignored])
+    first = next(source.parts[0].targets().blocks())
+    has_classes = roles.classify or first.y.dtype.kind in "OUb"
+
+    def sampled(source: Source) -> tuple[Sample, int, Any]:
+        labels = None
+        if has_classes:
+            labels, totals = source.labels()
+            source = source.with_classes(labels, np.ones(len(totals)))
+        sample = prepared_rows(source)
+        assert source.sample is not None
+        return sample, source.sample.n_rows, labels
+
+    names = source.names
+    try:
+        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
+        sample, n_read, labels = sampled(source)
+    except NotNumbersError:
+        source = encoded(source, (), COMMAND)
+        sample, n_read, labels = sampled(source)
+    y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
+    encoding = source.reading.encoding
+    if encoding is None:
+        X, remarks = pd.DataFrame(sample.X, columns=list(names)), []
+    else:
+        X, remarks = encoding.decode(sample.X), encoding.remarks
+    if n_read > len(y):
+        told = f"{n_read} rows were read in blocks; what is drawn or compared row by row shows "
+        remarks = [f"{told}a fair sample of {len(y)} of them.", *remarks]
+    target = pd.Series(y, name=roles.target)
+    found = X, target, roles.ignored, roles.kept, has_classes, tuple(remarks), n_read
+    return ReadTable(*found), source
 
 
 # ----------------------------------------------------------------------------- notes and files
@@ -371,25 +466,3 @@ def print_written(written: dict[str, str]) -> None:
     """Say which files there are now."""
     for what, path in written.items():
         render.print_text(f"{what.capitalize()} written to {path}")
-
-
-# --------------------------------------------------------------------------------- experiments
-
-
-def open_door() -> Any:
-    """``experiments.__main__`` of the checkout, or an error that says where it was looked for.
-
-    The experiments are no part of the package. The door opens where the package is used from a
-    checkout, or the command is called in one.
-    """
-    places = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    for place in places:
-        if (place / FOLDER / "registry.py").exists() and (place / "src" / "nablasso").exists():
-            if str(place) not in sys.path:
-                sys.path.insert(0, str(place))
-            return importlib.import_module(f"{FOLDER}.__main__")
-    raise InvalidParameterError(
-        f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
-        f"{places[-1]} is one: they are not part of the installed package. Clone the repository "
-        "and call the command there."
-    )

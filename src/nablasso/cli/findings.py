@@ -1,4 +1,7 @@
-"""What a model says besides its selection: a sentence, a table, a plot.
+"""What a model says besides its selection: predictions; a sentence, a table, a plot.
+
+A saved model knows how the columns of its table became numbers, so that rows can be given as they
+were for the fit; the notes in the stamp of its file hold the target.
 
 ``nablasso explain``: how a saved model's prediction depends on one column, or on two together.
 ``nablasso density`` and ``nablasso quantiles``: what values are likely, and how likely.
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,18 @@ import pandas as pd
 from scipy.optimize import brentq
 from sklearn.metrics import mean_pinball_loss
 
-from nablasso import MultiQuantileRegressorCV, PSDDensityCV
+from nablasso import MultiQuantileRegressorCV, NablassoRegressor, PSDDensityCV, load
 from nablasso.answer import curve_sentence, output_words
-from nablasso.cli.models import Saved
-from nablasso.data.cells import check_known, listed
+from nablasso.data.cells import COMMAND, check_known, listed, read_cells
 from nablasso.data.roles import ReadTable
-from nablasso.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from nablasso.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    ModelFileError,
+    TableProblems,
+    optional,
+)
+from nablasso.estimators.display import Answers
 from nablasso.inspection import (
     DensityDisplay,
     Dependence,
@@ -31,13 +40,97 @@ from nablasso.inspection import (
     QuantileDisplay,
     partial_dependence,
 )
-from nablasso.persistence import atomic_write
+from nablasso.persistence import atomic_write, read_stamp
 
 SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_PAIR = 5  # points of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
 CLEARLY = 0.005  # gain in log-likelihood per row from which on a density is called better
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model, the names of its columns, and what it predicts."""
+
+    model: Any
+    names: tuple[str, ...]
+    target: str = "y"
+
+    @classmethod
+    def read(cls, path: Path) -> Saved:
+        """The model of a file, refused where it is damaged or not safe."""
+        notes = read_stamp(path)["notes"]
+        model = load(path)
+        if not any(hasattr(model, method) for method in ("predict", "score_samples")):
+            raise ModelFileError(
+                f"{path} holds a {type(model).__name__}, which predicts nothing. Give a model."
+            )
+        names = getattr(model, "feature_names_in_", None)
+        if names is None:
+            raise ModelFileError(
+                f"{path} holds a model without column names. Fit it on a data frame, or save it "
+                "with nablasso select --save."
+            )
+        told = notes.get("target") if isinstance(notes, dict) else None
+        target = told or getattr(model, "_target_name", "y")
+        return cls(model, tuple(str(name) for name in names), str(target))
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The inputs of a table; NaN in rows with missing cells where they mean nothing."""
+        if hasattr(self.model, "_encoding"):
+            return table
+        absent = [name for name in self.names if name not in table]
+        if absent:
+            raise InvalidDataError(
+                f"The table lacks {len(absent)} of the {len(self.names)} columns that the model "
+                f"needs: {listed(absent)}. Add them; their order does not matter."
+            )
+        typed, problems = read_cells(table[list(self.names)], (), COMMAND)
+        if problems:
+            raise TableProblems(problems)
+        return typed
+
+    def predictions(self, X: pd.DataFrame, interval: float | None = None) -> pd.DataFrame:
+        """What the model says about rows, a column each; empty for rows with missing cells.
+
+        Classes come with their probabilities, several quantiles with their levels, densities as
+        logs.
+        """
+        whole = hasattr(self.model, "_encoding")  # it knows what a missing cell is
+        usable = np.ones(len(X), dtype=bool) if whole else X.notna().all(axis=1).to_numpy()
+        found = self._predicted(X[usable], interval) if usable.any() else {}
+        columns = {name: pd.Series(z, index=X.index[usable]) for name, z in found.items()}
+        names = list(found) or [f"predicted_{self.target}"]
+        return pd.DataFrame(columns, index=X.index, columns=names)
+
+    def _predicted(self, X: pd.DataFrame, interval: float | None) -> dict[str, Any]:
+        model, name = self.model, f"predicted_{self.target}"
+        if interval is not None:
+            if not 0 < interval < 1:
+                raise InvalidDataError(
+                    "--interval is a probability between 0 and 1, for example 0.9; got "
+                    f"{interval:g}."
+                )
+            if not isinstance(model, NablassoRegressor):
+                raise InvalidDataError(
+                    "This model has no intervals; those of nablasso select for numbers have. "
+                    "Leave --interval out."
+                )
+            values, ends = model.predict(X, return_interval=interval)
+            named = zip(("lower", "upper"), ends.T, strict=True)
+            return {name: values} | {f"{end}_{interval:g}": z for end, z in named}
+        if not hasattr(model, "predict"):
+            return {"log_density": model.score_samples(X)}
+        values = np.asarray(model.predict(X))
+        if hasattr(model, "classes_"):
+            shares = model.predict_proba(X).T if hasattr(model, "predict_proba") else ()
+            each = zip(model.classes_, shares, strict=False)
+            return {name: values} | {f"probability_{label}": p for label, p in each}
+        if values.ndim == 1:
+            return {name: values}
+        levels = getattr(model, "levels_", range(1, values.shape[1] + 1))
+        return {f"quantile_{level:g}": z for level, z in zip(levels, values.T, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -77,14 +170,7 @@ def check_plot(path: Path | None, *, tables: bool = False) -> None:
             f"A plot is written as {', '.join(SUFFIXES)}; got {path.name!r}. Give --out one of "
             "these endings."
         )
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Plots need matplotlib, which is not installed; install it with: pip install "
-            '"nablasso[plot]"'
-        ) from error
-    matplotlib.use("Agg")  # no window
+    optional("matplotlib", "Plots need matplotlib", "plot").use("Agg")  # no window
 
 
 def explain(
@@ -104,13 +190,16 @@ def explain(
     check_known("Column", columns, list(saved.names))
     if len(columns) == 2:
         return _surface(saved, X, columns, label)
-    (name,), answer = columns, saved.answer
-    if answer is not None and not answer.column(name).selected:
+    (name,) = columns
+    if isinstance(saved.model, Answers):
+        answer = replace(saved.model.answer_, target=saved.target)
 
         def nothing() -> Any:
             raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
 
-        return Finding(answer.dropped_sentence(name), (), [], asdict(answer.column(name)), nothing)
+        if not answer.column(name).selected:
+            told = answer.dropped_sentence(name)
+            return Finding(told, (), [], asdict(answer.column(name)), nothing)
     curve = partial_dependence(saved.model, X, name, target=label)
     sentence, plot = curve_sentence(curve, saved.target), DerivativeDisplay(curve).plot
     return Finding(sentence, *curve.table(), curve.to_json(), plot, lambda: _shape(saved, curve))
@@ -147,28 +236,6 @@ def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str |
     return Finding(sentence, headers, rows, pair.to_json(), display.plot)
 
 
-def density_model(data: ReadTable, **options: Any) -> Any:
-    """The estimator of a density, not fitted yet."""
-    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
-    if other:
-        raise InvalidDataError(
-            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
-        )
-    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
-    if constant:
-        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
-    return PSDDensityCV(**options)
-
-
-def quantile_model(data: ReadTable, levels: Sequence[float], **options: Any) -> Any:
-    """The estimator of several quantiles, not fitted yet."""
-    if data.has_classes:
-        raise InvalidDataError(
-            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
-        )
-    return MultiQuantileRegressorCV(tuple(levels), **options)
-
-
 def parse_levels(text: str | None) -> tuple[float, ...]:
     """Levels of quantiles from ``0.1,0.5,0.9``."""
     if text is None:
@@ -184,8 +251,17 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
     return levels
 
 
-def read_density(model: Any, data: ReadTable) -> Finding:
-    """What a fitted density says: how well it predicts left-out rows, and where the values are."""
+def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
+    """A fitted density: how well it predicts left-out rows, and where the values are."""
+    other = [str(name) for name in data.X if data.X[name].dtype.kind != "f"]
+    if other:
+        raise InvalidDataError(
+            f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
+        )
+    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
+    if constant:
+        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
+    model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
     held_out, normal = float(model.best_score_), _normal_score(data.X)
     than = "better than" if held_out - normal > CLEARLY else "no better than"
@@ -204,7 +280,7 @@ def read_density(model: Any, data: ReadTable) -> Finding:
         return DensityDisplay.from_estimator(model, data.X)
 
     if len(names) > 1:
-        return Finding(sentence, (), [], content, plot)
+        return model, Finding(sentence, (), [], content, plot)
     places = _quantiles(model, data.X.to_numpy()[:, 0])
     heights = model.density(pd.DataFrame({names[0]: places}))
     rows = [
@@ -212,7 +288,7 @@ def read_density(model: Any, data: ReadTable) -> Finding:
         for share, x, height in zip(SHARES, places, heights, strict=True)
     ]
     content["quantiles"] = {f"{share:g}": x for share, x in zip(SHARES, places, strict=True)}
-    return Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
+    return model, Finding(sentence, ("Share below", names[0], "Density"), rows, content, plot)
 
 
 def _chosen(model: Any, data: ReadTable) -> dict[str, Any]:
@@ -252,13 +328,23 @@ def _quantiles(model: Any, values: Any) -> list[float]:
     return [float(brentq(over, *ends, (share,), xtol=1e-12 * width)) for share in SHARES]
 
 
-def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
-    """What fitted quantiles say: shares of the rows below, and values along a column."""
+def quantiles(
+    data: ReadTable, levels: Sequence[float], along: str | None, **options: Any
+) -> tuple[Any, Finding]:
+    """Fitted quantiles: shares of the rows below, and values along a column."""
+    if data.has_classes:
+        raise InvalidDataError(
+            f"Quantiles are of numbers; {data.target!r} holds classes. Choose another target."
+        )
+    feature = along or data.variables[0]
+    check_known("--along", [feature], data.variables)
+    model = MultiQuantileRegressorCV(tuple(levels), **options).fit(data.X, data.y)
     y = data.y.to_numpy(dtype=float)
     Z = np.asarray(model.predict(data.X))
-    levels = [float(level) for level in model.levels_]
     below = [float(np.mean(y <= z)) for z in Z.T]
-    loss, flat = -float(model.best_score_), _flat_loss(y, levels)
+    each = zip(np.quantile(y, levels), levels, strict=True)  # the same quantiles for all rows
+    losses = [mean_pinball_loss(y, np.full(len(y), q), alpha=level) for q, level in each]
+    loss, flat = -float(model.best_score_), float(np.mean(losses)) or 1.0
     sentence = (
         f"{len(levels)} quantiles of {data.target}, never crossing: their loss on left-out rows is "
         f"{loss / flat:.2f} of that of the same quantiles for all rows."
@@ -270,20 +356,11 @@ def read_quantiles(model: Any, data: ReadTable, along: str | None) -> Finding:
     headers = ("Level", "Rows below", "Lowest", "Median", "Highest")
     content = {
         "target": data.target,
-        "levels": levels,
+        "levels": list(levels),
         "rows_below": below,
         "held_out_pinball_loss": loss,
         "flat_pinball_loss": flat,
         **_chosen(model, data),
     }
-    feature = along or data.variables[0]
-    check_known("--along", [feature], data.variables)
     display = QuantileDisplay.of(model, data.X, data.y, feature=feature)
-    return Finding(sentence, headers, rows, content, display.plot)
-
-
-def _flat_loss(y: Any, levels: Sequence[float]) -> float:
-    """Mean pinball loss of the same quantiles for all rows."""
-    each = zip(np.quantile(y, levels), levels, strict=True)
-    losses = [mean_pinball_loss(y, np.full(len(y), q), alpha=level) for q, level in each]
-    return float(np.mean(losses)) or 1.0
+    return model, Finding(sentence, headers, rows, content, display.plot)

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from textwrap import indent
 from typing import Any
 
 from rich.console import Console, JustifyMethod
@@ -43,11 +42,6 @@ def print_error(message: str) -> None:
 def print_text(text: str, style: str = "") -> None:
     """A paragraph on standard output."""
     Console().print(Text(text, style))
-
-
-def print_code(lines: str) -> None:
-    """Indented lines on standard output."""
-    Console().print(Text(indent(lines, "  "), "cyan"))
 
 
 def print_table(
@@ -117,7 +111,14 @@ def shown_progress(every: float | None = None) -> Iterator[None]:
         return
     if not sys.stderr.isatty():
         asked = os.environ.get("NABLASSO_PROGRESS", EVERY) if every is None else every
-        with reporting(_Lines(float(asked))):
+        said = [time.monotonic()]
+
+        def told(progress: Progress) -> None:
+            if time.monotonic() - said[-1] >= float(asked):
+                said.append(time.monotonic())
+                print_error(str(progress))
+
+        with reporting(told):
             yield
         return
     label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
@@ -137,16 +138,3 @@ def shown_progress(every: float | None = None) -> Iterator[None]:
 
         with reporting(show):
             yield
-
-
-class _Lines:
-    """Lines on a stream that is no terminal."""
-
-    def __init__(self, every: float) -> None:
-        self.every, self.said = every, time.monotonic()
-
-    def __call__(self, progress: Progress) -> None:
-        """Say how far it is, if nothing was said for a while."""
-        if time.monotonic() - self.said >= self.every:
-            self.said = time.monotonic()
-            print_error(str(progress))

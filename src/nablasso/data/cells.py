@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nablasso.errors import InvalidParameterError, MissingExtraError, Problem
+from nablasso.errors import InvalidParameterError, Problem, optional
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TRUTH = {"true": 1.0, "false": 0.0}
-SHOWN = 12  # names or cells listed in a message before it says how many more
+LISTED = 12  # names or cells listed in a message before it says how many more
 LARGEST = 1e100  # squares of larger numbers, added up, would not be numbers any more
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 HOURS = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?"
@@ -64,7 +64,7 @@ def _quoted(option: str) -> Callable[[Sequence[str]], str]:
 
 
 LIBRARY = Face(
-    leave_out=lambda names: f"X.drop(columns={list(names[:SHOWN])!r})",
+    leave_out=lambda names: f"X.drop(columns={list(names[:LISTED])!r})",
     as_category=lambda names: f'X[{names[0]!r}].astype("category")',
     drop_rows=lambda names: f"dropna (where {list(names)!r} is missing)",
     classify="use a classifier",
@@ -82,13 +82,9 @@ def as_pandas(frame: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
 
     An array needs ``names``.
     """
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Tables with words, dates or missing values need pandas, which is not installed; "
-            'install it with: pip install "nablasso[cli]"'
-        ) from error
+    optional("pandas", "Tables with words, dates or missing values need pandas", "cli")
+    import pandas as pd
+
     if isinstance(frame, pd.DataFrame):
         return frame
     if isinstance(frame, np.ndarray):
@@ -142,7 +138,8 @@ def read_columns(
         if fault is not None:
             kind, example = fault
             faults.setdefault(kind, {})[str(name)] = example
-    written = {str(n): True for n, cells in columns.items() if _is_day_first(cells, found[n])}
+    in_text = [n for n, c in columns.items() if found[n].dtype.kind == "M" and c.dtype.kind != "M"]
+    written = {str(n): True for n in in_text if day_first(columns[n].dropna())}
     return found, written, [_problem(kind, names, face) for kind, names in faults.items()]
 
 
@@ -197,24 +194,16 @@ def _objects(cells: pd.Series[Any]) -> tuple[pd.Series[Any], Fault | None]:
     if len(wrong) < len(given):
         return cells, ("mixed", example)
     if wrong.str.fullmatch(DATE).all():
-        return _dates(words, wrong, example)
+        first = day_first(wrong)
+        if first is None:  # no number over 12 tells day and month apart
+            return words, ("ambiguous", example)
+        parsed = _parsed(words, first)
+        bad = words[words.notna() & parsed.isna()]
+        told = f'{len(bad)} of {len(words)} cells, such as "{bad.iloc[0]}"' if len(bad) else ""
+        return (words, ("date", told)) if told else (parsed, None)
     if wrong.str.fullmatch(HOURS).all():
         return _clock(words), None
     return _category(words), None
-
-
-def _dates(
-    words: pd.Series[Any], given: pd.Series[Any], example: str
-) -> tuple[pd.Series[Any], Fault | None]:
-    """Dates in text; day and month must be told apart by some number over 12."""
-    first = day_first(given)
-    if first is None:
-        return words, ("ambiguous", example)
-    parsed = _parsed(words, first)
-    bad = words[words.notna() & parsed.isna()]
-    if len(bad):
-        return words, ("date", f'{len(bad)} of {len(words)} cells, such as "{bad.iloc[0]}"')
-    return parsed, None
 
 
 def day_first(given: pd.Series[Any]) -> bool | None:
@@ -224,12 +213,6 @@ def day_first(given: pd.Series[Any]) -> bool | None:
         return False
     large = numbered.max() > 12
     return None if large[0] == large[1] else bool(large[0])
-
-
-def _is_day_first(cells: pd.Series[Any], typed: pd.Series[Any]) -> bool:
-    """Whether dates in text were read day first."""
-    in_text = typed.dtype.kind == "M" and cells.dtype.kind not in "M"
-    return in_text and day_first(cells.dropna()) is True
 
 
 def dates(cells: pd.Series[Any], first: bool) -> pd.Series[Any]:
@@ -371,10 +354,10 @@ def name_problems(table: Any) -> list[Problem]:
     return found
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names separated by commas, the first few of them if they are many."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str], most: int = LISTED) -> str:
+    """Names separated by commas; of many the first ones and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shortened(cell: str, width: int = 40) -> str:

@@ -106,7 +106,12 @@ class TableColumn:
         if self.kind == "category":
             return self._of_levels(cells)
         if self.kind == "date":
-            known, values = self._of_dates(cells)
+            times = dates(cells, self.day_first)
+            known, found = times.notna().to_numpy(), [(seconds(times) - self.first) / DAY]
+            for name, turn in turns(times).items():
+                if any(part.startswith(f": {name} (") for part in self.parts):
+                    found.append(_circle(turn))
+            values = np.column_stack(found)
         elif self.kind == "clock":
             clock = _floats(hours(cells))
             known, values = np.isfinite(clock), _circle(clock / 24.0)
@@ -137,16 +142,6 @@ class TableColumn:
             if state in self.levels:
                 values[rows] = [float(level == state) for level in shown]
         return values, missing, ~known & ~missing
-
-    def _of_dates(self, cells: pd.Series[Any]) -> tuple[Mask, Array]:
-        times = dates(cells, self.day_first)
-        known = times.notna().to_numpy()
-        days = (seconds(times) - self.first) / DAY
-        found = [days[:, None]]
-        for name, turn in turns(times).items():
-            if any(part.startswith(f": {name} (") for part in self.parts):
-                found.append(_circle(turn))
-        return known, np.column_stack(found)
 
     def decode(self, values: Array) -> pd.Series[Any]:
         """Cells of which :meth:`encode` makes these numbers, up to rounding."""
@@ -270,7 +265,16 @@ class Encoding:
             if missing.any() and not (column.missing or MISSING in column.levels) and column.parts:
                 news.append(f"{column.name} is missing in {int(missing.sum())} rows")
             if unknown.any() and column.kind in ("number", "date", "clock"):
-                problems.append(_unreadable(column, cells[unknown], len(cells)))
+                wanted_kind = {
+                    "number": f"numbers under {LARGEST:.0e}",
+                    "date": "dates",
+                    "clock": "times of the day",
+                }[column.kind]
+                what = (
+                    f"{column.name} must hold {wanted_kind}, as in the fit; {unknown.sum()} of "
+                    f'{len(cells)} rows do not, such as "{shortened(str(cells[unknown].iloc[0]))}"'
+                )
+                problems.append(Problem((column.name,), what, "Repair these cells"))
             elif unknown.any():
                 new = sorted({str(cell) for cell in labels(cells[unknown])})
                 news.append(f"{column.name} is {listed(new)} in {int(unknown.sum())} rows")
@@ -367,15 +371,19 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
         middle = float(_median(_floats(given.cat.codes), p))
         return TableColumn(name, "ordered", levels, ("", *tail), (middle, *share), missing)
     if cells.dtype.kind == "M":
-        parts, first = _date_parts(given)
+        times, days = seconds(given), [": days"]
+        span, first = (times.max() - times.min()) / DAY, float(times.min())
+        for circle, turn in turns(given).items():  # those that the dates go round
+            if span >= (2 * CIRCLES[circle] if circle != "day" else 0) and len(np.unique(turn)) > 1:
+                days += [f": {circle} (sin)", f": {circle} (cos)"]
+        parts = tuple(days)
         column = TableColumn(name, "date", (), parts, (0.0,) * len(parts), False, first, day_first)
         fill = np.array([_median(part, p) for part in column.encode(given)[0].T])
         return TableColumn(
             name, "date", (), (*parts, *tail), (*fill.tolist(), *share), missing, first, day_first
         )
     if cells.dtype == object:
-        circle = _circle(_floats(hours(given)) / 24.0)
-        fill = np.average(circle, axis=0, weights=p)
+        fill = np.average(_circle(_floats(hours(given)) / 24.0), axis=0, weights=p)
         parts = (": day (sin)", ": day (cos)", *tail)
         return TableColumn(name, "clock", (), parts, (*fill.tolist(), *share), missing)
     middle = float(_median(_floats(given), p))
@@ -408,17 +416,6 @@ def _of_category(name: str, cells: pd.Series[Any], weights: Array) -> TableColum
     return TableColumn(name, "category", tuple(states), parts, tuple(shares[from_:].tolist()))
 
 
-def _date_parts(given: pd.Series[Any]) -> tuple[tuple[str, ...], float]:
-    """Days, and the circles that the dates go round; and the first date."""
-    times = seconds(given)
-    span = (times.max() - times.min()) / DAY
-    parts = [": days"]
-    for name, turn in turns(given).items():
-        if span >= (2 * CIRCLES[name] if name != "day" else 0) and len(np.unique(turn)) > 1:
-            parts += [f": {name} (sin)", f": {name} (cos)"]
-    return tuple(parts), float(times.min())
-
-
 def turns(times: pd.Series[Any]) -> dict[str, Array]:
     """How far each date is round the year, the week and the day, from 0 to 1."""
     at = times.dt
@@ -447,21 +444,6 @@ def _median(values: Array, weights: Array) -> Any:
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weights[order])
     return values[order][np.searchsorted(total, total[-1] / 2)]
-
-
-def _unreadable(column: TableColumn, cells: pd.Series[Any], n: int) -> Problem:
-    wanted = {
-        "number": f"numbers under {LARGEST:.0e}",
-        "date": "dates",
-        "clock": "times of the day",
-    }
-    example = shortened(str(cells.iloc[0]))
-    return Problem(
-        (column.name,),
-        f"{column.name} must hold {wanted[column.kind]}, as in the fit; {len(cells)} of {n} rows "
-        f'do not, such as "{example}"',
-        "Repair these cells",
-    )
 
 
 def plain_encoding(names: Sequence[str], fill: Sequence[float]) -> Encoding:

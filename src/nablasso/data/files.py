@@ -20,6 +20,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,10 @@ def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) ->
         table = _read_parquet(data, path)
         check_names(list(table.columns), path)
         _check_size(table.shape[1], min_columns, "columns", path)
-        _check_size(len(table), min_rows, "rows", path)
-        return table
-    text = decoded(data, path)
-    separator, names = first_line(text, path, min_columns)
-    table = parsed_rows(text, separator, names, path, header=0)
+    else:
+        text = decoded(data, path)
+        separator, names = first_line(text, path, min_columns)
+        table = parsed_rows(text, separator, names, path, header=0)
     _check_size(len(table), min_rows, "rows", path)
     return table
 
@@ -86,8 +86,16 @@ def parsed_rows(
     optional("pandas", "Tables in text are read by pandas", "cli")
     import pandas as pd
 
-    _check_rows(text, separator, len(names), path, first)
     try:
+        for line, fields in _rows_of(text, separator):
+            if len(fields) != len(names):
+                cut = SEPARATORS[separator]
+                raise InvalidDataError(
+                    f"Every row of {path} must have {len(names)} fields separated by a {cut}, as "
+                    f"many as the first line; line {line + first - 1} has {len(fields)}. Repair "
+                    f"that line; text that holds a {cut} needs quotes, and numbers need a decimal "
+                    "point."
+                )
         return pd.read_csv(
             io.StringIO(text),
             sep=separator,
@@ -98,7 +106,7 @@ def parsed_rows(
             header=header,
             usecols=columns,
         )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise _corrupt(path, str(error)) from error
 
 
@@ -150,7 +158,10 @@ def decoded(data: bytes, path: Path) -> str:
 
 def _separator(text: str, path: Path, min_columns: int = 2) -> str:
     """Comma, semicolon or tab: whichever cuts the first line into most fields."""
-    counts = {separator: _n_names(text, separator) for separator in SEPARATORS}
+    counts = dict.fromkeys(SEPARATORS, 0)  # zero where it cannot be cut this way
+    for separator in SEPARATORS:
+        with suppress(csv.Error):
+            counts[separator] = len(next(_rows_of(text, separator))[1])
     best = max(counts, key=lambda separator: counts[separator])
     if counts[best] == 0:
         raise _corrupt(path, "the quotes in the first line do not match, or it is far too long")
@@ -172,45 +183,20 @@ def _rows_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, [field.strip() for field in row]
 
 
-def _n_names(text: str, separator: str) -> int:
-    """Number of fields in the first row; zero if it cannot be cut this way."""
-    try:
-        return len(next(_rows_of(text, separator))[1])
-    except csv.Error:
-        return 0
-
-
 def check_names(names: list[str], path: Path) -> None:
     """Refuse names that are used twice."""
     duplicates = [name for name, count in Counter(names).items() if count > 1]
     if duplicates:
-        shown = "; ".join(
-            f"{shortened(name)!r} (columns {', '.join(_places(names, name)[:5])})"
-            for name in duplicates[:5]
-        ) + (f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else "")
+        shown = []
+        for name in duplicates[:5]:
+            places = [str(k) for k, other in enumerate(names, start=1) if other == name]
+            shown.append(f"{shortened(name)!r} (columns {', '.join(places[:5])})")
+        more = f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else ""
         raise InvalidDataError(
-            f"Every column of {path} needs a name of its own; used more than once: {shown}. "
+            f"Every column of {path} needs a name of its own; used more than once: "
+            f"{'; '.join(shown)}{more}. "
             "Rename or remove them in the first line."
         )
-
-
-def _places(names: list[str], name: str) -> list[str]:
-    return [str(place) for place, other in enumerate(names, start=1) if other == name]
-
-
-def _check_rows(text: str, separator: str, n_names: int, path: Path, first: int) -> None:
-    """Refuse rows of another length than the first line."""
-    try:
-        for line, fields in _rows_of(text, separator):
-            if len(fields) != n_names:
-                raise InvalidDataError(
-                    f"Every row of {path} must have {n_names} fields separated by a "
-                    f"{SEPARATORS[separator]}, as many as the first line; line "
-                    f"{line + first - 1} has {len(fields)}. Repair that line; text that holds a "
-                    f"{SEPARATORS[separator]} needs quotes, and numbers need a decimal point."
-                )
-    except csv.Error as error:
-        raise _corrupt(path, str(error)) from error
 
 
 def _check_size(count: int, least: int, what: str, path: Path) -> None:
@@ -272,9 +258,18 @@ def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) ->
 
     The file may name ``ignored`` columns.
     """
-    groups = _groups_of(decoded(_read_bytes(path), path), path)
+    try:
+        groups = json.loads(decoded(_read_bytes(path), path))
+    except json.JSONDecodeError as error:
+        raise InvalidDataError(f"{path} is not valid JSON ({error}); {EXPECTED_GROUPS}.") from error
+    if not isinstance(groups, dict):
+        raise InvalidDataError(f"{path} holds no groups; {EXPECTED_GROUPS}.")
     owner: dict[str, str] = {}
     for group, members in groups.items():
+        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
+            raise InvalidDataError(
+                f"{path}: group {group!r} must be a list of column names; {EXPECTED_GROUPS}."
+            )
         check_known(f"{path}, group {group!r}:", members, [*variables, *ignored])
         for column in members:
             if owner.setdefault(column, group) != group:
@@ -292,18 +287,3 @@ def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) ->
             f"{path}: {name!r} is the name of a group and of a column outside it. Rename the group."
         )
     return {group: members for group, members in (partition | rest).items() if members}
-
-
-def _groups_of(text: str, path: Path) -> Groups:
-    try:
-        groups = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidDataError(f"{path} is not valid JSON ({error}); {EXPECTED_GROUPS}.") from error
-    if not isinstance(groups, dict):
-        raise InvalidDataError(f"{path} holds no groups; {EXPECTED_GROUPS}.")
-    for name, members in groups.items():
-        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
-            raise InvalidDataError(
-                f"{path}: group {name!r} must be a list of column names; {EXPECTED_GROUPS}."
-            )
-    return dict(groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nablasso.data.cells import (
     TRUTH,
     Face,
     check_known,
+    labels,
     listed,
     numbers,
     read_cells,
@@ -37,6 +39,8 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
 
     A column that is named has this role alone: it is not among the variables any more.
     """
+    import pandas as pd
+
     X = given["X"]
     columns = {str(name): name for name in X.columns}
     roles = {role: given[role] for role in NAMED if isinstance(given.get(role), str)}
@@ -58,20 +62,15 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     if roles:
         given = given | dict.fromkeys(roles) | values
         given["X"] = X[[name for name in X.columns if name not in set(known.values())]]
-    return given, problems + _row_problems(given, roles)
-
-
-def _row_problems(given: dict[str, Any], roles: dict[str, str]) -> list[Problem]:
-    """Weights, groups and times that do not go with the rows."""
-    n, problems = len(given["X"]), []
+    n = len(given["X"])
     for role in ("groups", "time"):
-        values = given.get(role)
-        if values is None:
+        own = given.get(role)
+        if own is None:
             continue
-        if len(values) != n:
-            what = f"{role} has {len(values)} values for {n} rows"
+        if len(own) != n:
+            what = f"{role} has {len(own)} values for {n} rows"
             problems.append(Problem((), what, "Give one for each row"))
-        elif n_missing := _n_missing(values):
+        elif n_missing := int(pd.isna(np.asarray(own, dtype=object)).sum()):
             name = roles.get(role, role)
             what = f"{name} is missing in {n_missing} of {n} rows"
             problems.append(Problem((name,), what, f"Use {LIBRARY.drop_rows([name])}"))
@@ -80,7 +79,7 @@ def _row_problems(given: dict[str, Any], roles: dict[str, str]) -> list[Problem]
     except (InvalidDataError, TypeError, ValueError) as error:
         what, remedy = f"sample_weight: {error}".rstrip("."), "Give zero or more for each row"
         problems.append(Problem((), what, remedy))
-    return problems
+    return given, problems
 
 
 def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
@@ -127,18 +126,10 @@ def _cell_problems(
     return problems
 
 
-def _n_missing(values: Any) -> int:
-    import pandas as pd
-
-    return int(pd.isna(np.asarray(values, dtype=object)).sum())
-
-
 def many_classes(y: Any) -> str | None:
     """A question to who gives more numbers as classes than anyone means; None if all is well."""
-    labels = np.asarray(y)
-    if labels.dtype.kind not in "iuf":
-        return None
-    count = len(np.unique(labels))
+    codes = np.asarray(y)
+    count = len(np.unique(codes)) if codes.dtype.kind in "iuf" else 0
     if count <= MOST_CLASSES:
         return None
     return (
@@ -158,35 +149,26 @@ class Roles:
     categories: Sequence[str] = ()
     classify: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("ignored", "kept"):  # each column once
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
+
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that do not exist or have two roles."""
-        given = {"--ignore": self.ignored, "--keep": self.kept, "--category": self.categories}
-        check_known("--target", [self.target], columns)
+        given = {
+            "--target": [self.target],
+            "--ignore": self.ignored,
+            "--keep": self.kept,
+            "--category": self.categories,
+        }
         for option, names in given.items():
             check_known(option, names, columns)
-        for name, first, second in (
-            *(
-                (name, "--target", option)
-                for option in given
-                for name in given[option]
-                if name == self.target
-            ),
-            *((name, "--ignore", "--keep") for name in self.kept if name in self.ignored),
-            *((n, "--ignore", "--category") for n in self.categories if n in self.ignored),
-        ):
+        two = [pair for pair in combinations(given, 2) if pair != ("--keep", "--category")]
+        for first, second, name in ((a, b, n) for a, b in two for n in given[b] if n in given[a]):
             raise InvalidParameterError(
                 f"A column can have one role; {name!r} was given to both {first} and {second}. "
                 "Take it out of one of them."
             )
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """What the options say about rows."""
-
-    missing: Missing = Missing.STATE
-    sample: int | None = None  # so many, drawn at random
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -195,8 +177,8 @@ class ReadTable:
 
     X: pd.DataFrame  # columns as read_cells gives them
     y: pd.Series[Any]  # numbers, or labels as text
-    ignored: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    ignored: Sequence[str] = ()
+    kept: Sequence[str] = ()
     has_classes: bool = False
     remarks: tuple[str, ...] = ()  # what was done to the rows
     n_read: int | None = None  # rows of a table in blocks, of which these are a sample
@@ -224,7 +206,9 @@ class ReadTable:
         return {str(label): int(n) for label, n in self.y.value_counts().sort_index().items()}
 
 
-def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = None) -> ReadTable:
+def choose_columns(
+    table: pd.DataFrame, roles: Roles, missing: Missing = Missing.STATE, **sample: int | None
+) -> ReadTable:
     """Cut a table into variables and a target of numbers or classes.
 
     A target of words, such as true and false, holds classes; one of numbers only if asked for. All
@@ -238,32 +222,32 @@ def choose_columns(table: pd.DataFrame, roles: Roles, rows: RowChoice | None = N
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    rows = rows or RowChoice()
     X, problems = read_cells(used.drop(columns=target), roles.categories, COMMAND)
-    y, has_classes, faults = _read_target(used[target], roles.classify, rows.missing)
+    y, has_classes, faults = _read_target(used[target], roles.classify, missing)
     problems += faults
     if not problems:
-        X, y, remarks = _chosen_rows(X, y, rows)
+        X, y, remarks = _chosen_rows(X, y, missing, **sample)
         problems = _check_target(y, has_classes=has_classes)
     if problems:
         raise TableProblems(problems)
-    ignored, kept = (tuple(dict.fromkeys(names)) for names in (roles.ignored, roles.kept))
-    return ReadTable(X, y, ignored, kept, has_classes, remarks)
+    return ReadTable(X, y, roles.ignored, roles.kept, has_classes, remarks)
 
 
-def read_variables(table: pd.DataFrame, names: Sequence[str], rows: RowChoice) -> ReadTable:
+def read_variables(
+    table: pd.DataFrame, names: Sequence[str], missing: Missing, **sample: int | None
+) -> ReadTable:
     """Some columns of a table without a target; the target of the result is empty."""
     import pandas as pd
 
     check_known("Column", names, list(table.columns))
     X, problems = read_cells(table[list(names)], (), COMMAND)
     gaps = [str(name) for name in X if X[name].isna().any()]
-    if gaps and rows.missing is not Missing.DROP:
+    if gaps and missing is not Missing.DROP:
         remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
         problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
         raise TableProblems(problems)
-    X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), rows)
+    X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), missing, **sample)
     return ReadTable(X, y, remarks=remarks)
 
 
@@ -271,34 +255,23 @@ def _read_target(
     cells: pd.Series[Any], classify: bool, missing: Missing
 ) -> tuple[pd.Series[Any], bool, list[Problem]]:
     """Numbers, or labels of classes as text; whether they are labels; what is wrong."""
-    name, values = str(cells.name), numbers(cells)
-    found = _labels(cells, values, classify)
+    values, words = numbers(cells), cells.map(str, na_action="ignore").astype(object).str.strip()
+    written = words.dropna()
+    is_word = values[written.index].isna()
+    comma = written.str.fullmatch(DECIMAL_COMMA).all()
+    found: pd.Series[Any] = values
+    has_classes = True
+    if len(written) and written.str.lower().isin(list(TRUTH)).all():
+        found = words.str.lower()
+    elif (classify and is_word.any()) or (is_word.all() and len(written) and not comma):
+        found = words
+    elif classify:
+        found = labels(values)
+    else:
+        has_classes = False
     given = cells.dropna() if missing is Missing.DROP else cells
-    wanted = None if found is not None else values[given.index]
-    problems = _cell_problems(name, given, wanted, COMMAND)
-    return (values, False, problems) if found is None else (found, True, problems)
-
-
-def _labels(
-    cells: pd.Series[Any], values: pd.Series[float], classify: bool
-) -> pd.Series[Any] | None:
-    """Labels of classes as text; None where the target is to hold numbers."""
-    words = cells.map(str, na_action="ignore").astype(object).str.strip()
-    given = words.dropna()
-    if len(given) and given.str.lower().isin(list(TRUTH)).all():
-        return words.str.lower()
-    is_word = values[given.index].isna()
-    if (classify and is_word.any()) or (
-        is_word.all() and len(given) and not given.str.fullmatch(DECIMAL_COMMA).all()
-    ):
-        return words
-    if not classify:
-        return None
-    return values.astype(object).map(_number_as_label, na_action="ignore")
-
-
-def _number_as_label(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() else str(number)
+    wanted = None if has_classes else values[given.index]
+    return found, has_classes, _cell_problems(str(cells.name), given, wanted, COMMAND)
 
 
 def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[Problem]:
@@ -317,12 +290,16 @@ def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[Problem]:
 
 
 def _chosen_rows(
-    X: pd.DataFrame, y: pd.Series[Any], rows: RowChoice
+    X: pd.DataFrame,
+    y: pd.Series[Any],
+    missing: Missing,
+    sample: int | None = None,
+    seed: int | None = None,
 ) -> tuple[pd.DataFrame, pd.Series[Any], tuple[str, ...]]:
-    """The rows to use, and what was done, in sentences."""
+    """The rows to use, ``sample`` of them drawn at random, and what was done, in sentences."""
     usable = y.notna()
     remarks = []
-    if rows.missing is Missing.DROP:
+    if missing is Missing.DROP:
         usable &= X.notna().all(axis=1)
     n_dropped = int((~usable).sum())
     if n_dropped:
@@ -333,11 +310,9 @@ def _chosen_rows(
             f"At least {MIN_ROWS} rows without missing cells are needed; {len(chosen)} of "
             f"{len(y)} are left. Leave --missing drop out, or the columns with most missing cells."
         )
-    if rows.sample is not None and rows.sample < len(chosen):
-        rng = np.random.default_rng(rows.seed or 0)
-        remarks.append(
-            f"{rows.sample} of {len(chosen)} rows were drawn at random (seed {rows.seed or 0})."
-        )
-        chosen = np.sort(rng.choice(chosen, rows.sample, replace=False))
+    if sample is not None and sample < len(chosen):
+        rng = np.random.default_rng(seed or 0)
+        remarks.append(f"{sample} of {len(chosen)} rows were drawn at random (seed {seed or 0}).")
+        chosen = np.sort(rng.choice(chosen, sample, replace=False))
     X, y = X.iloc[chosen].reset_index(drop=True), y.iloc[chosen].reset_index(drop=True)
     return X, y, (*remarks, *Encoding.learn(X).remarks)

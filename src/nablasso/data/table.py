@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -169,12 +170,13 @@ def prepare(
     if not standardize:
         centre, scale = centre if centre_x else np.zeros_like(centre), np.ones_like(scale)
     y_mean = float(weights @ y_merged) if centre_y else 0.0
+    y_varies = np.ptp(y_merged) > ROUNDING * np.abs(y_merged).max()  # else centring leaves rounding
     rows = np.full(len(X), -1, dtype=np.intp)
     rows[kept] = np.argsort(row_order)[inverse]
     back = np.argsort(column_order)
     return Table(
         X=np.ascontiguousarray(((X_merged - centre) / scale)[:, varies]),
-        y=_without_rounding(y_merged - y_mean, y_merged),
+        y=y_merged - y_mean if y_varies else np.zeros_like(y_merged),
         weights=weights,
         columns=column_order[varies],
         rows=rows,
@@ -194,35 +196,30 @@ def discrete_columns(X: Array) -> Mask:
 def correlated_columns(
     X: Array, weights: Array, chosen: Index, least: float
 ) -> Iterator[tuple[int, Index]]:
-    """Each chosen column with the columns whose correlation with it has at least this size.
+    """Chosen columns with columns whose correlation with them has at least this size.
 
-    Column by column of blocks: a matrix of all chosen by all columns may not fit into memory.
+    Block by block: a matrix of all chosen by all columns may not fit into memory.
     """
-
-    def blocks(columns: Index) -> Iterator[tuple[Index, Array]]:
-        for start in range(0, len(columns), CORRELATED):
-            block = columns[start : start + CORRELATED]
-            Z = X[:, block] - weights @ X[:, block]
-            size = np.sqrt(weights @ Z**2)
-            yield block, Z / np.where(size > 0, size, 1.0)
-
-    for own, mine in blocks(chosen):
-        weighted = (mine * weights[:, None]).T
-        found: list[list[Index]] = [[] for _ in own]
-        for others, theirs in blocks(np.arange(X.shape[1])):
-            for row, column in zip(*np.nonzero(np.abs(weighted @ theirs) >= least), strict=True):
-                found[row].append(others[column : column + 1])
-        for a, partners in zip(own, found, strict=True):
-            nothing = np.empty(0, dtype=np.intp)
-            yield int(a), np.concatenate([nothing, *partners])
+    starts = [range(0, count, CORRELATED) for count in (len(chosen), X.shape[1])]
+    for mine, theirs in product(*starts):
+        own = chosen[mine : mine + CORRELATED]
+        others = np.arange(theirs, min(theirs + CORRELATED, X.shape[1]))
+        for a, sizes in zip(own, absolute_correlations(X, weights, own, others), strict=True):
+            yield int(a), others[sizes >= least]
 
 
-def absolute_correlations(X: Array, weights: Array, chosen: Index) -> Array:
-    """Sizes of the correlations of chosen columns with all columns; constant ones have none."""
-    Z = X - weights @ X
-    size = np.sqrt(weights @ Z**2)
-    Z = Z / np.where(size > 0, size, 1.0)
-    return np.asarray(np.abs((Z[:, chosen] * weights[:, None]).T @ Z))
+def absolute_correlations(
+    X: Array, weights: Array, chosen: Index, others: Index | None = None
+) -> Array:
+    """Sizes of the correlations of chosen columns with all (or other) ones; constant: none."""
+
+    def unit(V: Array) -> Array:
+        Z = V - weights @ V
+        size = np.sqrt(weights @ Z**2)
+        return np.asarray(Z / np.where(size > 0, size, 1.0))
+
+    own = unit(X[:, chosen]) * weights[:, None]
+    return np.asarray(np.abs(own.T @ unit(X if others is None else X[:, others])))
 
 
 def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
@@ -267,11 +264,6 @@ def _sums(values: Array, labels: Index) -> Array:
     order = np.lexsort((values, labels))
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[order], starts))
-
-
-def _without_rounding(centred: Array, y: Array) -> Array:
-    """Zero instead of the rounding that centring leaves of a constant."""
-    return centred if np.ptp(y) > ROUNDING * np.abs(y).max() else np.zeros_like(centred)
 
 
 def _ranks(values: Array) -> Hash:

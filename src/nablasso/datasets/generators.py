@@ -119,11 +119,6 @@ class Formula:
         return self.observed(np.asarray(rng.uniform(*ends, size=shape)), noise_sd, rng)
 
 
-def formula(*relevant: int) -> Callable[[Rule], Formula]:
-    """Make a rule for values a :class:`Formula` of these columns."""
-    return lambda rule: Formula(relevant, rule)
-
-
 def add_noise(
     X: Array,  # (n_samples, n_features)
     noise_free: Array,  # (n_samples,)
@@ -209,10 +204,7 @@ def _even_moment(half_width: float, power: int) -> float:
     return half_width**power / (power + 1)
 
 
-@formula(*range(4))
-def additive_function(X: Array) -> Array:
-    """x1^2 + x2^2 + x3^2 + x4^2."""
-    return np.asarray(np.sum(np.square(X[:, :4]), axis=1))
+additive_function = Formula(range(4), lambda X: np.sum(np.square(X[:, :4]), axis=1))
 
 
 @generator(ROSASCO + "Table 1.")
@@ -224,10 +216,7 @@ def make_additive(
     return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-@formula(*range(3))
-def three_way_function(X: Array) -> Array:
-    """(x1 x2 x3)^2."""
-    return np.square(X[:, 0] * X[:, 1] * X[:, 2])
+three_way_function = Formula(range(3), lambda X: np.square(X[:, 0] * X[:, 1] * X[:, 2]))
 
 
 @generator(ROSASCO + "Table 1.")
@@ -239,11 +228,12 @@ def make_three_way(
     return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-@formula(*range(2))
-def radial_function(X: Array) -> Array:
-    """r exp(-r) / pi with r = x1^2 + x2^2."""
+def _radial(X: Array) -> Array:
     r = np.square(X[:, 0]) + np.square(X[:, 1])
     return np.asarray(r * np.exp(-r) / np.pi)
+
+
+radial_function = Formula(range(2), _radial)
 
 
 @cache
@@ -306,12 +296,15 @@ def make_parabola(
     return parabola_function.observed(X, noise, rng)
 
 
-@formula(*range(5))
-def friedman1_function(X: Array) -> Array:
-    """10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5."""
-    x1, x2, x3, x4, x5 = X[:, :5].T
-    values = 10 * np.sin(np.pi * x1 * x2) + 20 * np.square(x3 - 0.5) + 10 * x4 + 5 * x5
-    return np.asarray(values)
+friedman1_function = Formula(
+    range(5),
+    lambda X: (
+        10 * np.sin(np.pi * X[:, 0] * X[:, 1])
+        + 20 * np.square(X[:, 2] - 0.5)
+        + 10 * X[:, 3]
+        + 5 * X[:, 4]
+    ),
+)
 
 
 @generator("J. Friedman. Multivariate adaptive regression splines. Annals of Statistics 19, 1991.")
@@ -322,10 +315,9 @@ def make_friedman1(
     return friedman1_function.on_cube((n_samples, n_features), (0.0, 1.0), noise, random_state)
 
 
-@formula(*range(5))
-def turlach_function(X: Array) -> Array:
-    """(2 x1 - 1)^2 + x2 + x3 + x4 + x5."""
-    return np.asarray(np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1))
+turlach_function = Formula(
+    range(5), lambda X: np.square(2 * X[:, 0] - 1) + np.sum(X[:, 1:5], axis=1)
+)
 
 
 @generator(
@@ -354,9 +346,7 @@ def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> Array:
     if n_relevant < 2:
         raise ValueError(f"Pairs need n_relevant of at least 2; got {n_relevant}.")
     n_pairs = n_relevant * (n_relevant - 1) // 2
-    if coefficients is None:
-        return np.ones(n_pairs)
-    c = np.asarray(coefficients, dtype=np.float64)
+    c = np.ones(n_pairs) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
     if c.shape != (n_pairs,):
         raise ValueError(
             f"`coefficients` needs one number per pair, shape ({n_pairs},) for "
@@ -425,12 +415,8 @@ def quadratic_signal_sd(coefficients: dict[Monomial, float]) -> float:
 
     Their variances are 1/3 (linear), 4/45 (square) and 1/9 (product of two variables).
     """
-    variance = {1: 1 / 3, 2: 1 / 9}
-    total = sum(
-        c**2 * (4 / 45 if which == (which[0],) * 2 else variance[len(which)])
-        for which, c in coefficients.items()
-    )
-    return sqrt(total)
+    variances = {(1, 1): 1 / 3, (2, 1): 4 / 45, (2, 2): 1 / 9}  # by factors and variables
+    return sqrt(sum(c**2 * variances[len(w), len(set(w))] for w, c in coefficients.items()))
 
 
 def draw_quadratic(n_terms: int, rng: RandomSource) -> dict[Monomial, float]:

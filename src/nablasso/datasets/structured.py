@@ -16,7 +16,6 @@ from nablasso.datasets.generators import (
     RandomSource,
     Seed,
     add_noise,
-    formula,
     generator,
     noise_level,
     pairwise_function,
@@ -89,14 +88,16 @@ def make_pairwise(
     return pairwise_function(n_relevant).observed(X, noise_sd, rng)
 
 
-@formula(*RELEVANT)
-def cubic_groups_function(X: Array) -> Array:
+def _cubic_groups(X: Array) -> Array:
     """By Newton's identity: the ten monomials of a group add up to (p1^3 + 3 p1 p2 + 2 p3) / 6.
 
     ``p_m`` is the power sum of the x_a^m.
     """
     powers = ([np.sum(X[:, a : a + 3] ** m, axis=1) for m in (1, 2, 3)] for a in (0, 6))
     return np.asarray(sum((p1**3 + 3 * p1 * p2 + 2 * p3) / 6 for p1, p2, p3 in powers))
+
+
+cubic_groups_function = Formula(RELEVANT, _cubic_groups)
 
 
 @generator(GREGOROVA + "Experiment E1.", n_features=TRIPLES)
@@ -123,10 +124,9 @@ def _triples(n_features: int) -> Groups:
     return tuple((a, a + 1, a + 2) for a in range(0, n_features, 3))
 
 
-@formula(*RELEVANT)
-def correlated_pairs_function(X: Array) -> Array:
-    """(x1 + x2 + x3)^3 + (x7 + x8 + x9)^3."""
-    return np.asarray(np.sum(X[:, 0:3], axis=1) ** 3 + np.sum(X[:, 6:9], axis=1) ** 3)
+correlated_pairs_function = Formula(
+    RELEVANT, lambda X: np.sum(X[:, 0:3], axis=1) ** 3 + np.sum(X[:, 6:9], axis=1) ** 3
+)
 
 
 def pairs_of_columns(n_features: int = 18) -> tuple[tuple[int, int], ...]:
@@ -228,11 +228,9 @@ def make_rings(
 # ------------------------------------------------------------------ noise that depends on x
 
 
-@formula(0)
-def wavy_function(X: Array) -> Array:
-    """2 (exp(-30 (x - 1/4)^2) + sin(pi x^2))."""
-    x = X[:, 0]
-    return np.asarray(2 * (np.exp(-30 * (x - 0.25) ** 2) + np.sin(np.pi * x**2)))
+wavy_function = Formula(
+    [0], lambda X: 2 * (np.exp(-30 * (X[:, 0] - 0.25) ** 2) + np.sin(np.pi * X[:, 0] ** 2))
+)
 
 
 def wavy_deviation(x: Array) -> Array:
@@ -356,12 +354,13 @@ DEMO_COLUMNS = (
 DEMO_RELEVANT = (1, 3, 5, 7)  # temperature, light, water, nutrient
 
 
-@formula(*DEMO_RELEVANT)
-def demo_function(X: Array) -> Array:
-    """20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient."""
+def _crop(X: Array) -> Array:
     temperature, light, water, nutrient = X[:, DEMO_RELEVANT].T
     values = 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
     return np.asarray(values)
+
+
+demo_function = Formula(DEMO_RELEVANT, _crop)
 
 
 @generator(

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from nablasso import answer as words
 from nablasso.answer import Accuracy, Answer, Certificate, Column, Interaction, Replacement, Rival
+from nablasso.data.cells import listed
 from nablasso.estimators.explained import facts_of_columns
 from nablasso.estimators.validation import column_indices, feature_names
 
@@ -168,27 +169,29 @@ def _accuracy(model: Any, n_rows: int) -> Accuracy | None:
     r2 = _finite(getattr(model, "loo_r2_", math.nan))
     if r2 is None:
         return None
-    return Accuracy(n_rows, words.left_out_words(n_rows), r2)
+    return Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
 
 
 def _notes(model: Any) -> Iterable[str]:
     """What only one method has to say."""
     products = getattr(model, "interactions_", ())
     if any(isinstance(product, str) for product in products):
-        yield words.products_sentence(products)
+        yield words.said("products", products=listed(products))
     if hasattr(model, "penalised_hull_") and len(model.hull_) < len(model.penalised_hull_):
-        yield words.pruned_sentence(len(model.hull_), len(model.penalised_hull_))
+        yield words.said("pruned", n_kept=len(model.hull_), n_penalised=len(model.penalised_hull_))
     spectrum = getattr(model, "spectrum_", None)
     if spectrum is not None and model.support_.any():
         q, total = len(model.components_), float(spectrum.sum())
-        yield words.directions_sentence(q, float(spectrum[:q].sum()) / total if total else 1.0)
+        share = float(spectrum[:q].sum()) / total if total else 1.0
+        yield words.said("directions", n_some=q, share=share)
     faint = getattr(model, "faint_", None)
     if faint is not None and faint.any():
-        yield words.faint_sentence([feature_names(model)[a] for a in np.flatnonzero(faint)])
+        names = [feature_names(model)[a] for a in np.flatnonzero(faint)]
+        yield words.said("faint", n_names=len(names), names=listed(names))
     yield from getattr(model, "table_notes_", ())
     screened = getattr(model, "screened_", None)
     if screened is not None and not screened.all():
-        yield words.screened_sentence(int(screened.sum()), len(screened))
+        yield words.said("screened", n_left=int(screened.sum()), n_columns=len(screened))
 
 
 def _certificate(model: Any) -> Certificate | None:
@@ -214,9 +217,10 @@ def _certificate(model: Any) -> Certificate | None:
         proven, of = int(np.sum(model.support_certified_[support])), int(support.sum())
     elif hasattr(model, "certified_"):
         problem = words.counted(model.n_kernels_, "kernel")
-        state = words.kernels_state(bool(model.certified_), str(model.search_status_))
+        kind = "certified" if model.certified_ else "not certified"
+        state = words.said(kind, reason=model.search_status_)
     else:
-        problem = words.STATED_PROBLEM
+        problem = words.said("stated")
         if certified is not None:
             proven, of = int(np.sum(certified)), len(certified)
     return Certificate(

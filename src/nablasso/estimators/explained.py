@@ -24,7 +24,7 @@ from nablasso.estimators.validation import (
     group_labels,
 )
 from nablasso.reading.explanation import Explanation, LeftOut
-from nablasso.reading.shares import moves, players_of, quotients
+from nablasso.reading.shares import players_of, quotients
 from nablasso.search.predictor import Predictor, Spread
 from nablasso.types import Array, Index, Mask
 
@@ -177,10 +177,11 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
             words.append("differs")
             continue
         rows, q = Z[seen[: len(Z)]], p[seen[: len(Z)]] / p[seen[: len(Z)]].sum()
-        along = moves(rows, column, discrete=bool(discrete_columns(explanation.Z[seen])[column]))
-        steps = quotients(lambda points: explanation.values(points)[:, 0, 0], rows, along)
-        slope[a] = np.sqrt(q @ np.sum(along.share * steps**2, axis=0)) / scale[column]
-        mean, size = (q @ np.sum(along.share * g, axis=0) for g in (steps, np.abs(steps)))
+        few = bool(discrete_columns(explanation.Z[seen])[column])
+        found, part = quotients(explanation.values, rows, column, discrete=few)
+        steps = found[:, :, 0, 0]
+        slope[a] = np.sqrt(q @ np.sum(part * steps**2, axis=0)) / scale[column]
+        mean, size = (q @ np.sum(part * g, axis=0) for g in (steps, np.abs(steps)))
         way = mean / size if size > 0 else 0.0
         words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
     explanation.kept["slopes"] = slope, words

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.table import Table
+from nablasso.data.table import Table, discrete_columns
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.validation import check_count
 from nablasso.paths import ProblemFamily
 from nablasso.problems import Problem
-from nablasso.reading import discrete_columns, importances
+from nablasso.reading.shares import importances
 from nablasso.regression.machine import Refit
 from nablasso.solvers import Solution, support_of
 from nablasso.spaces import Function

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.answer import judged_words, left_out_words
+from nablasso.answer import said
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.base import (
@@ -111,7 +111,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         self._predictor: Predictor
         if source is None or rows is None:
             self._predictor, self._y_mean = predictor_of(decision, table.columns), table.y_mean
-            self._judge(left_out_words(len(self._predictor.observed)))
+            self._judge(said("left out", n_rows=len(self._predictor.observed)))
             return
         grown = self._grown(source, "auto")
         self._predictor, joined = predictor_of_all(
@@ -121,7 +121,7 @@ class NablassoRegressor(RegressorMixin, AutomaticSelector):
         if grown is not None:
             read_all_rows(self, [grown], joined, [self._predictor], rows)
             read_sums(self, [grown])
-        self._judge(judged_words(rows.n_fresh, len(rows.y)))
+        self._judge(said("judged", n_rows=rows.n_fresh, n_all=len(rows.y)))
 
     def _judge(self, how: str) -> None:
         """How accurate left-out rows are predicted."""
@@ -193,7 +193,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
             for function, y in zip(functions, few.targets.T, strict=True)
         ]
         codes = table.y[: len(few.X)].astype(np.intp)
-        self._judge(np.column_stack(odds), codes, few.weights, left_out_words(len(few.X)))
+        self._judge(np.column_stack(odds), codes, few.weights, said("left out", n_rows=len(few.X)))
         if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
@@ -220,7 +220,10 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         read_sums(self, grown)
         fresh = rows.fresh
         odds = [function.values(rows.standardised(fresh)) for function in self._functions]
-        codes, how = rows.y[fresh].astype(np.intp), judged_words(len(fresh), len(rows.y))
+        codes, how = (
+            rows.y[fresh].astype(np.intp),
+            said("judged", n_rows=len(fresh), n_all=len(rows.y)),
+        )
         self._judge(np.column_stack(odds), codes, rows.weights[fresh], how)
 
     def _judge(self, odds: Array, codes: Index, weights: Array, how: str) -> None:

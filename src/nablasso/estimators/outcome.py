@@ -14,7 +14,7 @@ from nablasso.answer import WEAK, Accuracy
 from nablasso.data.table import Table
 from nablasso.estimators.base import CLEAR_GAIN, nothing_status
 from nablasso.estimators.validation import correlated_pairs, feature_names
-from nablasso.reading import (
+from nablasso.reading.doubts import (
     Evidence,
     all_relevant,
     alternatives,
@@ -126,7 +126,7 @@ def read_all_rows(
     selector.slopes_ = np.where(selector.support_, norms, 0.0)
     selector.family_ = "terms"
     noticed = {g.reason for g in grown if g.loss not in ("squares", "labels")}
-    selector.assumptions_ = [words.all_rows_sentence(reason) for reason in sorted(noticed)]
+    selector.assumptions_ = [words.said("all rows", reason=reason) for reason in sorted(noticed)]
     selector.runner_up_, selector._dropped = None, {}
     chosen = np.flatnonzero(selector.support_)
     inside = set(chosen.tolist())
@@ -170,17 +170,17 @@ def _noticed(decision: Decision, mean: float) -> list[str]:
         warp = assumed.warp.moved(mean)
         y = few.targets[:, 0] + mean
         counts = bool((y >= 0).all() and np.allclose(y, np.round(y), atol=1e-9))
-        said.append(words.skewed_sentence(str(warp), counts))
+        said.append(words.said("counts" if counts else "skewed", warp=warp))
     if assumed.weights is not None:
         small = int(np.sum(assumed.weights < 0.5))
-        said.append(words.tails_sentence(assumed.nu, small))
+        said.append(words.said("tails", degrees=assumed.nu, n_small=small))
     if assumed.level is not None:
         factor = float(np.exp(np.ptp(assumed.level) / 2))
-        said.append(words.uneven_sentence(factor))
+        said.append(words.said("uneven", factor=factor))
     if assumed.serial is not None:
-        said.append(words.serial_sentence(assumed.serial[0]))
+        said.append(words.said("serial", correlation=assumed.serial[0]))
     if said and math.isfinite(decision.gained):
-        said.append(words.gained_sentence(decision.gained))
+        said.append(words.said("gained", nats=decision.gained))
     return said
 
 
@@ -273,14 +273,17 @@ def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[st
     if evidence is not None and evidence.y.ndim == 1:
         parts, step = support_gap(evidence), sign_only(evidence)
         if parts:
-            found.append(words.parts_caution([names[a] for a in parts]))
+            told = ", ".join(names[a] for a in parts)
+            found.append(words.said("parts", names=told, n_names=len(parts)))
         if step is not None:
-            found.append(words.step_caution(names[step[0]], step[1]))
+            found.append(words.said("step", name=names[step[0]], change=step[1]))
     inside = selector.evidence_[selector.support_]
     unsure = 2 * np.sum(inside < WEAK) > len(inside)  # one weak column says nothing of the others
     everything = all_relevant(selector.slopes_, selector.support_)
     if selector.always_keep is None and unsure and everything:
-        found.append(words.everything_caution(len(inside), len(selector.support_)))
+        found.append(
+            words.said("everything", n_selected=len(inside), n_columns=len(selector.support_))
+        )
     return found
 
 

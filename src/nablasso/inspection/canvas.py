@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from nablasso.errors import MissingExtraError
+from nablasso.errors import optional
 from nablasso.estimators.display import shorten
 
 BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
@@ -59,13 +59,9 @@ class Display(ABC):
 
     def _open(self, ax: Any, size: tuple[float, float] | None = None) -> Any:
         """The given axes, or new ones."""
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingExtraError(
-                f"{type(self).__name__} needs matplotlib; install it with pip install "
-                '"nablasso[plot]".'
-            ) from error
+        optional("matplotlib", f"{type(self).__name__} needs matplotlib", "plot")
+        from matplotlib import pyplot
+
         if ax is not None:
             return ax
         return pyplot.figure(figsize=size or self.size, layout="constrained").add_subplot()

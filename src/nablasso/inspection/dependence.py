@@ -50,6 +50,7 @@ from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.reading.shares import at_settings
 from nablasso.types import Array, Index
 
 Scale = Literal["probability", "log-odds"]
@@ -72,11 +73,6 @@ class InspectedFunction:
         """One number per row."""
         parts = [self.function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
         return np.asarray(np.concatenate(parts), dtype=float)
-
-    @property
-    def is_probability(self) -> bool:
-        """Whether values lie between 0 and 1."""
-        return self.unit.startswith("probability")
 
 
 def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> InspectedFunction:
@@ -102,13 +98,24 @@ def response_of(model: Any, target: Any = None, scale: Scale = "probability") ->
             "regressor or a classifier."
         )
     plain = without_names(model)
-    if is_classifier(model):
-        return _class_response(plain, target, scale)
-    if target is not None:
-        raise InvalidParameterError(
-            f"target names a class; {type(model).__name__} predicts a number. Leave it out."
-        )
-    return InspectedFunction(plain.predict, "prediction")
+    if not is_classifier(model):
+        if target is not None:
+            raise InvalidParameterError(
+                f"target names a class; {type(model).__name__} predicts a number. Leave it out."
+            )
+        return InspectedFunction(plain.predict, "prediction")
+    code = class_code(model, target)
+    if scale == "probability" and hasattr(model, "predict_proba"):
+        unit = f"probability of {model.classes_[code]}"
+        return InspectedFunction(lambda X: plain.predict_proba(X)[:, code], unit)
+
+    def odds(X: Array) -> Array:
+        values = plain.decision_function(X)
+        if values.ndim > 1:
+            return np.asarray(values[:, code])
+        return np.asarray(values if code == 1 else -values)
+
+    return InspectedFunction(odds, f"log-odds of {model.classes_[code]}")
 
 
 def without_names(model: Any) -> Any:
@@ -116,23 +123,6 @@ def without_names(model: Any) -> Any:
     plain = copy(model)
     vars(plain).pop("feature_names_in_", None)
     return plain
-
-
-def _class_response(model: Any, target: Any, scale: Scale) -> InspectedFunction:
-    code = class_code(model, target)
-    label = model.classes_[code]
-    if scale == "probability" and hasattr(model, "predict_proba"):
-        return InspectedFunction(
-            lambda X: model.predict_proba(X)[:, code], f"probability of {label}"
-        )
-
-    def odds(X: Array) -> Array:
-        values = model.decision_function(X)
-        if values.ndim > 1:
-            return np.asarray(values[:, code])
-        return np.asarray(values if code == 1 else -values)
-
-    return InspectedFunction(odds, f"log-odds of {label}")
 
 
 def class_code(model: Any, target: Any) -> int:
@@ -219,38 +209,19 @@ def partial_dependence(
     >>> curve.direction, round(float(curve.slope_mean[0]), 1)
     ('rises', 3.0)
     """
-    _check(grid_size)
-    X = check_new_data(model, X)
-    weights = check_weights(sample_weight, len(X))
-    numbers = behind(model)
-    look = _Look(numbers, X, weights, target, max_rows)
+    look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
+    numbers = look.model
     (a,) = column_indices(model, [column], "column").tolist()
     if numbers is model:
         return look.number(a, grid_size)
-    return replace(_of_table(model, a, look, grid_size), column=a)
-
-
-def _of_table(model: Any, a: int, look: _Look, grid_size: int) -> Dependence:
-    """Of one column of an encoded table, by the numbers that were made of it.
-
-    Of a date by its days; rows in which a number is missing are not averaged over.
-    """
-    column, own = model._encoding.columns[a], players(model)[a]
+    of, own = model._encoding.columns[a], players(model)[a]
     if not len(own):
-        raise InvalidParameterError(f"{column.name} does not vary; there is nothing to look at.")
-    if column.kind == "category":
-        return look.category(column, own)
-    if column.missing:
+        raise InvalidParameterError(f"{of.name} does not vary; there is nothing to look at.")
+    if of.kind == "category":
+        return replace(look.category(of, own), column=a)
+    if of.missing:  # rows in which a number is missing are not averaged over
         look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
-    return replace(look.number(int(own[0]), grid_size), name=column.name)
-
-
-def _level(pattern: Array, column: Any) -> str:
-    """The level of a category whose number is one; of two levels the first one has none."""
-    on = [part[1:] for part, value in zip(column.parts, pattern, strict=True) if value]
-    if on:
-        return " + ".join(on)
-    return str(column.levels[0]) if len(column.levels) == 2 else "none of them"
+    return replace(look.number(int(own[0]), grid_size), name=of.name, column=a)  # a date's days
 
 
 def pair_dependence(
@@ -284,15 +255,13 @@ def pair_dependence(
     -------
     PairDependence
     """
-    _check(grid_size)
     pair = column_indices(model, columns, "columns").tolist()
     if len(set(pair)) != 2 or len(pair) != 2:
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
-    X, numbers = check_new_data(model, X), behind(model)
-    weights = check_weights(sample_weight, len(X))
+    look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
+    numbers = look.model
     places = pair if numbers is model else [_one_number(model, a) for a in pair]
-    look = _Look(numbers, X, weights, target, max_rows)
-    (grid_a, _), (grid_b, _) = (_grid(X[:, a], weights, grid_size) for a in places)
+    (grid_a, _), (grid_b, _) = (_grid(look.X[:, a], look.weights, grid_size) for a in places)
     both = (np.column_stack([np.full(len(grid_b), at), grid_b]) for at in grid_a)
     mean = np.array([look.curves(places, settings) @ look.p for settings in both])
     names = feature_names(numbers)
@@ -309,11 +278,6 @@ def _one_number(model: Any, a: int) -> int:
             f"{len(column.levels)} levels. Look at it alone."
         )
     return int(own[0])
-
-
-def _check(grid_size: int) -> None:
-    if grid_size < 2:
-        raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
 
 
 def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
@@ -337,6 +301,14 @@ class _Look:
     target: Any
     max_rows: int
 
+    @classmethod
+    def at(cls, model: Any, X: Any, weights: Any, target: Any, most: int, grid_size: int) -> _Look:
+        """At rows as they are given."""
+        if grid_size < 2:
+            raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
+        rows = check_new_data(model, X)
+        return cls(behind(model), rows, check_weights(weights, len(rows)), target, most)
+
     @cached_property
     def response(self) -> InspectedFunction:
         """What is predicted."""
@@ -354,7 +326,7 @@ class _Look:
 
     def curves(self, places: Any, settings: Array) -> Array:
         """f at every row under every setting of the places, (g, n)."""
-        points = _set(self.sample[0], places, settings)
+        points = at_settings(self.sample[0], places, settings)
         return self.response.values(points).reshape(len(settings), -1)
 
     def number(self, a: int, grid_size: int) -> Dependence:
@@ -383,6 +355,9 @@ class _Look:
     def category(self, column: Any, places: Index) -> Dependence:
         """Mean prediction with all rows in each level, one point per level, without slopes."""
         patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
+        none = str(column.levels[0]) if len(column.levels) == 2 else "none of them"
+        named = [[p[1:] for p, on in zip(column.parts, one, strict=True) if on] for one in patterns]
+        labels = [" + ".join(on) or none for on in named]  # of two levels the first has no number
         return self._summarised(
             self.curves(places, patterns),
             places,
@@ -391,7 +366,7 @@ class _Look:
             name=column.name,
             kind="category",
             grid=np.arange(len(patterns), dtype=float),
-            labels=tuple(_level(pattern, column) for pattern in patterns),
+            labels=tuple(labels),
         )
 
     def _summarised(
@@ -405,7 +380,7 @@ class _Look:
         """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
         mean = curves @ self.p
         alike = curves
-        if not self.response.is_probability:
+        if not self.response.unit.startswith("probability"):
             alike = curves - curves.mean(axis=0) + mean.mean()
         band_low, band_high = _bands(alike, self.p)
         slope_low, slope_high = _bands(slopes, self.p)
@@ -430,7 +405,7 @@ class _Look:
             return nothing(), nothing()
         classes = is_classifier(self.model)
         rows, p = (values[:SURE_ROWS] for values in self.sample)
-        points, shape = _set(rows, places, settings), (len(settings), len(rows))
+        points, shape = at_settings(rows, places, settings), (len(settings), len(rows))
         code = class_code(self.model, self.target) if classes else 0
         drawn = drawn_predictions(self.model, points, DRAWS, code).reshape(*shape, DRAWS)
         apart = drawn - self.response.values(points).reshape(*shape, 1)
@@ -438,13 +413,6 @@ class _Look:
         half = float(ndtri((1 + SURE) / 2)) * spread
         ends = (0.0, 1.0) if classes else (-np.inf, np.inf)
         return np.clip(mean - half, *ends), np.clip(mean + half, *ends)
-
-
-def _set(rows: Array, places: Any, settings: Array) -> Array:
-    """All rows under each setting of some columns, one below the other."""
-    points = np.tile(rows, (len(settings), 1))
-    points[:, places] = np.repeat(settings, len(rows), axis=0)
-    return points
 
 
 def _bands(values: Array, weights: Array) -> tuple[Array, Array]:

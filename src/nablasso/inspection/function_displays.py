@@ -19,20 +19,7 @@ from nablasso.estimators.nonnegative_regressors import (
 )
 from nablasso.estimators.tables import behind, players
 from nablasso.estimators.validation import check_new_data, column_indices, feature_names
-from nablasso.inspection.canvas import (
-    BLUE,
-    ORANGE,
-    SEQUENTIAL,
-    Display,
-    band,
-    colour_bar,
-    dots,
-    end_labels,
-    legend,
-    name_axes,
-    subtitle,
-    tidy,
-)
+from nablasso.inspection import canvas
 from nablasso.inspection.dependence import (
     inspected_columns,
     pair_dependence,
@@ -48,7 +35,7 @@ NORMAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a Gaussian's quantiles
 
 
 @dataclass
-class DerivativeDisplay(Display):
+class DerivativeDisplay(canvas.Display):
     """Partial dependence of one variable above, its derivative below, both with bands.
 
     The upper band holds the middle of the rows' own curves, each moved to the same mean: as thin
@@ -78,37 +65,32 @@ class DerivativeDisplay(Display):
         else:
             axes = self._split(ax, (2, 1), height_ratios=(3, 2))
             axes[0].sharex(axes[1])
-            draw_curve(axes[1], self._slopes, ORANGE)
+            steps = Dependence(  # the derivatives, or steps between levels, as a curve of their own
+                name=curve.name,
+                column=curve.column,
+                kind=curve.kind,
+                unit="slope" if curve.kind == "continuous" else "step",
+                grid=curve.slope_grid,
+                mean=curve.slope_mean,
+                band_low=curve.slope_low,
+                band_high=curve.slope_high,
+            )
+            draw_curve(axes[1], steps, canvas.ORANGE)
             axes[1].axhline(0, color="0.3", linewidth=1)
-        draw_curve(axes[0], curve, BLUE)
+        draw_curve(axes[0], curve, canvas.BLUE)
         if curve.kind != "category":
             axes[0].tick_params(labelbottom=False)
             axes[0].set_xlabel("")
         for one in axes:
-            tidy(one)
+            canvas.tidy(one)
         ticks = "; ticks: every 5 % of the data" if curve.kind == "continuous" else ""
-        subtitle(axes[0], f"mean prediction{ticks}")
+        canvas.subtitle(axes[0], f"mean prediction{ticks}")
         self.axes_ = axes
         return axes[0]
 
-    @property
-    def _slopes(self) -> Dependence:
-        """The derivatives, or the steps between levels, as a curve of their own."""
-        curve = self.dependence
-        return Dependence(
-            name=curve.name,
-            column=curve.column,
-            kind=curve.kind,
-            unit="slope" if curve.kind == "continuous" else "step",
-            grid=curve.slope_grid,
-            mean=curve.slope_mean,
-            band_low=curve.slope_low,
-            band_high=curve.slope_high,
-        )
-
 
 @dataclass
-class PairDisplay(Display):
+class PairDisplay(canvas.Display):
     """Contours of the partial dependence on two variables, and the rows that they rest on."""
 
     dependence: PairDependence
@@ -131,7 +113,7 @@ class PairDisplay(Display):
 
 
 @dataclass
-class InteractionDisplay(Display):
+class InteractionDisplay(canvas.Display):
     """Shares of the variance of all pairs: dark cells act together.
 
     ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
@@ -170,7 +152,7 @@ class InteractionDisplay(Display):
         ax = self._open(ax, (side + 0.6, side))
         values = self.matrix
         top = float(np.nanmax(values)) if self.pairs else 0.0
-        self.image_ = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=top or 1.0)
+        self.image_ = ax.imshow(values, cmap=canvas.SEQUENTIAL, vmin=0, vmax=top or 1.0)
         labels = [shorten(name, 20) for name in self.names]
         ax.set_xticks(range(p), labels, rotation=40, ha="right", rotation_mode="anchor")
         ax.set_yticks(range(p), labels)
@@ -183,12 +165,12 @@ class InteractionDisplay(Display):
             colour = "white" if values[i, j] > 0.6 * (top or 1.0) else "0.25"
             looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
             ax.text(j, i, f"{values[i, j]:.2f}", color=colour, **looks)
-        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
+        canvas.colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
         return ax
 
 
 @dataclass
-class DensityDisplay(Display):
+class DensityDisplay(canvas.Display):
     """A density of one or two variables with the rows it was fitted on: a curve, or contours."""
 
     grids: list[Array]  # points of each variable
@@ -225,7 +207,9 @@ class DensityDisplay(Display):
             )
         points = X[:, chosen]
         size = grid_size or (300 if len(chosen) == 1 else 80)
-        grids = [_padded_grid(column, size) for column in points.T]
+        low, high = points.min(axis=0), points.max(axis=0)
+        room = MARGIN * np.where(high > low, high - low, 1.0)
+        grids = list(np.linspace(low - room, high + room, size).T)
         mesh = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
         if len(chosen) == d:
             values = estimator.density_.values(mesh)
@@ -239,48 +223,37 @@ class DensityDisplay(Display):
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax, (6.6, 4.6))
         if len(self.grids) == 1:
-            self._curve(ax)
+            (grid,) = self.grids
+            ax.hist(self.points[:, 0], bins="auto", density=True, color="0.88", label="rows")
+            canvas.band(ax, grid, 0.0, self.density, canvas.BLUE)
+            ax.plot(grid, self.density, color=canvas.BLUE, linewidth=2, label="density")
+            canvas.tidy(ax)
+            ax.set_ylim(bottom=min(0.0, float(self.density.min())))
+            canvas.legend(ax)
         else:
-            self._contours(ax)
-        name_axes(ax, self.names[0], self.names[1] if self.names[1:] else "density")
+            levels = _mass_levels(self.density)
+            colours = [*levels, max(float(self.density.max()), levels[-1] * (1 + 1e-9))]
+            ax.contourf(*self.grids, self.density.T, levels=colours, cmap=canvas.SEQUENTIAL)
+            ax.plot(*self.points[:MAX_POINTS].T, ".", color="0.15", markersize=3, alpha=0.4)
+            ax.contour(
+                *self.grids, self.density.T, levels=levels, colors=canvas.BLUE, linewidths=0.9
+            )
+            ax.spines[["top", "right"]].set_visible(False)
+            canvas.subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
+        canvas.name_axes(ax, self.names[0], self.names[1] if self.names[1:] else "density")
         return ax
-
-    def _curve(self, ax: Any) -> None:
-        (grid,) = self.grids
-        ax.hist(self.points[:, 0], bins="auto", density=True, color="0.88", label="rows")
-        band(ax, grid, 0.0, self.density, BLUE)
-        ax.plot(grid, self.density, color=BLUE, linewidth=2, label="density")
-        tidy(ax)
-        ax.set_ylim(bottom=min(0.0, float(self.density.min())))
-        legend(ax)
-
-    def _contours(self, ax: Any) -> None:
-        levels = _mass_levels(self.density)
-        colours = [*levels, max(float(self.density.max()), levels[-1] * (1 + 1e-9))]
-        ax.contourf(*self.grids, self.density.T, levels=colours, cmap=SEQUENTIAL)
-        ax.plot(*self.points[:MAX_POINTS].T, ".", color="0.15", markersize=3, alpha=0.4)
-        ax.contour(*self.grids, self.density.T, levels=levels, colors=BLUE, linewidths=0.9)
-        ax.spines[["top", "right"]].set_visible(False)
-        subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
-
-
-def _padded_grid(values: Array, size: int) -> Array:
-    margin = MARGIN * (float(np.ptp(values)) or 1.0)
-    return np.linspace(values.min() - margin, values.max() + margin, size)
 
 
 def _mass_levels(density: Array) -> list[float]:
     """Heights whose upper sets hold 95, 90, 75, 50 and 25 % of the probability on the grid."""
     ordered = np.sort(np.maximum(density.ravel(), 0.0))[::-1]
     share = np.cumsum(ordered) / ordered.sum()
-    heights = [
-        float(ordered[np.searchsorted(share, part)]) for part in (0.95, 0.9, 0.75, 0.5, 0.25)
-    ]
-    return sorted(set(heights))
+    parts = (0.95, 0.9, 0.75, 0.5, 0.25)
+    return sorted({float(ordered[np.searchsorted(share, part)]) for part in parts})
 
 
 @dataclass
-class QuantileDisplay(Display):
+class QuantileDisplay(canvas.Display):
     """Quantiles of the target along one variable, the others at their medians."""
 
     grid: Array  # (g,)
@@ -315,7 +288,13 @@ class QuantileDisplay(Display):
         middle = [weighted_quantiles(column, np.ones(len(X)), np.array([0.5]))[0] for column in X.T]
         at = np.tile(np.array(middle), (grid_size, 1))
         at[:, a] = grid
-        levels, quantiles = _quantiles(numbers, at)
+        plain = without_names(numbers)
+        if isinstance(plain, MultiQuantileRegressor):
+            levels, quantiles = np.asarray(plain.levels_), plain.predict(at).reshape(len(at), -1)
+        else:
+            mean, deviation = plain.predict(at, return_std=True)
+            levels = np.array(NORMAL_LEVELS)
+            quantiles = mean[:, None] + deviation[:, None] * ndtri(levels)
         points = None if y is None else np.column_stack([X[:, a], np.asarray(y, dtype=float)])
         return cls(grid, quantiles, levels, name, points, estimator.n_features_in_ - 1)
 
@@ -323,30 +302,20 @@ class QuantileDisplay(Display):
         ax = self._open(ax)
         if self.points is not None:
             x, y = self.points[:MAX_POINTS].T
-            dots(ax, x, y, "0.45", markersize=3.5, alpha=0.5, zorder=1)
+            canvas.dots(ax, x, y, "0.45", markersize=3.5, alpha=0.5, zorder=1)
         lower = self.quantiles.T[: len(self.levels) // 2]
         for low, high in zip(lower, self.quantiles.T[::-1], strict=False):
-            band(ax, self.grid, low, high, BLUE, 0.14)
+            canvas.band(ax, self.grid, low, high, canvas.BLUE, 0.14)
         labels = []
         for level, curve in zip(self.levels, self.quantiles.T, strict=True):
             width = 2.2 if abs(level - 0.5) < 1e-9 else 1.1
-            ax.plot(self.grid, curve, color=BLUE, linewidth=width, label=f"{level:.4g}")
-            labels.append((float(curve[-1]), f"{100 * level:.4g} %", BLUE))
-        tidy(ax)
+            ax.plot(self.grid, curve, color=canvas.BLUE, linewidth=width, label=f"{level:.4g}")
+            labels.append((float(curve[-1]), f"{100 * level:.4g} %", canvas.BLUE))
+        canvas.tidy(ax)
         ax.set_xlim(self.grid[0], self.grid[-1])
-        end_labels(ax, labels)
-        name_axes(ax, self.name, "target")
+        canvas.end_labels(ax, labels)
+        canvas.name_axes(ax, self.name, "target")
         if self.others:
             some = "1 variable" if self.others == 1 else f"{self.others} variables"
-            subtitle(ax, f"{some} at the median")
+            canvas.subtitle(ax, f"{some} at the median")
         return ax
-
-
-def _quantiles(estimator: Any, at: Array) -> tuple[Array, Array]:
-    """Levels, and the quantiles at some rows."""
-    plain = without_names(estimator)
-    if isinstance(plain, MultiQuantileRegressor):
-        return np.asarray(plain.levels_), np.reshape(plain.predict(at), (len(at), -1))
-    mean, deviation = plain.predict(at, return_std=True)
-    levels = np.array(NORMAL_LEVELS)
-    return levels, np.asarray(mean[:, None] + deviation[:, None] * ndtri(levels))

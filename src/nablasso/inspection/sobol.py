@@ -143,8 +143,12 @@ def sobol_indices(
         )
     if not 0 < level < 1:
         raise InvalidParameterError(f"level must lie between 0 and 1; got {level!r}.")
-    if ranges is not None:
-        _check_ranges(model, ranges)
+    if ranges is not None and len(ranges) != model.n_features_in_:
+        raise InvalidParameterError(
+            f"ranges must hold one pair for each of the {model.n_features_in_} columns; got "
+            f"{len(ranges)}."
+        )
+    law_of_ranges(ranges or ())  # says what is wrong with them
     if _is_ours(model, target):
         explanation = _of_ours(model, X, ranges, sample_weight)
         place = [int(columns[0]) for columns in table_columns(model)]
@@ -167,13 +171,10 @@ def _is_ours(model: Any, target: Any) -> bool:
     return isinstance(model, AutomaticSelector) and target is None
 
 
-def _check_ranges(model: Any, ranges: Ranges) -> None:
-    if len(ranges) != model.n_features_in_:
-        raise InvalidParameterError(
-            f"ranges must hold one pair for each of the {model.n_features_in_} columns; got "
-            f"{len(ranges)}."
-        )
-    law_of_ranges(ranges)  # says what is wrong with them
+def _rows(model: Any, X: Any, weights: Any) -> tuple[Array, Array]:
+    """At most so many rows as an answer is read at, and their weights."""
+    rows = check_new_data(model, X)
+    return sample_rows(rows, check_weights(weights, len(rows)), ROWS)
 
 
 def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explanation:
@@ -181,8 +182,7 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     own: Explanation = model._explanation
     scaler, chosen = model._scaler, own.chosen
     if X is not None:
-        rows = check_new_data(model, X)
-        rows, p = sample_rows(rows, check_weights(weights, len(rows)), ROWS)
+        rows, p = _rows(model, X, weights)
         Z = scaler.transform(rows)[:, chosen]
         return replace(own, Z=Z, weights=p, left_out=None, kept={})
     if ranges is None:
@@ -195,14 +195,8 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     places = [int(columns[0]) for columns in table_columns(model)]
     ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
     ends /= scaler.scale[chosen, None]
-    return replace(
-        own,
-        Z=np.zeros((1, len(chosen))),
-        weights=np.ones(1),
-        left_out=None,
-        ranges=tuple((float(low), float(high)) for low, high in ends),
-        kept={},
-    )
+    Z, pairs = np.zeros((1, len(chosen))), tuple((float(low), float(high)) for low, high in ends)
+    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs, kept={})
 
 
 def _of_others(
@@ -216,9 +210,11 @@ def _of_others(
     d = int(numbers.n_features_in_)
     rows, p = np.zeros((1, d)), np.ones(1)
     if X is not None:
-        rows = check_new_data(model, X)
-        rows, p = sample_rows(rows, check_weights(weights, len(rows)), ROWS)
-    functions = _functions(numbers, target)
+        rows, p = _rows(model, X, weights)
+    labels = [target]
+    if is_classifier(numbers) and target is None and len(numbers.classes_) > 2:
+        labels = numbers.classes_.tolist()
+    functions = [response_of(numbers, label, "log-odds") for label in labels]
     parts = [own[int(a)] for a in columns]
     rest = np.setdiff1d(np.arange(d), np.concatenate([np.empty(0, dtype=np.intp), *parts]))
     return Explanation(
@@ -231,13 +227,6 @@ def _of_others(
         players=(*parts, rest) if len(rest) else tuple(parts),
         ranges=() if ranges is None else tuple((float(a), float(b)) for a, b in ranges),
     )
-
-
-def _functions(model: Any, target: Any) -> list[Any]:
-    labels = [target]
-    if is_classifier(model) and target is None and len(model.classes_) > 2:
-        labels = model.classes_.tolist()
-    return [response_of(model, label, "log-odds") for label in labels]
 
 
 def interaction_shares(

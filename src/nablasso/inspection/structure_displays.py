@@ -22,21 +22,7 @@ from nablasso.estimators.display import shorten
 from nablasso.estimators.fitting import Path, path
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
-from nablasso.inspection.canvas import (
-    BLUE,
-    COLOURS,
-    GREY,
-    Display,
-    colour_bar,
-    dots,
-    end_labels,
-    legend,
-    name_axes,
-    note,
-    rows_down,
-    subtitle,
-    tidy,
-)
+from nablasso.inspection import canvas
 from nablasso.types import Array
 
 SMALLEST = 1e-3  # last alpha, as a fraction of the first
@@ -83,7 +69,7 @@ def path_of(
 
 
 @dataclass
-class PathDisplay(Display):
+class PathDisplay(canvas.Display):
     """A regularisation path: importance of each variable against alpha, largest alpha left.
 
     Paths without importances (hierarchical kernels) are drawn as bars over the alphas at which a
@@ -120,7 +106,7 @@ class PathDisplay(Display):
         if self.path.chosen is not None and alphas[-1] <= self.path.chosen <= alphas[0]:
             ax.axvline(self.path.chosen, color="0.25", linestyle="--", linewidth=1)
             place: Any = {"xycoords": ("data", "axes fraction"), "ha": "center"}
-            note(ax, "chosen", (self.path.chosen, 1.0), (0, 3), **place)
+            canvas.note(ax, "chosen", (self.path.chosen, 1.0), (0, 3), **place)
         return ax
 
     def _lines(self, ax: Any, importances: Any) -> None:
@@ -130,15 +116,15 @@ class PathDisplay(Display):
         for a in order[LINES:]:
             ax.plot(alphas, importances[:, a], color="0.8", linewidth=1)
         labels = []
-        for colour, a in zip(COLOURS, order[:LINES], strict=False):
+        for colour, a in zip(canvas.COLOURS, order[:LINES], strict=False):
             ax.plot(alphas, importances[:, a], color=colour, linewidth=2, label=shorten(names[a]))
             labels.append((float(importances[-1, a]), names[a], colour))
-        tidy(ax)
+        canvas.tidy(ax)
         ax.set_ylim(bottom=0)
         ax.set_ylabel("importance")
-        end_labels(ax, labels)
+        canvas.end_labels(ax, labels)
         if len(order) > LINES:
-            subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
+            canvas.subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
 
     def _bars(self, ax: Any) -> None:
         path = self.path
@@ -149,17 +135,19 @@ class PathDisplay(Display):
         for place, a in enumerate(order):
             inside = path.alphas[path.support[:, a]]
             lefts, widths = inside * ratio**0.5, inside * (ratio**-0.5 - ratio**0.5)
-            colour = BLUE if path.chosen is None or entered[a] >= path.chosen else GREY
+            colour = (
+                canvas.BLUE if path.chosen is None or entered[a] >= path.chosen else canvas.GREY
+            )
             ax.barh(np.full(len(inside), place), widths, left=lefts, height=0.6, color=colour)
-        tidy(ax)
+        canvas.tidy(ax)
         ax.grid(visible=False, axis="y")
-        rows_down(ax, [path.names[a] for a in order])
+        canvas.rows_down(ax, [path.names[a] for a in order])
         if (entered > 0).sum() > BARS:
-            subtitle(ax, f"the first {BARS} of {int((entered > 0).sum())}")
+            canvas.subtitle(ax, f"the first {BARS} of {int((entered > 0).sum())}")
 
 
 @dataclass
-class DagDisplay(Display):
+class DagDisplay(canvas.Display):
     """The hull of a hierarchical model, one row per depth.
 
     Areas are proportional to the weights ``zeta`` of the nodes' kernels; sinks, the nodes without
@@ -184,13 +172,22 @@ class DagDisplay(Display):
                 "DagDisplay needs a fitted estimator over a hierarchy of kernels, such as "
                 f"HierarchicalKernelRegressor; got {estimator!r}."
             )
+        columns = [shorten(name, 14) for name in feature_names(estimator)]
+
+        def names(node: Any) -> str:
+            if estimator.dag is not None:
+                return shorten(str(node))
+            powers = ("" if level == 1 else str(level).translate(SUPERSCRIPT) for _, level in node)
+            each = zip(node, powers, strict=True)
+            return " ".join(columns[a] + power for (a, _), power in each) or "1"
+
         kept = _heaviest(estimator.active_set_, estimator._parents)
         return cls(
             weights={node: estimator.active_set_[node] for node in kept},
             depths={node: estimator._depths[node] for node in kept},
             parents={node: [v for v in estimator._parents[node] if v in kept] for node in kept},
             sinks=set(estimator.sinks_) & set(kept),
-            labels={node: _node_name(node, estimator) for node in kept},
+            labels={node: names(node) for node in kept},
         )
 
     @property
@@ -225,19 +222,23 @@ class DagDisplay(Display):
                 ax.plot([places[parent][0], x], [places[parent][1], y], color="0.8", zorder=1)
         for node, (x, y) in places.items():
             area = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * self.weights[node] / largest
-            fill = BLUE if node in self.sinks else "white"
-            ax.scatter([x], [y], s=area, color=fill, edgecolors=BLUE, linewidths=1.5, zorder=2)
+            fill = canvas.BLUE if node in self.sinks else "white"
+            ax.scatter(
+                [x], [y], s=area, color=fill, edgecolors=canvas.BLUE, linewidths=1.5, zorder=2
+            )
             looks: Any = {"ha": "center", "va": "top", "fontsize": 8, "zorder": 3}
             down = (0.0, -float(np.sqrt(area)) / 2 - 3)
             turned = 0 if widest <= 9 else 25
-            note(ax, self.labels[node], (x, y), down, rotation=turned, color="black", **looks)
+            canvas.note(
+                ax, self.labels[node], (x, y), down, rotation=turned, color="black", **looks
+            )
         ax.set_yticks(rows, [str(int(-y)) for y in rows])
         ax.set_xticks([])
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
         ax.set_ylabel("depth")
         ax.margins(0.12, 0.25)
-        subtitle(ax, "area: weight of the kernel; filled: nothing selected below")
+        canvas.subtitle(ax, "area: weight of the kernel; filled: nothing selected below")
         return ax
 
 
@@ -258,20 +259,8 @@ def _heaviest(
     return {node: None for node in weights if node in kept}
 
 
-def _node_name(node: Any, model: Any) -> str:
-    """A node in words: ``x3² x7``; nodes of a user's DAG by their own names."""
-    if model.dag is not None:
-        return shorten(str(node))
-    names = feature_names(model)
-    parts = [
-        shorten(names[column], 14) + ("" if level == 1 else str(level).translate(SUPERSCRIPT))
-        for column, level in node
-    ]
-    return " ".join(parts) if parts else "1"
-
-
 @dataclass
-class EdrDisplay(Display):
+class EdrDisplay(canvas.Display):
     """Loadings of the directions, and the rows projected on them.
 
     One direction: the target against it. Two or more: the first two against each other, coloured
@@ -313,7 +302,7 @@ class EdrDisplay(Display):
         self._loadings(left)
         self._rows(right)
         for axes in (left, right):
-            tidy(axes)
+            canvas.tidy(axes)
         left.grid(visible=False, axis="y")
         self.axes_ = [left, right]
         return right
@@ -326,14 +315,14 @@ class EdrDisplay(Display):
         height, places = 0.75 / shown, np.arange(len(order))
         for k in range(shown):
             share = f" ({self.shares[k]:.0%})" if k < len(self.shares) else ""
-            looks = {"color": COLOURS[k], "label": f"direction {k + 1}{share}"}
+            looks = {"color": canvas.COLOURS[k], "label": f"direction {k + 1}{share}"}
             at = places + (k - (shown - 1) / 2) * height
             ax.barh(at, self.components[k, order], height=height, **looks)
         ax.axvline(0, color="0.3", linewidth=1)
-        rows_down(ax, [self.names[a] for a in order], 20)
+        canvas.rows_down(ax, [self.names[a] for a in order], 20)
         ax.set_xlabel("loading, per standard deviation")
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0}
-        legend(ax, ncols=shown, handlelength=1, **place)
+        canvas.legend(ax, ncols=shown, handlelength=1, **place)
 
     def _rows(self, ax: Any) -> None:
         first = self.projections[:, 0]
@@ -342,19 +331,18 @@ class EdrDisplay(Display):
             if self.is_classes:
                 labels, second = np.unique(self.y, return_inverse=True)
                 ax.set_yticks(range(len(labels)), [shorten(str(label)) for label in labels])
-            dots(ax, first, second)
+            canvas.dots(ax, first, second)
         else:
             second, y_label = self.projections[:, 1], "direction 2"
-            self._coloured(ax, first, second)
-        name_axes(ax, "direction 1", y_label)
-
-    def _coloured(self, ax: Any, first: Array, second: Array) -> None:
-        if not self.is_classes:
-            points = ax.scatter(first, second, c=self.y, cmap="viridis", s=18, linewidths=0)
-            colour_bar(ax, points, "target")
-            return
-        for k, label in enumerate(np.unique(self.y)):
-            mine, colour = self.y == label, COLOURS[k % len(COLOURS)]
-            looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
-            dots(ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks)
-        legend(ax)
+            if not self.is_classes:
+                points = ax.scatter(first, second, c=self.y, cmap="viridis", s=18, linewidths=0)
+                canvas.colour_bar(ax, points, "target")
+            for k, label in enumerate(np.unique(self.y) if self.is_classes else ()):
+                mine, colour = self.y == label, canvas.COLOURS[k % len(canvas.COLOURS)]
+                looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
+                canvas.dots(
+                    ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks
+                )
+            if self.is_classes:
+                canvas.legend(ax)
+        canvas.name_axes(ax, "direction 1", y_label)

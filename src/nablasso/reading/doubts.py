@@ -64,7 +64,7 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 from scipy.stats import rankdata
 
-from nablasso.data.table import discrete_columns
+from nablasso.data.table import absolute_correlations, discrete_columns
 from nablasso.kernels import Gaussian, Kernel, length_scale
 from nablasso.regression.ridge import Ridge, paired
 from nablasso.spaces import RepresenterSpace
@@ -73,28 +73,14 @@ from nablasso.types import Array, Index, Mask
 MAX_ROWS = 500
 
 
-class Change(NamedTuple):
-    """Mean difference of squared left-out residuals, its standard error, and the mean before."""
-
-    mean: float
-    error: float
-    before: float
-
-    @property
-    def relative(self) -> float:
-        """The change as a fraction of the error before it."""
-        if self.before > 0:
-            return self.mean / self.before
-        return 0.0 if self.mean == 0 else float(np.inf)
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What a fit on some columns rests on.
 
     ``X`` (n, d) are all columns, the ``selected`` (s,) and the others, ``y`` (n,) or (n, q),
     ``weights`` (n,) add up to one, ``scales`` (s,) multiply the selected columns inside the kernel;
-    of ``classes`` ``y`` are two values each, the larger one for the rows of a class.
+    of ``classes`` ``y`` are two values each, the larger one for the rows of a class. At most
+    ``MAX_ROWS`` rows are kept, the first ones.
     """
 
     kernel: Kernel
@@ -105,12 +91,11 @@ class Evidence:
     scales: Array
     classes: bool = False
 
-    def at_most(self, n_rows: int = MAX_ROWS) -> Evidence:
-        """The first ``n_rows`` rows."""
-        if len(self.y) <= n_rows:
-            return self
-        weights = self.weights[:n_rows]
-        return replace(self, X=self.X[:n_rows], y=self.y[:n_rows], weights=weights / weights.sum())
+    def __post_init__(self) -> None:
+        if len(self.y) > MAX_ROWS:
+            weights = self.weights[:MAX_ROWS]
+            first = {"X": self.X[:MAX_ROWS], "y": self.y[:MAX_ROWS]}
+            vars(self).update(first, weights=weights / weights.sum())
 
     @cached_property
     def inverse(self) -> Ridge:
@@ -155,10 +140,9 @@ def squares(residuals: Array) -> Array:
     return np.asarray(residuals**2 if residuals.ndim == 1 else np.sum(residuals**2, axis=1))
 
 
-def compare(before: Array, after: Array, weights: Array) -> Change:
-    """Compare two sets of left-out residuals of the same rows."""
-    change = paired(squares(after) - squares(before), weights)
-    return Change(*change, float(weights @ squares(before)))
+def compare(before: Array, after: Array, weights: Array) -> tuple[float, float]:
+    """By how much squared left-out residuals of the same rows grow, and the standard error."""
+    return paired(squares(after) - squares(before), weights)
 
 
 DEPENDENCE = 0.5  # correlation, of values or of ranks, under which b is no candidate
@@ -177,7 +161,6 @@ class Alternative(NamedTuple):
 
 def alternatives(evidence: Evidence) -> list[Alternative]:
     """Unselected columns that could replace selected ones, in the order of these, best first."""
-    evidence = evidence.at_most()
     deviations = np.sqrt(evidence.weights @ _centred(evidence.X, evidence.weights) ** 2)
     dropped: dict[int, float] = {}  # left-out error without the column
     found = []
@@ -187,22 +170,24 @@ def alternatives(evidence: Evidence) -> list[Alternative]:
         inputs[:, place] = evidence.X[:, b]
         scales[place] *= deviations[a] / deviations[b]
         after = evidence.left_out(inputs, scales)
-        change = compare(evidence.residuals, after, evidence.weights)
-        if change.mean > change.error:
+        worse, error = compare(evidence.residuals, after, evidence.weights)
+        if worse > error:
             continue
         if place not in dropped:
             rest = evidence.left_out(np.delete(inputs, place, 1), np.delete(scales, place))
             dropped[place] = float(evidence.weights @ squares(rest))
         if evidence.weights @ squares(after) < dropped[place]:
             scores = evidence.score(evidence.residuals), evidence.score(after)
-            found.append((place, change.relative, Alternative(int(a), b, *scores)))
+            found.append((place, worse, Alternative(int(a), b, *scores)))
     return [pair for *_, pair in sorted(found, key=lambda item: item[:2])]
 
 
 def _candidates(evidence: Evidence) -> list[tuple[int, int]]:
     """Pairs (place in ``selected``, unselected column), the most dependent first."""
-    size = _dependence(evidence.X, evidence.weights, evidence.selected)
-    size[:, evidence.selected] = 0.0
+    X, p, selected = evidence.X, evidence.weights, evidence.selected
+    both = [absolute_correlations(V, p, selected) for V in (X, rankdata(X, axis=0))]
+    size = np.max(both, axis=0)
+    size[:, selected] = 0.0
     size[evidence.scales == 0] = 0.0
     closest = np.argsort(-size, axis=1, kind="stable")[:, :PER_COLUMN]
     pairs = [
@@ -212,19 +197,6 @@ def _candidates(evidence: Evidence) -> list[tuple[int, int]]:
         if size[place, b] >= DEPENDENCE
     ]
     return [(place, b) for _, place, b in sorted(pairs)[:SWAPS]]
-
-
-def _dependence(X: Array, weights: Array, selected: Index) -> Array:
-    """The larger of the correlations of values and of ranks with all columns, (selected, d)."""
-    both = [_correlation(values, weights, selected) for values in (X, rankdata(X, axis=0))]
-    return np.asarray(np.max(np.abs(both), axis=0))
-
-
-def _correlation(X: Array, weights: Array, selected: Index) -> Array:
-    centred = _centred(X, weights)
-    deviations = np.sqrt(weights @ centred**2)
-    unit = centred / np.where(deviations > 0, deviations, 1.0)
-    return np.asarray((unit[:, selected] * weights[:, None]).T @ unit)
 
 
 def _centred(X: Array, weights: Array) -> Array:
@@ -261,19 +233,12 @@ def told_by_others(X: Array, weights: Array, labels: Index, chosen: Index) -> li
         for powers in (1, 3) if len(others) <= BENT_UP_TO else (1,):
             features = np.stack([_centred(X[:, others] ** k, p) for k in range(1, powers + 1)])
             by, r2 = _telling(target, root * features, root)
-            if _beyond_chance(r2, len(by), len(others), len(X)) >= TOLD:
+            # a share R is worth -n/2 log(1 - R) nats, the choice costs log d for each column: with
+            # 50 rows and 20 000 columns any column is told by five
+            if 1 - (1 - r2) * len(others) ** (2 * len(by) / len(X)) >= TOLD:
                 found.append(Told(int(own[0]), tuple(others[by].tolist()), r2))
                 break
     return found
-
-
-def _beyond_chance(r2: float, k: int, d: int, n: int) -> float:
-    r"""The share that is left of ``r2`` when the choice of ``k`` columns among ``d`` is paid for.
-
-    A share :math:`R` of a target is worth :math:`-\tfrac n2 \log(1 - R)` nats, the choice costs
-    :math:`\log d` for each column: with 50 rows and 20 000 columns any column is told by five.
-    """
-    return float(1 - (1 - r2) * d ** (2 * k / n))
 
 
 def _telling(target: Array, features: Array, root: Array) -> tuple[list[int], float]:
@@ -316,20 +281,11 @@ CLEAR_DROP = 3.0  # ratio of consecutive importances
 LEAST_COLUMNS = 4
 
 
-class _Split(NamedTuple):
-    """Column ``a`` parted at ``threshold``, and how probable that is by chance, all in all."""
-
-    a: int
-    threshold: float
-    probability: float
-
-
 def support_gap(evidence: Evidence) -> list[int]:
     """Unselected columns in separate parts between which left-out residuals differ, clearest first.
 
     One target.
     """
-    evidence = evidence.at_most()
     unselected = np.setdiff1d(_continuous(evidence.X), evidence.selected)
     gaps = [
         (a, threshold)
@@ -350,21 +306,20 @@ def sign_only(evidence: Evidence) -> tuple[int, float] | None:
 
     With it the relative change of the left-out error of the smooth fit. One target.
     """
-    evidence = evidence.at_most()
-    step = _best_step(evidence)
-    if step is None or step.probability > SIGNIFICANCE:
+    probability, a, threshold = _best_step(evidence)
+    if probability > SIGNIFICANCE:
         return None
-    side = (evidence.X[:, step.a] > step.threshold).astype(float)
+    side = (evidence.X[:, a] > threshold).astype(float)
     share = evidence.weights @ side
-    references = _references(evidence, step.a)
+    references = _references(evidence, a)
     smooth = references[0]
     inputs = smooth.X[:, smooth.selected]
     inputs[:, -1] = (side - share) / np.sqrt(share * (1 - share))
     after = smooth.left_out(inputs, smooth.scales)
     changes = [compare(e.residuals, after, e.weights) for e in references]
-    if any(change.mean >= -CLEARLY_BETTER * change.error for change in changes):
+    if any(worse >= -CLEARLY_BETTER * error for worse, error in changes):
         return None
-    return step.a, changes[0].relative
+    return a, changes[0][0] / float(smooth.weights @ squares(smooth.residuals))
 
 
 def all_relevant(importances: Array, support: Mask) -> bool:
@@ -432,20 +387,22 @@ def _difference(residuals: Array, weights: Array, below: Mask) -> float:
     return float(2 * stdtr(freedom, -abs(means[0] - means[1]) / np.sqrt(total)))
 
 
-def _best_step(evidence: Evidence) -> _Split | None:
-    """The step that explains most beyond the smooth fit, Bonferroni-corrected."""
+def _best_step(evidence: Evidence) -> tuple[float, int, float]:
+    """The step that explains most beyond the smooth fit: how probable by chance, column, place."""
     inverse, y = evidence.inverse, evidence.y
     P = inverse.matrix(inverse.best_ridge(y))
     rounding = np.finfo(float).eps * len(y) * float(np.trace(P))
     u = P @ y
     total = float(y @ u)
     freedom = 1 / float(evidence.weights @ evidence.weights) - 2
-    best, n_tried = _Split(-1, 0.0, np.inf), 0
+    best, n_tried = (np.inf, -1, 0.0), 0
     for a in _continuous(evidence.X):
         order = np.argsort(evidence.X[:, a], kind="stable")
         ordered = evidence.X[order, a]
         inner = _interior(np.cumsum(evidence.weights[order]))[:-1] & (np.diff(ordered) > 0)
-        for factor in _factors(evidence, a):
+        others = evidence.selected[evidence.selected != a]
+        partners = others if a in evidence.selected else others[:0]  # it may interact with
+        for factor in (np.ones(len(y)), *evidence.X[:, partners].T):
             A = P[np.ix_(order, order)] * factor[order, None] * factor[order]
             size = np.cumsum(2 * np.tril(A, -1).sum(axis=1) + np.diag(A))[:-1]
             tried = np.flatnonzero(inner & (size > rounding))
@@ -455,14 +412,6 @@ def _best_step(evidence: Evidence) -> _Split | None:
             z = np.cumsum((factor * u)[order])[tried] ** 2 / size[tried]
             k = int(np.argmax(z))
             p = float(fdtrc(1, freedom, freedom * z[k] / max(total - z[k], rounding)))
-            if p < best.probability:
-                middle = float(ordered[tried[k]] + ordered[tried[k] + 1]) / 2
-                best = _Split(int(a), middle, p)
-    return best._replace(probability=best.probability * n_tried) if n_tried else None
-
-
-def _factors(evidence: Evidence, a: int) -> list[Array]:
-    """What a step in column ``a`` is multiplied by: one, and the columns it may interact with."""
-    others = evidence.selected[evidence.selected != a]
-    partners = others if a in evidence.selected else others[:0]
-    return [np.ones(len(evidence.y)), *evidence.X[:, partners].T]
+            if p < best[0]:
+                best = p, int(a), float(ordered[tried[k]] + ordered[tried[k] + 1]) / 2
+    return best[0] * max(n_tried, 1), *best[1:]

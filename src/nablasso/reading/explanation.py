@@ -30,9 +30,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from itertools import combinations
-from typing import Any, NamedTuple
+from functools import cached_property, wraps
+from itertools import combinations, product
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -50,17 +50,22 @@ from nablasso.reading.shares import (
     LEAST,
     MOST,
     Law,
+    Statistics,
     Values,
+    at_settings,
     law_of_ranges,
     law_of_rows,
     rows_for,
     shapley_shares,
     sobol,
+    statistics,
     together,
 )
 from nablasso.search.predictor import Spread
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
+
+Found = TypeVar("Found")
 
 ROWS = 2000  # of a table, that an answer is read at
 EXPANDED = 1 << 22  # numbers of a table with all columns at a time
@@ -79,14 +84,6 @@ CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
 SHUFFLES = 5
 REFERENCES = 32  # rows that contributions start from
-
-
-class Statistics(NamedTuple):
-    """Share, first order and total of every player, each (p, draws)."""
-
-    share: Array
-    first: Array
-    total: Array
 
 
 class Curve(NamedTuple):
@@ -110,13 +107,27 @@ class LeftOut(NamedTuple):
     weights: Array
 
 
+def once(method: Callable[..., Found]) -> Callable[..., Found]:
+    """Keep what a method of an explanation finds, by its argument."""
+
+    @wraps(method)
+    def found(self: Explanation, argument: Any) -> Found:
+        key = f"{method.__name__} {argument:g}"
+        if key not in self.kept:
+            self.kept[key] = method(self, argument)
+        made: Found = self.kept[key]
+        return made
+
+    return found
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
 
     ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
-    are; ``players`` are places among the chosen columns that belong together. Columns are
-    ``dependent`` as in the rows; with ``ranges``, one for each column, uniform between these.
+    are; ``players`` are places among the chosen columns that belong together. With
+    ``ranges``, one for each column, columns are independent and uniform between these.
     """
 
     functions: tuple[Any, ...]
@@ -127,7 +138,6 @@ class Explanation:
     n_columns: int
     players: tuple[Index, ...]
     left_out: LeftOut | None = None
-    dependent: bool = True
     ranges: tuple[tuple[float, float], ...] = ()
     kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -152,18 +162,9 @@ class Explanation:
         whole = np.column_stack([function.values(Z) for function in self.functions])
         return whole - self.values(Z[:, self.chosen])[:, :, 0]
 
+    @once
     def drawn(self, count: int) -> Values:
         """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
-        found: Values = self._once(f"drawn {count}", lambda: self._drawn(count))
-        return found
-
-    def _once(self, key: str, make: Callable[[], Any]) -> Any:
-        """What was made before, or is made now."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
-
-    def _drawn(self, count: int) -> Values:
         law = self.law
         k = 2 ** int(np.log2(CENTRES))
         centres = law.rows(law.scores(law.noise(k, 1, SEED)[0]))
@@ -186,11 +187,10 @@ class Explanation:
     @property
     def centres(self) -> int:
         """Rows behind a kernel function, or columns of another one: what an evaluation costs."""
-        spaces = [getattr(part, "space", None) for f in self.functions for part in _parts(f)]
-        return max(
-            (len(s.X) for s in spaces if isinstance(s, RepresenterSpace)),
-            default=max(OTHER, self.Z.shape[1]),
-        )
+        inner = [part for f in self.functions for part in getattr(f, "parts", (f,))]
+        spaces = [getattr(getattr(part, "function", part), "space", None) for part in inner]
+        rows = [len(space.X) for space in spaces if isinstance(space, RepresenterSpace)]
+        return max(rows, default=max(OTHER, self.Z.shape[1]))
 
     # -- shares ------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class Explanation:
     def _law(self, Z: Array, weights: Array, values: Array) -> Law:
         if self.ranges:
             return law_of_ranges(self.ranges)
-        return law_of_rows(Z, weights, self.players, values, dependent=self.dependent)
+        return law_of_rows(Z, weights, self.players, values)
 
     @cached_property
     def shares(self) -> Array:
@@ -213,26 +213,17 @@ class Explanation:
         n = 2**MOST if p > ALL_SETS else rows_for(2**p, self.centres)
         return np.asarray(shapley_shares(self.values, self.law, n)[:, 0])
 
-    def statistics(self, values: Values, law: Law, n: int) -> Statistics:
-        """Share, first order and total."""
-        indices = sobol(values, law, n)
-        return Statistics(shapley_shares(values, law, n), indices.first, indices.total)
-
     @cached_property
     def indices(self) -> Statistics:
         """Of the fitted functions: each (p, 1)."""
-        p = len(self.players)
-        found = sobol(self.values, self.law, rows_for(2 * p + 1, self.centres))
-        return Statistics(self.shares[:, None], found.first, found.total)
+        n = rows_for(2 * len(self.players) + 1, self.centres)
+        return Statistics(self.shares[:, None], *sobol(self.values, self.law, n))
 
-    def intervals(self, level: float = 0.9) -> dict[str, Array]:
+    @once
+    def intervals(self, level: float) -> dict[str, Array]:
         """Ends (p, 2) of every statistic."""
-        found: dict[str, Array] = self._once(f"intervals {level:g}", lambda: self._intervals(level))
-        return found
-
-    def _intervals(self, level: float) -> dict[str, Array]:
-        own = self.statistics(self.values, self.law, 2**LEAST)
-        drawn = self.statistics(self.drawn(DRAWS), self.law, 2**LEAST)
+        own = statistics(self.values, self.law, 2**LEAST)
+        drawn = statistics(self.drawn(DRAWS), self.law, 2**LEAST)
         each = zip(Statistics._fields, self.indices, own, drawn, self._moved(), strict=True)
         return {name: _around(at[:, 0], t - a, move, level) for name, at, a, t, move in each}
 
@@ -242,7 +233,7 @@ class Explanation:
             return Statistics(*[np.zeros((len(self.players), 1))] * 3)
         rng = np.random.default_rng(SEED)
         at = self.values(self.Z)[:, :, 0]
-        own = self.statistics(self.values, self.law, LAW_ROWS)
+        own = statistics(self.values, self.law, LAW_ROWS)
         p = self.weights / self.weights.sum()
         n = len(p)
         found = []
@@ -251,7 +242,7 @@ class Explanation:
             some = np.flatnonzero(counts)
             law = self._law(self.Z[some], p[some] * counts[some], at[some])
             law = replace(law, rank=self.law.rank)
-            new = self.statistics(self.values, law, LAW_ROWS)
+            new = statistics(self.values, law, LAW_ROWS)
             found.append([b - a for a, b in zip(own, new, strict=True)])
         return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
 
@@ -308,33 +299,7 @@ class Explanation:
         largest = list(players)
         if len(largest) > PAIRED:
             largest = sorted(largest, key=lambda a: -self.shares[a])[:PAIRED]
-        chosen = sorted(combinations(sorted(largest), 2))
-        n = rows_for(4 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
-        found = together(self.values, self.law, chosen, n) if chosen else []
-        listed = [(*pair, float(share[0])) for pair, share in zip(chosen, found, strict=True)]
-        return sorted(listed, key=lambda pair: (-pair[2], pair[:2]))
-
-    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], tuple[float, float, float]]:
-        """The term of each pair alone, and the ends of its interval."""
-        pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
-        if not pairs:
-            return {}
-        n = rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
-        own, rough, drawn = (
-            np.array(together(values, self.law, pairs, rows, alone=True))
-            for values, rows in (
-                (self.values, n),
-                (self.values, 2**PAIR_ROWS),
-                (self.drawn(DRAWS), 2**PAIR_ROWS),
-            )
-        )
-        at, p = np.maximum(own[:, 0], 0.0), self.weights / self.weights.sum()
-        relative = 0.0 if self.ranges else float(np.sqrt(2 * (p @ p)))  # of a mean square over rows
-        moved = np.outer(at, relative * ndtri((np.arange(LAWS) + 0.5) / LAWS))
-        found = np.column_stack([at, _around(at, drawn - rough, moved, level)])
-        return {
-            pair: (a, low, high) for pair, (a, low, high) in zip(pairs, found.tolist(), strict=True)
-        }
+        return self._together(list(combinations(sorted(largest), 2)))
 
     @cached_property
     def triples(self) -> list[tuple[int, int, int, float]]:
@@ -343,33 +308,51 @@ class Explanation:
         inside = sorted({a for pair in strong for a in pair})
         chosen = [t for t in combinations(inside, 3) if set(combinations(t, 2)) <= strong.keys()]
         chosen.sort(key=lambda t: -min(strong[pair] for pair in combinations(t, 2)))
-        chosen = chosen[:MOST_TRIPLES]
-        n = rows_for(8 * len(chosen), self.centres, PAIR_ROWS, PAIR_WORK)
-        found = together(self.values, self.law, chosen, n) if chosen else []
-        listed = [(*some, float(share[0])) for some, share in zip(chosen, found, strict=True)]
-        return sorted(listed, key=lambda t: (-t[3], t[:3]))
+        return self._together(chosen[:MOST_TRIPLES])
+
+    def _together(self, sets: Sequence[tuple[int, ...]]) -> list[Any]:
+        """Sets of players with the share in which each acts together, the largest first."""
+        n = rows_for(len(sets) * 2 ** len(sets[0]), *self._work) if sets else 0
+        found = together(self.values, self.law, sets, n) if sets else []
+        listed = [(*some, float(share[0])) for some, share in zip(sets, found, strict=True)]
+        return sorted(listed, key=lambda one: (-one[-1], one[:-1]))
+
+    @property
+    def _work(self) -> tuple[int, int, float]:
+        return self.centres, PAIR_ROWS, PAIR_WORK
+
+    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], list[float]]:
+        """The term of each pair alone, and the ends of its interval."""
+        pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
+        if not pairs:
+            return {}
+
+        def alone(values: Values, n: int) -> Array:
+            return np.array(together(values, self.law, pairs, n, alone=True))
+
+        own = alone(self.values, rows_for(8 * len(pairs), *self._work))
+        drawn = alone(self.drawn(DRAWS), 2**PAIR_ROWS) - alone(self.values, 2**PAIR_ROWS)
+        at, p = np.maximum(own[:, 0], 0.0), self.weights / self.weights.sum()
+        relative = 0.0 if self.ranges else float(np.sqrt(2 * (p @ p)))  # of a mean square over rows
+        moved = np.outer(at, relative * ndtri((np.arange(LAWS) + 0.5) / LAWS))
+        found = np.column_stack([at, _around(at, drawn, moved, level)])
+        return dict(zip(pairs, found.tolist(), strict=True))
 
     # -- curves ------------------------------------------------------------------------------
 
-    def curves(self, level: float = 0.9) -> list[list[Curve]]:
+    @once
+    def curves(self, level: float) -> list[list[Curve]]:
         """A curve of every player for each function."""
         drawn, players = self.drawn(CURVE_DRAWS), range(len(self.players))
-        found: list[list[Curve]] = self._once(
-            f"curves {level:g}",
-            lambda: [
-                [self._curve(a, k, drawn, level) for a in players]
-                for k in range(len(self.functions))
-            ],
-        )
-        return found
+        return [
+            [self._curve(a, k, drawn, level) for a in players] for k in range(len(self.functions))
+        ]
 
     def _curve(self, player: int, k: int, drawn: Values, level: float) -> Curve:
         columns, p = self.players[player], self.weights / self.weights.sum()
-        own = self.Z[:, columns]
-        grid, at = grid_of(own, p)
-        rows, q = self.Z[:CURVE_ROWS], p[:CURVE_ROWS] / p[:CURVE_ROWS].sum()
-        points = np.tile(rows, (len(grid), 1))
-        points[:, columns] = np.repeat(grid, len(rows), axis=0)
+        grid, at = grid_of(self.Z[:, columns], p)
+        rows, q = self._some
+        points = at_settings(rows, columns, grid)
 
         def curve(values: Values) -> Array:
             F = values(points)[:, k].reshape(len(grid), len(rows), -1)
@@ -386,15 +369,19 @@ class Explanation:
         ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
         return Curve(player, x, mean, *ends)
 
+    @property
+    def _some(self) -> tuple[Array, Array]:
+        """Rows that curves are a mean over, and their weights."""
+        weights = self.weights[:CURVE_ROWS]
+        return self.Z[:CURVE_ROWS], weights / weights.sum()
+
     def surface(self, players: tuple[int, int]) -> tuple[Array, Array, Array]:
         """Points of two columns, and the mean of the last function (g, h) over rows there."""
         p = self.weights / self.weights.sum()
         columns = [int(self.players[a][0]) for a in players]
         first, second = (grid_of(self.Z[:, [a]], p)[0][:, 0] for a in columns)
-        rows, q = self.Z[:CURVE_ROWS], p[:CURVE_ROWS] / p[:CURVE_ROWS].sum()
-        points = np.tile(rows, (len(first) * len(second), 1))
-        points[:, columns[0]] = np.repeat(first, len(second) * len(rows))
-        points[:, columns[1]] = np.tile(np.repeat(second, len(rows)), len(first))
+        rows, q = self._some
+        points = at_settings(rows, columns, np.array(list(product(first, second))))
         values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))
         return first, second, np.asarray(values @ q)
 
@@ -402,11 +389,8 @@ class Explanation:
     def degrees(self) -> Array:
         """Effective degrees of freedom of every player, the largest over the functions."""
         pairs = list(zip(self.functions, self.spreads, strict=True))
-        found = [
-            [degrees_of(f, self.chosen[player], spread) for f, spread in pairs]
-            for player in self.players
-        ]
-        return np.array([max(one) for one in found])
+        own = [self.chosen[player] for player in self.players]
+        return np.array([max(degrees_of(f, some, spread) for f, spread in pairs) for some in own])
 
     # -- contributions -----------------------------------------------------------------------
 
@@ -428,18 +412,13 @@ class Explanation:
         for reference, weight, first in zip(references, q, start, strict=True):
             order = self.law.rank[rng.permutation(p)]
             for one in (order, order[::-1]):
-                chain = np.empty((max(p - 1, 0), m, self.Z.shape[1]))
-                row = np.tile(reference, (m, 1))
+                chain = np.tile(reference, (p - 1, m, 1))
                 for i, a in enumerate(one[:-1]):
-                    row[:, self.players[a]] = Z[:, self.players[a]]
-                    chain[i] = row
+                    chain[i:, :, self.players[a]] = Z[:, self.players[a]]
                 inner = self.values(chain.reshape(-1, self.Z.shape[1]))[:, :, 0]
-                inner = inner.reshape(max(p - 1, 0), m, len(self.functions))
-                before = np.tile(first, (m, 1))
-                for i, a in enumerate(one):
-                    after = inner[i] if i < p - 1 else end
+                steps = [*inner.reshape(p - 1, m, len(self.functions)), end]
+                for a, before, after in zip(one, [first, *steps], steps, strict=False):
                     out[:, 1 + a] += weight / 2 * (after - before)
-                    before = after
         return out
 
 
@@ -477,9 +456,3 @@ def _around(at: Array, drawn: Array, moved: Array, level: float) -> Array:
     sums = (drawn[:, :, None] + moved[:, None, :]).reshape(len(at), drawn.shape[1] * moved.shape[1])
     half = np.quantile(np.abs(sums), level, axis=1)
     return np.asarray(np.clip(np.column_stack([at - half, at + half]), 0.0, 1.0))
-
-
-def _parts(function: Any) -> Sequence[Any]:
-    """Kernel functions inside of what predicts."""
-    inner = getattr(function, "parts", (function,))
-    return [getattr(part, "function", part) for part in inner]

@@ -142,7 +142,17 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
     ``centres`` (k, d) are points besides the rows of the fit at which kernel functions are drawn.
     """
     if isinstance(part, Predictor):
-        return _of_sum(part, count, centres)
+        each = [
+            (w, draws_of(one, count, centres))
+            for w, one in zip(part.shares, part.parts, strict=True)
+        ]
+        room = part.room * (part.high - part.low)
+
+        def added(Z: Array) -> Array:
+            values = sum(w * one(Z) for w, one in each)
+            return np.asarray(np.clip(values, part.low - room, part.high + room))
+
+        return added
     if isinstance(part, Terms):
         return _of_terms(part, count)
     spread = getattr(part, "spread", spread)
@@ -153,30 +163,15 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
 
     def drawn(Z: Array) -> Array:
         t = np.asarray(function.values(Z)[:, None] + differences(Z))
-        return _unwarped(part, t) if isinstance(part, Unwarped) else t
+        if not isinstance(part, Unwarped):
+            return t
+        t = part.mean + part.deviation * t
+        if part.warp is None:
+            return t
+        knots = np.linspace(t.min(), t.max(), KNOTS)  # of the way back to the units of the target
+        return np.interp(t, knots, part.back(knots))
 
     return drawn
-
-
-def _of_sum(predictor: Predictor, count: int, centres: Array) -> Drawn:
-    parts = [draws_of(part, count, centres) for part in predictor.parts]
-    room = predictor.room * (predictor.high - predictor.low)
-    ends = predictor.low - room, predictor.high + room
-
-    def drawn(Z: Array) -> Array:
-        each = zip(predictor.shares, parts, strict=True)
-        return np.asarray(np.clip(sum(w * part(Z) for w, part in each), *ends))
-
-    return drawn
-
-
-def _unwarped(part: Unwarped, t: Array) -> Array:
-    """Draws in the units of the target."""
-    t = part.mean + part.deviation * t
-    if part.warp is None:
-        return t
-    knots = np.linspace(t.min(), t.max(), KNOTS)
-    return np.interp(t, knots, part.back(knots))
 
 
 def _of_terms(part: Terms, count: int) -> Drawn:
@@ -186,26 +181,19 @@ def _of_terms(part: Terms, count: int) -> Drawn:
     root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
     noise = np.random.default_rng(SEED).standard_normal((len(e), count))
     moved = np.zeros((len(state.coefficients), count))
-    moved[_places(grown)] = root @ noise
+    apart = root @ noise
+    moved[0] = apart[0]  # the intercept
+    for term, own in model.place.items():
+        moved[state.design.at[term]] = apart[own]
 
     def drawn(Z: Array) -> Array:
         X = Z * part.scale + part.centre
-        design = state.design
-        F = design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
+        F = state.design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
         eta = F @ state.coefficients
         eta = np.clip(eta[:, None] + F @ moved, *grown.limits)
         return eta if part.odds else state.response.prediction(eta, grown.smear)
 
     return drawn
-
-
-def _places(grown: Any) -> Index:
-    """Where the coefficients of the posterior are among those of the state."""
-    model, design = grown.model, grown.state.design
-    places = np.zeros(len(model.inside_at), dtype=np.intp)
-    for term, own in model.place.items():
-        places[own] = design.at[term]
-    return places
 
 
 def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float:

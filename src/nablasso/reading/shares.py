@@ -71,6 +71,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import factorial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -95,6 +96,14 @@ CLOSEST = 0.9999  # correlation of copies
 ATOMS = 4096  # values that stand for a range
 EDGE = 1e-9  # places nearer to 0 or 1 are rounding
 STEP = 1e-3  # of the column's standard deviation
+
+
+class Statistics(NamedTuple):
+    """Share, first order and total of every player, each (p, draws)."""
+
+    share: Array
+    first: Array
+    total: Array
 
 
 @dataclass(frozen=True)
@@ -154,9 +163,7 @@ class Law:
         return out
 
 
-def law_of_rows(
-    Z: Array, weights: Array, players: Sequence[Index], values: Array, *, dependent: bool = True
-) -> Law:
+def law_of_rows(Z: Array, weights: Array, players: Sequence[Index], values: Array) -> Law:
     """The law of rows ``Z`` (n, d) with what is predicted at them, ``values`` (n, q)."""
     p = weights / weights.sum()
     centred = values - p @ values
@@ -170,9 +177,7 @@ def law_of_rows(
         places.append(np.cumsum(p[order]))
         scores.append(_normal_scores(score, p))
         closeness.append(abs(float(p @ (scores[-1] * target))))
-    R = np.eye(len(players))
-    if dependent and len(players) > 1:
-        R = _correlations(np.column_stack(scores), p)
+    R = _correlations(np.column_stack(scores), p) if len(players) > 1 else np.eye(len(players))
     rank = np.argsort(-np.round(closeness, 12), kind="stable")
     return Law(tuple(players), tuple(atoms), tuple(places), R, Z.shape[1], rank)
 
@@ -240,6 +245,13 @@ def _correlations(m: Array, p: Array) -> Array:
             break
     mixed[np.diag_indices_from(mixed)] += LEAST_EIGENVALUE
     return np.asarray(mixed / (1 + LEAST_EIGENVALUE))
+
+
+def at_settings(rows: Array, columns: Any, settings: Array) -> Array:
+    """All rows (n, d) with each setting (g, k) of some columns, one below the other: (g n, d)."""
+    points = np.tile(rows, (len(settings), 1))
+    points[:, columns] = np.repeat(settings, len(rows), axis=0)
+    return points
 
 
 def rows_for(evaluations: int, centres: int, least: int = LEAST, work: float = WORK) -> int:
@@ -328,22 +340,18 @@ def _orders(p: int, rank: Index) -> list[Index]:
     return [rank[list(order)] for order in found]
 
 
-@dataclass(frozen=True)
-class Indices:
-    """First order and total (p, draws), in parts of the variance (draws,)."""
-
-    first: Array
-    total: Array
-    variance: Array
-
-
-def sobol(values: Values, law: Law, n: int) -> Indices:
-    """First-order and total indices of all players."""
+def sobol(values: Values, law: Law, n: int) -> tuple[Array, Array]:
+    """First-order and total indices of all players, (p, draws) each."""
     p = law.n_players
     sets = [(a,) for a in range(p)] + [tuple(b for b in range(p) if b != a) for a in range(p)]
     left, variance = unexplained(values, law, sets, n)
-    unit = np.where(variance > 0, variance, 1.0)
-    return Indices(np.clip(1 - left[:p] / unit, 0, 1), np.clip(left[p:] / unit, 0, 1), variance)
+    part = left / np.where(variance > 0, variance, 1.0)
+    return np.clip(1 - part[:p], 0, 1), np.clip(part[p:], 0, 1)
+
+
+def statistics(values: Values, law: Law, n: int) -> Statistics:
+    """Share, first order and total of every player."""
+    return Statistics(shapley_shares(values, law, n), *sobol(values, law, n))
 
 
 def together(
@@ -379,46 +387,32 @@ def together(
     return found
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Moves of one column, ``s`` per row.
+def quotients(
+    g: Callable[[Array], Array], Z: Array, column: int, *, discrete: bool
+) -> tuple[Array, Array]:
+    """Quotients of ``g`` along the moves of one column of ``Z`` (n, d), ``s`` of each row.
 
-    ``start`` and ``end`` are of shape (s, n). So is ``share``, a move's part in the row's mean: it
-    adds up to one over a row's moves, or to zero where there are none (a constant column).
+    ``g`` maps (m, d) to (m, ...), quotients are of shape (s, n, ...). With them each move's part
+    (s, n) in the row's mean: it adds up to one over a row's moves, or to zero where there are none
+    (a constant column).
     """
-
-    column: int
-    start: Array
-    end: Array
-    share: Array
-
-
-def moves(Z: Array, column: int, *, discrete: bool) -> Moves:
-    """Moves of one column of ``Z`` (n, d)."""
-    z = Z[:, column]
-    if not discrete:
-        step = STEP * (float(z.std()) or 1.0)
-        return Moves(column, (z - step)[None], (z + step)[None], np.ones((1, len(z))))
-    levels, own = np.unique(z, return_inverse=True)
-    own = own.ravel()
-    ends = np.stack([levels[np.maximum(own - 1, 0)], levels[np.minimum(own + 1, len(levels) - 1)]])
-    start = np.stack([z, z])
-    possible = (ends != start).astype(float)
-    return Moves(column, start, ends, possible / np.maximum(possible.sum(axis=0), 1.0))
-
-
-def quotients(g: Callable[[Array], Array], Z: Array, along: Moves) -> Array:
-    """Quotients of ``g``, which maps (m, d) to (m, ...), at the rows of ``Z``: (s, n, ...)."""
-    s, n = along.start.shape
-    points = np.empty((2, s, *Z.shape))
+    z, n = Z[:, column], len(Z)
+    step = STEP * (float(z.std()) or 1.0)
+    start, end, share = (z - step)[None], (z + step)[None], np.ones((1, n))
+    if discrete:
+        levels, own = np.unique(z, return_inverse=True)
+        near = np.clip(own.ravel() + np.array([[-1], [1]]), 0, len(levels) - 1)
+        start, end = np.stack([z, z]), levels[near]
+        possible = (end != start).astype(float)
+        share = possible / np.maximum(possible.sum(axis=0), 1.0)
+    points = np.empty((2, len(start), *Z.shape))
     points[:] = Z
-    points[0, :, :, along.column] = along.end
-    points[1, :, :, along.column] = along.start
+    points[:, :, :, column] = end, start
     values = g(points.reshape(-1, Z.shape[1]))
-    values = values.reshape(2, s, n, *values.shape[1:])
-    length = np.where(along.end != along.start, along.end - along.start, 1.0)
-    length = length.reshape(s, n, *[1] * (values.ndim - 3))
-    return np.asarray((values[0] - values[1]) / length)
+    values = values.reshape(2, len(start), n, *values.shape[1:])
+    length = np.where(end != start, end - start, 1.0)
+    length = length.reshape(*length.shape, *[1] * (values.ndim - 3))
+    return np.asarray((values[0] - values[1]) / length), share
 
 
 def importances(
@@ -431,7 +425,6 @@ def importances(
     squares = weights @ function.gradients(Z) ** 2
     discrete = discrete_columns(Z) if discrete is None else discrete
     for a in np.intersect1d(np.flatnonzero(discrete), function.columns):
-        along = moves(Z, int(a), discrete=True)
-        steps = quotients(function.values, Z, along)
-        squares[a] = weights @ np.sum(along.share * steps**2, axis=0)
+        steps, share = quotients(function.values, Z, int(a), discrete=True)
+        squares[a] = weights @ np.sum(share * steps**2, axis=0)
     return np.asarray(np.sqrt(squares))

@@ -26,7 +26,7 @@ from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.inspection import PairDependence, pair_dependence, partial_dependence
 from nablasso.progress import track
-from nablasso.types import Array, Index
+from nablasso.types import Array
 
 BINS = 10  # of a calibration
 MAX_EFFECTS = 20  # columns with curves, the strongest
@@ -184,8 +184,15 @@ def _held_out(model: Any) -> HeldOut:
         return HeldOut(one.observed + mean, one.left_out + mean)
     codes, shares, p = model._left_out
     labels = tuple(map(str, model.classes_.tolist()))
-    told = _calibration(codes, shares, p)
-    return HeldOut(codes, shares.argmax(axis=1), labels, p * len(codes), told)
+    told, true = shares.ravel(), (codes[:, None] == np.arange(len(labels))).ravel()
+    weights = np.repeat(p, len(labels))
+    if len(labels) == 2:  # the second class says it all
+        told, true, weights = shares[:, 1], codes == 1, p
+    place, bins = np.minimum((told * BINS).astype(int), BINS - 1), []
+    for inside in (place == k for k in np.unique(place)):
+        w = weights[inside] / weights[inside].sum()
+        bins.append((float(w @ told[inside]), float(w @ true[inside]), float(inside.sum())))
+    return HeldOut(codes, shares.argmax(axis=1), labels, p * len(codes), tuple(bins))
 
 
 def _parts(model: Any, X: Any, answer: Answer) -> dict[str, Array]:
@@ -196,18 +203,3 @@ def _parts(model: Any, X: Any, answer: Answer) -> dict[str, Array]:
         return {}
     names = model.importances_["column"][:MAX_PARTS]
     return {str(name): np.asarray(table[name], dtype=float) for name in names}
-
-
-def _calibration(codes: Index, shares: Array, p: Array) -> tuple[tuple[float, float, float], ...]:
-    """Probabilities told, all classes together, in bins: mean, share that came true, rows."""
-    told, true = shares.ravel(), (codes[:, None] == np.arange(shares.shape[1])).ravel()
-    weights = np.repeat(p, shares.shape[1])
-    if shares.shape[1] == 2:  # the second class says it all
-        told, true, weights = shares[:, 1], codes == 1, p
-    place = np.minimum((told * BINS).astype(int), BINS - 1)
-    found = []
-    for k in np.unique(place):
-        inside = place == k
-        w = weights[inside] / weights[inside].sum()
-        found.append((float(w @ told[inside]), float(w @ true[inside]), float(inside.sum())))
-    return tuple(found)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nablasso.answer import Answer, curve_sentence, number, output_words, percent
-from nablasso.errors import MissingExtraError
+from nablasso.errors import optional
 from nablasso.estimators.display import Dependence, bar_svg, largest_size, shape_svg
 from nablasso.inspection import PairDependence
 from nablasso.inspection.canvas import moved_apart
@@ -155,18 +155,6 @@ def padded(*values: Iterable[float], around: float = 0.06) -> tuple[float, float
     return low - room, high + room
 
 
-def _end_labels(
-    ends: list[tuple[float, str, str]], x: float, least: float, most: float, room: float
-) -> list[str]:
-    """Names beside the ends of lines, moved apart where they meet."""
-    ordered = sorted(ends)
-    heights = moved_apart([y for y, _, _ in ordered], 14.0, least, most)
-    return [
-        text(x, y + 4, shorten(name, room, 7.3), f"label {kind}", full=name)
-        for y, (_, name, kind) in zip(heights, ordered, strict=True)
-    ]
-
-
 def row_name(name: str, y: float) -> str:
     """A name to the left of its row."""
     return text(124, y, shorten(name, 120), "t", anchor="end", full=name)
@@ -194,15 +182,11 @@ def curve_chart(curve: Dependence, target: str) -> str:
         parts.append(frame.band(curve.grid, low, high, "band"))
         parts.append(frame.line(curve.grid, curve.mean, "line c1"))
         parts.append(text(frame.left + frame.width, 12, f"band: {about}", "m", anchor="end"))
-        parts.append(_rug(frame, curve.quantiles))
+        inside = [q for q in curve.quantiles if across[0] <= q <= across[1]]
+        bottom = px(frame.top + frame.height - 6)
+        marks = "".join(f"M{px(frame.x(q))} {bottom}v6" for q in inside)
+        parts.append(f'<path class="rug" d="{marks}"/>')
     return drawing(WIDTH, 220, parts, label)
-
-
-def _rug(frame: Frame, quantiles: Array) -> str:
-    bottom = frame.top + frame.height
-    low, high = frame.x_range
-    marks = "".join(f"M{px(frame.x(q))} {px(bottom - 6)}v6" for q in quantiles if low <= q <= high)
-    return f'<path class="rug" d="{marks}"/>'
 
 
 def _category_chart(curve: Dependence, output: str, label: str) -> str:
@@ -264,7 +248,10 @@ def pair_chart(pair: PairDependence, target: str) -> str:
         parts.append(frame.line(pair.grid_a, pair.mean[:, k], f"line {kind}"))
         ends.append((frame.y(pair.mean[-1, k]), number(pair.grid_b[k]), kind))
     parts.append(text(304, 15, f"{shorten(second, 82)} =", "m", full=second))
-    parts += _end_labels(ends, 304, 34, 204, 90)
+    ordered = sorted(ends)
+    heights = moved_apart([y for y, _, _ in ordered], 14.0, 34, 204)
+    for y, (_, name, kind) in zip(heights, ordered, strict=True):
+        parts.append(text(304, y + 4, shorten(name, 90, 7.3), f"label {kind}", full=name))
     low, high = ends[0][1], ends[-1][1]
     return drawing(
         WIDTH, 250, parts, f"{output} against {first}, for {second} between {low} and {high}"
@@ -369,8 +356,15 @@ def render_report(report: Report) -> str:
     str
         HTML.
     """
-    environment = _environment()
-    markup = environment.globals["Markup"]
+    jinja2 = optional("jinja2", "A report needs jinja2", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (TEMPLATES / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    markup = optional("markupsafe", "A report needs jinja2", "report").Markup
+    environment.globals["Markup"] = markup
 
     def drawn(chart: Any) -> Any:
         return lambda *of: markup(chart(*of))
@@ -378,15 +372,7 @@ def render_report(report: Report) -> str:
     answer = report.answer
     largest = largest_size(answer)
     headers, rows = answer.table()
-    charts = (
-        curve_chart,
-        interaction_chart,
-        pair_chart,
-        scatter_chart,
-        residual_chart,
-        calibration_chart,
-        parts_chart,
-    )
+    charts = (curve_chart, interaction_chart, pair_chart, scatter_chart, residual_chart)
     page = environment.get_template("report.html").render(
         report=report,
         answer=answer,
@@ -398,28 +384,6 @@ def render_report(report: Report) -> str:
         percent=percent,
         share_bar=lambda column: markup(bar_svg(column, largest)),
         small_shape=lambda name: markup(shape_svg(report.effects[name][-1])),
-        **{chart.__name__: drawn(chart) for chart in charts},
+        **{c.__name__: drawn(c) for c in (*charts, calibration_chart, parts_chart)},
     )
     return str(page)
-
-
-def _environment() -> Any:
-    try:
-        import jinja2
-        import markupsafe
-    except ImportError as error:
-        raise MissingExtraError(
-            'A report needs jinja2; install it with pip install "nablasso[report]".'
-        ) from error
-
-    def load(name: str) -> str:
-        return (TEMPLATES / name).read_text(encoding="utf-8")
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(load),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    environment.globals["Markup"] = markupsafe.Markup
-    return environment
