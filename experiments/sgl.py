@@ -21,13 +21,9 @@ from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
 )
-from nablasso.gradients import (
-    ActiveSet,
-    GradientData,
-    GradientParameters,
-    GradientProblem,
-    Learner,
-)
+from nablasso.gradients.learner import GradientData, GradientParameters, Learner
+from nablasso.gradients.problem import GradientProblem
+from nablasso.gradients.solvers import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
 from nablasso.types import Array, Mask

@@ -169,7 +169,7 @@ def test_a_variable_that_the_gap_proves_is_in_before_it_reaches_the_sphere():
     problem, exact, _ = support_at("lasso", 0.3, tol=1e-9)
     point = problem.dual_point(exact.point.s * (1 - 1e-5))
     primal, dual = problem.primal_dual(point)
-    inside = Solution(problem.unpack(point), point, primal, dual, 0, Status.MAX_ITER)
+    inside = Solution(primal, dual, 0, Status.MAX_ITER, problem.unpack(point), point)
     proven = problem.derivative_bounds(point)[0] > 0
     assert proven.any()
     assert np.all(np.linalg.norm(point.s, axis=0) < problem.alpha * (1 - 1e-6))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from nablasso import SparseGradientRegressor
-from nablasso.gradients import KernelFactor, find_directions
+from nablasso.gradients.learner import KernelFactor, find_directions
 from nablasso.kernels import DotProductKernel, Gaussian, Kernel, Linear, Polynomial
 
 RNG = np.random.default_rng(0)

@@ -35,7 +35,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone
 
-from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, between, descend
+from nablasso.problems import DualPoint, Problem, SmoothProblem, SquaredProblem, between, descend
 from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
 from nablasso.solvers.papers import Admm
 from nablasso.types import Array
@@ -102,8 +102,7 @@ class DualSolver(Solver[SquaredProblem]):
                     break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        primal, dual = problem.primal_dual(run.point)
-        return Solution(problem.unpack(run.point), run.point, primal, dual, n_iter, status)
+        return _solution(problem, run.point, n_iter, status)
 
     def polish(self, problem: SquaredProblem, solution: Solution) -> Solution:
         """Spend up to twice as many products again to bring the gap far below ``tol``.
@@ -305,7 +304,8 @@ class Newton(Solver[SmoothProblem]):
         return onward, found, drop
 
 
-def _solution(problem: SmoothProblem, point: DualPoint) -> Solution:
+def _solution(
+    problem: Problem, point: DualPoint, n_iter: int = 0, status: Status = Status.CONVERGED
+) -> Solution:
     """A dual point as a solution."""
-    primal, dual = problem.primal_dual(point)
-    return Solution(problem.unpack(point), point, primal, dual, 0, Status.CONVERGED)
+    return Solution(*problem.primal_dual(point), n_iter, status, problem.unpack(point), point)
