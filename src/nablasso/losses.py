@@ -5,24 +5,10 @@ conjugate in the prediction is ``l*(y, s) = sup_z s z - l(y, z)``, infinite outs
 Every loss is convex and once differentiable in ``z``; where a second derivative does not exist
 ``curvature`` is one of its generalised values. Losses are zero where the prediction is perfect.
 
-**Likelihoods.** With a log link of counts, and log-odds of labels -1 and 1:
-
-=========== ============================================ =====================================
-squared     ``(y - z)^2``                                ``s y + s^2 / 4``
-logistic    ``log(1 + exp(-y z))``                       ``a log a + (1 - a) log(1 - a)``,
-                                                         ``a = -s y`` in [0, 1]
-Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y + y``,
-                                                         ``a = s + y >= 0``
-=========== ============================================ =====================================
-
 **A tube** forgives residuals up to ``epsilon``. With the excess ``e = max(0, |y - z| - epsilon)``
-and a bound ``b`` on the slope
-
-.. math:: l = e^2 \text{ up to } e = b / 2, \text{ then } b\,(e - b / 4), \qquad
-          l^* = s y + \epsilon |s| + s^2 / 4 \text{ for } |s| \le b .
-
-Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
-a tube that forgives nothing with ``b = 2 delta``.
+and a bound ``b`` on the slope it is ``e^2`` up to ``e = b / 2``, then ``b (e - b / 4)``. Huber's
+loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is a tube
+that forgives nothing with ``b = 2 delta``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The problem: its primal, its dual, and the gap between them.
+r"""The problem: its primal, its dual, and the gap between them (``docs/mathematics.md``).
 
 .. math::
     \min_{f, b}\; \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha\,\Omega(g) + \lambda \|f\|^2,
@@ -18,26 +18,16 @@ is the representer form with ``v_{ja} = sqrt(pi_j) s_{ja} / (2 lambda)``, and
 
 With the best ``u`` for given ``s`` (:meth:`Problem.dual_point`) the dual is a problem in ``s``
 alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s`` is exactly ``g``.
+The **gap** is ``P(f) - D(s')`` with ``s'`` the ``s`` moved into the domain of the conjugate.
 
-**Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
-domain of the conjugate; it bounds the suboptimality of ``f``.
+**Squared loss**: the best ``u`` is ``P (y - D'v)`` (:mod:`nablasso.regression.ridge`), so ``Phi``
+is a quadratic and everything in a dual point is affine in ``s``.
 
-**Bounds from the gap.** For ``f`` and ``s`` of one dual point with gap ``e``: (P) is strongly
-convex and so is minus the dual in ``f``, so ``2 lambda ||f - f*||^2 <= e``. With ``c_a^2`` the mean
-of ``L^{aa}[i, i]`` this bounds ``| ||d_a f||_n - ||d_a f*||_n |`` by ``c_a sqrt(e / (2 lambda))``;
-and from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_g||)``.
-
-**Squared loss.** The best ``u`` for given ``s`` is ``P (y - D'v)``
-(:mod:`nablasso.regression.ridge`), so ``Phi`` is a quadratic, everything in a dual point is affine
-in ``s``, and a dual point costs one product with ``D'``, ``P``, ``D`` and ``L``.
-
-**Other losses**: a sequence of problems with the squared one. At predictions ``z`` the loss is
-replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
+**Other losses**: at predictions ``z`` the loss is replaced by ``sum_i q_i (t_i - z_i)^2``
 (:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
 the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
 has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
-lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a true
-bound.
+lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a bound.
 """
 
 from __future__ import annotations
@@ -217,7 +207,11 @@ class Problem(ABC):
         return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
 
     def derivative_bounds(self, point: DualPoint) -> tuple[Array, Array]:
-        """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,)."""
+        """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,).
+
+        With gap ``e``: within ``c_a sqrt(e / 2 lambda)`` of ``||d_a f||_n``, ``c_a^2`` the mean of
+        ``L^{aa}[i, i]``, and at most ``e / (radius_g - ||s_g||)``.
+        """
         primal, dual = self.primal_dual(point)
         gap = max(primal - dual, 0.0)
         partition = self.penalty.partition

@@ -4,14 +4,12 @@ r"""The space that f lives in, and what a fit leaves: a function.
 
 .. math:: f = \sum_j u_j\, k(x_j, \cdot) + \sum_{j,a} v_{j,a}\, \partial_a k(t_j, \cdot)
 
-with coefficients ``u`` (n,) of the values and ``v`` (m, d) of the derivatives; ``K``, ``D`` and
-``L`` are the inner products between them. The penalty points ``t`` (m, d), where derivatives are
-measured, are the data ``x`` (n, d) followed by ``extra`` points, none by default. Products treat
-both sums as one over all m points, with ``u`` zero at the extra ones: O(m^2 d) time, O(m^2) memory.
+with ``u`` (n,) at the data ``x`` and ``v`` (m, d) at the penalty points ``t``, the data followed by
+``extra`` points, none by default; ``K``, ``D`` and ``L`` are the inner products. Products treat
+both sums as one over all m points, ``u`` zero at the extra ones: O(m^2 d) time, O(m^2) memory.
 
-Inputs are multiplied by ``scales`` (d,) before the kernel sees them. Derivatives are in the units
-of ``X`` all the same, so ``v`` and gradients are multiplied by ``scales`` on the way in and out. A
-length scale is ``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
+Inputs are multiplied by ``scales`` (d,), one over a length scale, before the kernel sees them; zero
+removes a variable. Derivatives are in the units of ``X``: ``v`` and gradients are multiplied too.
 
 **Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
 ``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times

@@ -4,16 +4,15 @@ r"""From a table to learned gradients: what problems share, solve, adapt the wei
 and hold what its problems share, whatever the target and alpha. Several targets (classes against
 the rest) are solved one by one on the same data. Walks run from large alpha to small.
 
-* *Adaptive weights* (section 7 of the paper): distances between rows see the selected variables
-  only. The problem is solved again on these alone, weights, bandwidth and kernel anew, alpha the
-  same fraction of its scale, until all are selected.
+* *Adaptive weights* (section 7 of the paper): the problem is solved again on the selected variables
+  alone, weights, bandwidth and kernel anew, alpha the same fraction of its scale, until all are
+  selected.
 * *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
   regression with the same kernel, times the total weight of the pairs; for variables that are
   always kept ``RIDGE_FRACTION`` of half the largest curvature of the loss.
 * *Features.* ``K = Phi Phi'`` by pivoted Cholesky (:func:`nablasso.spaces.low_rank`): functions are
-  ``f(x) = phi(x) . b`` with norm ``|b|``. The paper's square root of K is ``Phi`` times a rotation.
-* *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables, from a
-  singular value decomposition of the s rows that are not zero.
+  ``f(x) = phi(x) . b`` with norm ``|b|``.
+* *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Sparse gradient learning as a problem: primal, dual, gap, ``alpha_max``.
 
 Gradients are ``f^a(x) = phi(x) . B_a`` with ``||f^a||_K = |B_a|``
-(:class:`~nablasso.gradients.KernelFactor`). The prediction of a pair is linear in ``B`` (p, r)
-and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
+(:class:`~nablasso.gradients.learner.KernelFactor`). The prediction of a pair is linear in ``B``
+(p, r) and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
 
 .. math:: z_{ij} = (x_j - x_i)^\top B \phi_i \;[+\; \phi_i^\top c]
 
@@ -15,14 +15,9 @@ log(1 + exp(-t z))``, ``t_ij = y_j``.
 **Gradient and dual.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1)
 Phi`` (n, r), ``nabla_B = X'M`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
 flops, whatever the number of pairs. Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every
-one of the p variables,
-
-.. math::
-    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - |\nabla_c|^2 / 4 \lambda
-    - (\text{penalty})^*(\nabla_B)
-
-bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0), the largest
-``|nabla_a| / w_a``; for regression this is (55).
+one of the p variables, ``D = - sum_ij m_ij l*(t_ij, s_ij) - |nabla_c|^2 / 4 lambda -
+(penalty)*(nabla_B)`` bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0),
+the largest ``|nabla_a| / w_a``; for regression this is (55).
 
 **Penalties** on the rows of ``B``, with norms ``N_g`` of groups and weights ``w_g`` (the size of
 the group), and their conjugates in the gradient's norms ``D_g``:

@@ -2,12 +2,12 @@ r"""Solvers of sparse gradient learning, and the fit that selects nothing.
 
 **Active set**: accelerated forward-backward splitting with restart. *Inner loop*, on the s
 variables of the active set: a gradient step from an extrapolated point and the proximal operator of
-the penalty (46), Nesterov's momentum, set back to zero where it points uphill. Predictions are
-linear, so those of the extrapolated point are a combination of known ones: O(n s r + (pairs) min(s,
-r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``. *Outer
-loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too large,
-variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as there are
-(but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the outer one.
+the penalty (46), Nesterov's momentum, set back to zero where it points uphill: O(n s r + (pairs)
+min(s, r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``.
+*Outer loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too
+large, variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as
+there are (but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the
+outer one.
 
 **Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps; for
 classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
@@ -16,8 +16,7 @@ classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
           a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a .
 
 Theorem 10 asks for ``0 < delta < 2 / |Hessian|``; here ``delta = 1 / L`` with ``L`` the largest
-curvature in ``B`` plus, for classes, that in ``a``. It stops at the duality gap over all variables,
-or ``max_iter``. The error falls like ``L |B*|^2 / 2k``: a reference for the active set.
+curvature in ``B`` plus, for classes, that in ``a``.
 
 **Scales of alpha.** ``alpha_max`` is exact: the gradient norm at B = 0, with the best f0 and kept
 variables. For the ridge form no alpha selects nothing; its scale is half the largest curvature of

@@ -12,11 +12,9 @@ or three products for each of the p first-level sources, and about one for a pai
 are in use. Every partial product is kept with its largest entry as a separate logarithm.
 
 *The largest kernel outside*, every kernel paying for itself (section 5.2 of Bach, 2009):
-
-.. math:: \Omega^*_{W^c}(g)^2 \le \max_{w \notin W} \frac{\alpha^\top K_w \alpha}{d_w^2} ,
-
-by branch and bound. Nodes are enumerated by order: one variable more, behind the last, at one
-level. With ``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that follows it have
+``Omega*_{W^c}(g)^2 <= max_{w not in W} alpha' K_w alpha / d_w^2``, by branch and bound. Nodes are
+enumerated by order: one variable more, behind the last, at one level. With
+``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that follows it have
 
 .. math::
     \frac{\sqrt{a_w}}{d_w} \le \sum_k |\alpha_k| \prod_{(i,l) \in v} s_{i,l}(k)
@@ -26,11 +24,8 @@ one matrix product for all nodes with one variable more. What is below the thres
 all that follows; the rest is looked at exactly and expanded. The result is a valid bound whenever
 the work ends: what is not expanded keeps its bound. Products that overflow are infinite.
 
-*Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside
-
-.. math:: \alpha^\top K_w \alpha \le \Omega(f)^2 \Big(\sum_{v \in A(w) \setminus W} d_v\Big)^2 .
-
-It finds products whose parts have no effect of their own, among all nodes of one and two variables
+*Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside ``alpha'
+K_w alpha <= Omega(f)^2 (sum_{v in A(w) - W} d_v)^2``, here among all nodes of one and two variables
 whose levels have rank one, by one matrix product: O(n (p q)^2).
 """
 

@@ -21,15 +21,9 @@ regression at the solution
 
 In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
 features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, what is left of it is
-``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``.
-
-Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
-``1'alpha = 0`` for the intercept; ``max_v t_v / x_v`` bounds the maximum and is exact at the
-optimum. The gap (18) is that of the kernel machine plus ``lambda / 2`` times that of the weights,
+``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``. ``docs/mathematics.md`` has the dual
+and the gap (18): that of the machine plus ``lambda / 2`` times that of the weights,
 ``max_v t_v / x_v - sum_w zeta_w a_w``.
-
-Cost per ``x`` with D features in all: up to D = n in feature space, O(D^3) for the squared loss,
-whose moments are computed once, and O(n D^2) a Newton step for others; beyond, O(n^2 D + n^3).
 
 **Newton's method**, an interior-point method in the weights, with multipliers ``s_v = nu - (lambda
 / 2) t_v / x_v`` of the bounds, ``nu = (lambda / 2) max_v t_v / x_v``: the sum of ``x_v s_v`` *is*

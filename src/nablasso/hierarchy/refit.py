@@ -9,19 +9,17 @@ with k features and R nodes that have any, p the number of nodes that a search c
 sum of the sample weights as they were given, and D minus twice the log-likelihood at its maximum:
 ``n log(mean (y - z)^2)`` for the squared loss, ``2 n sum_i p_i l(y_i, z_i)`` for the logistic one,
 with a wide normal prior of the coefficients, since separated classes have no maximum. A node of
-large rank stands for its leading principal directions, those that hold 99 % of its variance, at
-most one per ten rows; features are centred and of unit variance.
+large rank stands for its leading principal directions (:func:`leading`).
 
-The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
-With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
-block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``, exactly so for the squared loss: one factorisation of
-a k x k matrix a step. While there are more than half as many features as rows steps are made
-whatever the criterion says, a tenth of the features between two factorisations: ``C^{-1}`` and
-``c`` without B follow from those with it in O(k^2).
+The sink that is taken is the one whose loss costs least by the quadratic model at the solution:
+with the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
+block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``. While there are more than half as many features as
+rows steps are made whatever the criterion says, a tenth of the features between two factorisations:
+``C^{-1}`` and ``c`` without B follow from those with it in O(k^2).
 
 **Refit**, a kernel machine on what was selected, of the ridge of smallest leave-one-out loss: the
-kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression on the selected products where nodes
-have rank one), or a Gaussian kernel on the selected columns where its loss is smaller.
+kernel of the hull, ``sum_{w in hull} K_w``, or a Gaussian kernel on the selected columns where its
+loss is smaller.
 """
 
 from __future__ import annotations

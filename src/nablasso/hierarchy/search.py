@@ -14,22 +14,17 @@ every machine), or where the bound cannot be made sharper: the gap returned is a
 at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
 returned is exactly a hull. They stay in the certificate.
 
-**Consistency**, conditions (22) and (24) of Bach (2009): when does the norm find the hull?
-With the true function ``f`` of hull ``W`` and covariances ``Sigma`` of the features let
+**Consistency**, conditions (22) and (24) of Bach (2009): with the true function ``f`` of hull ``W``
+and covariances ``Sigma`` of the features let
 
 .. math::
     s_w = \Big(\sum_{v \in A(w)} \frac{d_v}{\|f_{D(v)}\|}\Big) f_w, \qquad
     g = \Sigma_{W^c W} \Sigma_{WW}^{-1} s .
 
-For small ``alpha`` the function on ``W`` alone stays the solution of the whole problem where
-
-.. math::
-    \Omega^*_{W^c}(g) \le 1 - \eta \quad (22, \text{ sufficient for some } \eta > 0), \qquad
-    \Omega^*_{W^c}(g) \le 1 \quad (24, \text{ necessary}) .
-
-The dual norm is ``max_x sum_w zeta_w(x) |g_w|^2`` squared, with ancestors outside ``W`` alone. The
-steps of :func:`nablasso.hierarchy.problem.alternating` increase it, and ``kappa`` bounds it from
-above: both sides are returned. O(R^2) a step for R nodes outside.
+The norm finds the hull where ``Omega*_{W^c}(g) <= 1 - eta`` for some ``eta > 0`` (22), and only
+where ``Omega*_{W^c}(g) <= 1`` (24). The dual norm squared is ``max_x sum_w zeta_w(x) |g_w|^2`` with
+ancestors outside ``W`` alone: the steps of :func:`nablasso.hierarchy.problem.alternating` increase
+it, and ``kappa`` bounds it from above. O(R^2) a step for R nodes outside.
 """
 
 from __future__ import annotations

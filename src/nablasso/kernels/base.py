@@ -1,11 +1,7 @@
 r"""What a kernel is: three scalar functions, and the products they make possible.
 
-A function of the representer space is
-
-.. math:: f = \sum_j u_j\, k(x_j, \cdot) + \sum_{j,a} v_{j,a}\, \partial_a k(x_j, \cdot)
-
-with ``u`` of shape (n,) and ``v`` of shape (n, d). A :class:`KernelOperator` binds a kernel to
-evaluation points ``Z`` (rows) and centres ``X`` (columns) and computes
+A :class:`KernelOperator` binds a kernel to evaluation points ``Z`` (rows) and centres ``X``
+(columns) of a function of the representer space (:mod:`nablasso.spaces`) and computes
 
 * values     ``K u + D' v``      at ``Z``, shape (m,)
 * gradients  ``D u + L v``       at ``Z``, shape (m, d)

@@ -1,17 +1,8 @@
-r"""Radial kernels ``k(z, x) = phi(|z - x|^2 / 2)``.
+r"""Radial kernels ``k(z, x) = phi(|z - x|^2 / 2)``, and ANOVA kernels made of them.
 
-With ``r = |z - x|^2 / 2`` and ``delta = z - x``
-
-.. math::
-    \partial_z k = \phi'\,\delta, \qquad \partial_x k = -\phi'\,\delta, \qquad
-    \partial_z \partial_x k = -\phi' I - \phi''\,\delta\delta^\top .
-
-The products are those of :class:`~nablasso.kernels.base.ProfileOperator`.
-
-**ANOVA kernels**: low-order interactions of one-dimensional kernels.
-
-With ``k_a = phi((z_a - x_a)^2 / 2)`` and ``e_s`` the elementary symmetric polynomials of
-``k_1, ..., k_d``,
+Products of radial kernels are those of :class:`~nablasso.kernels.base.ProfileOperator`. **ANOVA
+kernels** hold low-order interactions of one-dimensional ones: with ``k_a = phi((z_a - x_a)^2 / 2)``
+and ``e_s`` the elementary symmetric polynomials of ``k_1, ..., k_d``,
 
 .. math:: k = e_1 + \dots + e_m, \qquad m \in \{1, 2, 3\}.
 

@@ -5,12 +5,7 @@ r"""The PSD model: a non-negative function that is linear in its parameters.
 where ``v(x)`` are Gaussian bumps :math:`g_i(x) = \exp(-\frac12 \sum_a p_{ia} (x_a - z_{ia})^2)`
 (precisions zero: the constant 1). The factor ``C`` (m, q) is stored, so values are sums of squares.
 Linear functionals are ``Tr(B W)`` with ``W[i, j] = functional(g_i g_j)``, in closed form, O(m^2 d),
-because the product of two bumps is one, times a number:
-
-.. math::
-    g_i g_j = e^{-\frac12 \sum_a (p_{ia} p_{ja} / t_a) (z_{ia} - z_{ja})^2}
-              e^{-\frac12 \sum_a t_a (x_a - c_a)^2}, \qquad
-    t = p_i + p_j, \quad c = (p_i z_i + p_j z_j) / t .
+because the product of two bumps is one, times a number (:meth:`Bumps.times`).
 
 **Draws** are exact: one coordinate at a time, by inversion of the distribution function of
 
@@ -103,7 +98,10 @@ class Bumps:
         return Bumps(centres, precisions)
 
     def times(self, other: Bumps) -> tuple[Bumps, Array]:
-        """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors."""
+        """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors.
+
+        Precisions ``t = p + s``, centres ``(p z + s y) / t``, logs ``- sum_a p s (z - y)^2 / 2t``.
+        """
         m, q = len(self), len(other)
         left, right = np.repeat(np.arange(m), q), np.tile(np.arange(q), m)
         p, s = self.precisions[left], other.precisions[right]

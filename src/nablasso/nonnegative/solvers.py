@@ -5,25 +5,17 @@ r"""Three ways up the dual, each a stream of evaluations that :func:`solve` foll
 :func:`newton`, for losses whose conjugates are smooth in ``t``. The negative Hessian in ``(t, c)``
 is ``Diag(p k) + J' p M Q M' p J`` with the curvature ``k`` of the conjugates and ``Q`` the
 derivatives of the blocks' values, never formed: steps are solved by conjugate gradients in units of
-its diagonal, in which it is about the identity plus an operator of rapidly decaying spectrum. The
-gradient is piecewise smooth, which is enough (semismooth Newton); a line search keeps it climbing.
-With many rows a product costs as much as an evaluation, so L-BFGS steps come first. A step costs
-one or two eigendecompositions, O(n r^2 + r^3), and O(n r q) a product with q positive eigenvalues.
+its diagonal, and a line search keeps them climbing (semismooth Newton). With many rows a product
+costs as much as an evaluation, so L-BFGS steps come first.
 
 :func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method in
 ``u``, the slopes in units of their box, with ``z(u) - y = e+ - e-, e+ (1 - u) = e- u = mu``. A step
-
-.. math:: \Big(-z'(u) + \mathrm{Diag}\big(\tfrac{e^+}{1-u} + \tfrac{e^-}{u}\big)\Big) du
-          = z(u) - y - \frac{\mu}{1-u} + \frac{\mu}{u}
-
 climbs the dual plus ``mu sum log u (1 - u)``, and a line search on that keeps it safe. ``mu`` is
-Mehrotra's. About 10 to 25 steps, each a Cholesky factorisation of order n p up to ``DENSE``, above
-that conjugate gradients with the free function treated exactly.
+Mehrotra's. Each step is a Cholesky factorisation of order n p up to ``DENSE``, above that conjugate
+gradients with the free function treated exactly.
 
 :func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference: forward-backward steps
-in the slopes with Nesterov's momentum, ``v = a + s z, x = prox_{l / s}(v / s), a+ = v - s x`` and
-``c+ = c + s u^2 (Tr(A W) - 1)`` with ``s = 1 / L``. ``a+`` is a subgradient of ``l`` at ``x``,
-which gives the dual value. One eigendecomposition per PSD block and iteration.
+in the slopes with Nesterov's momentum. One eigendecomposition per PSD block and iteration.
 """
 
 from __future__ import annotations
