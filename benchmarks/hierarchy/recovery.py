@@ -22,7 +22,10 @@ from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, Path
-from nablasso.hierarchy import Grid, Hermite, LossSample, Pruner
+from nablasso.hierarchy import Hermite
+from nablasso.hierarchy.grid import Grid
+from nablasso.hierarchy.problem import LossSample
+from nablasso.hierarchy.refit import Pruner
 from nablasso.losses import Squared
 
 ALPHAS = 16

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from nablasso.hierarchy import Budget, Grid, Hermite, LossSample, Search
+from nablasso.hierarchy import Hermite
+from nablasso.hierarchy.grid import Grid
+from nablasso.hierarchy.problem import LossSample
+from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Squared
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import HullProblem, LossSample
 from nablasso.hierarchy.problem import (
+    HullProblem,
+    LossSample,
     alternating,
     descendant_norms,
     dual_bound,

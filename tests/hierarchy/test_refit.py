@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from nablasso.hierarchy import Flat, Grid, Hermite, LossSample, Monomials, Pruner, Spline
-from nablasso.hierarchy.refit import SHARE, WIDTH, _block_loss, leading
+from nablasso.hierarchy import Hermite, Monomials, Spline
+from nablasso.hierarchy.grid import Flat, Grid
+from nablasso.hierarchy.problem import LossSample
+from nablasso.hierarchy.refit import SHARE, WIDTH, Pruner, _block_loss, leading
 from nablasso.losses import Logistic, Squared
 
 RNG = np.random.default_rng(41)
