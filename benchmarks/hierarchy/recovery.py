@@ -24,9 +24,9 @@ from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, Path
 from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.refit import Pruner
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 
 ALPHAS = 16
 SMALLEST = 1e-2

@@ -20,7 +20,7 @@ from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -163,25 +163,25 @@ class Function:
     u: Array | None = None
     v: Array | None = None
 
-    @property
-    def _coef(self) -> tuple[Array, ...]:
-        return tuple(part for part in (self.u, self.v) if part is not None)
-
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None:
             return np.full(len(Z), self.intercept)
-        return np.asarray(self.intercept + self.space.evaluate(Z[:, self.columns], *self._coef))
+        return np.asarray(self.intercept + self._at(self.space.evaluate, Z))
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         if self.space is None:
             return np.zeros(Z.shape)
         if np.array_equal(self.columns, np.arange(Z.shape[1])):
-            return np.asarray(self.space.evaluate_gradients(Z, *self._coef))
+            return self._at(self.space.evaluate_gradients, Z)
         out = np.zeros(Z.shape)
-        out[:, self.columns] = self.space.evaluate_gradients(Z[:, self.columns], *self._coef)
+        out[:, self.columns] = self._at(self.space.evaluate_gradients, Z)
         return out
+
+    def _at(self, rule: Callable[..., Array], Z: Array) -> Array:
+        coef = (part for part in (self.u, self.v) if part is not None)
+        return np.asarray(rule(Z[:, self.columns], *coef))
 
 
 class PenaltyPoints(NamedTuple):
@@ -216,14 +216,9 @@ def available_bytes() -> int | None:
     return None
 
 
-def needed_bytes(n_samples: int, n_features: int) -> int:
-    """Memory that a fit in the exact space takes."""
-    return 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
-
-
 def require_memory(n_samples: int, n_features: int) -> None:
     """Refuse sizes whose n x n matrices would not fit."""
-    needed = needed_bytes(n_samples, n_features)
+    needed = 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
     available = available_bytes()
     if available is None or needed <= available:
         return

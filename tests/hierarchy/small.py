@@ -4,9 +4,9 @@ import numpy as np
 
 from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 
 
 def data(n=60, p=5, seed=0):

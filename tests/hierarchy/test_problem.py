@@ -5,7 +5,6 @@ import pytest
 
 from nablasso.hierarchy.problem import (
     HullProblem,
-    LossSample,
     alternating,
     descendant_norms,
     dual_bound,
@@ -13,6 +12,7 @@ from nablasso.hierarchy.problem import (
     weights_of,
 )
 from nablasso.losses import Logistic, Squared
+from nablasso.problems import LossSample
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
 

@@ -6,9 +6,9 @@ from sklearn.linear_model import LogisticRegression
 
 from nablasso.hierarchy import Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Flat, Grid
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.refit import SHARE, WIDTH, Pruner, _block_loss, leading
 from nablasso.losses import Logistic, Squared
+from nablasso.problems import LossSample
 
 RNG = np.random.default_rng(41)
 N = 80

@@ -62,10 +62,10 @@ from nablasso.hierarchy import KernelDag
 from nablasso.hierarchy.dag import Hierarchy, Node
 from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.hierarchy.grid import Flat, Grid
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
 from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
 from nablasso.paths import DEFAULT_FRACTION
+from nablasso.problems import LossSample
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Index, Mask

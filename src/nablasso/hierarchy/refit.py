@@ -33,10 +33,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, svd
 
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
@@ -201,7 +201,7 @@ class Pruner:
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.bends(z), centre=True)[0]
+        C = centred_moments(Phi, sample.y, sample.expansion(z).weights, centre=True)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0

@@ -42,13 +42,13 @@ from nablasso.hierarchy.problem import (
     HullPoint,
     HullProblem,
     HullSolution,
-    LossSample,
     bytes_held,
     descendant_norms,
     dual_bound,
     solve,
     weights_of,
 )
+from nablasso.problems import LossSample
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem

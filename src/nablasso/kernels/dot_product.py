@@ -21,6 +21,7 @@ then its variance stands outside ``phi``, and ``k`` of order one is linear in it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -98,6 +99,7 @@ class Polynomial(DotProductKernel):
         return int(p), float(c)
 
 
+@dataclass(eq=False, repr=False)
 class AdditivePower(Kernel):
     """``(offset + sum_a phi(z_a) . phi(x_a))^order``.
 
@@ -117,19 +119,11 @@ class AdditivePower(Kernel):
 
     has_width = False  # the knots are in deviations of a column
 
-    def __init__(
-        self,
-        order: int = 2,
-        offset: float = 1.0,
-        rank: int = 10,
-        centre: Array | None = None,
-        scale: Array | None = None,
-    ) -> None:
-        self.order = order
-        self.offset = offset
-        self.rank = rank
-        self.centre = centre
-        self.scale = scale
+    order: int = 2
+    offset: float = 1.0
+    rank: int = 10
+    centre: Array | None = None
+    scale: Array | None = None
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""

@@ -105,9 +105,7 @@ class Matern52(RadialKernel):
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
         s2 = positive(self.length_scale, "length_scale") ** 2
-        q = np.sqrt(10.0 * r / s2)
-        e = np.exp(-q)
-        return (1 + q + q**2 / 3) * e, (1 + q) * e * (-5 / (3 * s2)), e * (25 / (3 * s2**2))
+        return *self.first_two(r), np.exp(-np.sqrt(10.0 * r / s2)) * (25 / (3 * s2**2))
 
     def first_two(self, r: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""
@@ -139,11 +137,10 @@ class Rough(RadialKernel):
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = positive(self.length_scale, "length_scale") ** 2
-        tip = positive(self.tip, "tip")
-        q = np.sqrt(tip**2 + 2 * r / s2)
-        k = np.exp(tip - q)
-        return k, k / (-s2 * q), k * (1 / q + 1) / (s2 * q) ** 2
+        k, slope = self.first_two(r)
+        s2 = float(self.length_scale) ** 2
+        q = np.sqrt(self.tip**2 + 2 * r / s2)
+        return k, slope, k * (1 / q + 1) / (s2 * q) ** 2
 
     def first_two(self, r: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""

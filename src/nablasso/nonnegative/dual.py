@@ -125,8 +125,8 @@ class LinearBlock:
         return np.zeros(0)
 
     def bend(self, slopes: Array) -> Array:
-        """The Hessian of the conjugate times slopes: ``Phi Phi' s / l2``."""
-        return np.asarray(self.Phi @ (slopes @ self.Phi)) / self.l2
+        """The Hessian of the conjugate times slopes."""
+        return -self(slopes, np.zeros(0))[0]
 
     def values(self, parameters: Array) -> Array:
         """``Phi w``."""

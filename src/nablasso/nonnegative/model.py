@@ -132,37 +132,28 @@ def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None
     return logs
 
 
-def _pairs(z: Array, p: Array) -> tuple[Array, Array, Array]:
-    """Centre, precision and log factor of all products of two bumps of one variable."""
+def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
+    """Logs of the integrals of all products of two bumps of one variable."""
     total = p[:, None] + p
     safe = np.where(total > 0, total, 1.0)
-    centre = (p * z)[:, None] + p * z
-    return centre / safe, total, -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
-
-
-def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
-    centre, total, log_factor = _pairs(z, p)
+    centre = ((p * z)[:, None] + p * z) / safe
+    log_factor = -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
     if (total <= 0).any() and (interval is None or not np.isfinite(interval).all()):
         raise InvalidParameterError(
             "A function with a constant part has no integral over an unbounded region. Give a "
             "bounded box, or a base measure."
         )
-    root = np.sqrt(np.where(total > 0, total, 1.0))
+    root = np.sqrt(safe)
     logs = log_factor + LOG_ROOT_TWO_PI - np.log(root)
     if interval is None:
         return np.asarray(logs)
     low, high = interval
     flat = np.log(high - low) if high > low else -np.inf
-    shares = _interval_shares((low - centre) * root, (high - centre) * root)
+    left, right = (low - centre) * root, (high - centre) * root
+    flip = left > 0  # so that digits are left in either tail
+    shares = ndtr(np.where(flip, -left, right)) - ndtr(np.where(flip, -right, left))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(total > 0, logs + np.log(shares), flat))
-
-
-def _interval_shares(low: Array, high: Array) -> Array:
-    """Normal probability between two numbers, with digits left in either tail."""
-    flip = low > 0
-    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-    return np.maximum(np.asarray(ndtr(high) - ndtr(low)), 0.0)
+        return np.asarray(np.where(total > 0, logs + np.log(np.maximum(shares, 0.0)), flat))
 
 
 @dataclass(frozen=True)
@@ -290,7 +281,9 @@ class PSDModel(OnBumps):
             for start in range(0, n_samples, step):
                 rows = slice(start, start + step)
                 u = heights[rows] if a else heights[:1]
-                out[rows, a] = _invert(_densities(kappa, u, F), grid, uniform[rows, a])
+                H = [kappa @ (row[:, None] * F) for row in u]
+                density = np.array([np.einsum("tq,tq->t", h, h) for h in H])  # (rows, nodes)
+                out[rows, a] = _invert(density, grid, uniform[rows, a])
             heights *= bumps.values(out[:, [a]])
             heights /= np.maximum(heights.max(axis=1, keepdims=True), 1e-300)
         return out
@@ -360,15 +353,6 @@ def _panels(bumps: Bumps) -> Array:
         edges = np.linspace(low, high, int(np.ceil((high - low) / (PANEL * widths.min()))) + 1)
         parts.append(edges[:-1, None] + 0.5 * np.diff(edges)[:, None] * (1 + _nodes))
     return np.concatenate(parts)
-
-
-def _densities(kappa: Array, u: Array, F: Array) -> Array:
-    """``|F'(u * kappa(t))|^2`` for each row of ``u`` and node, shape (rows, nodes)."""
-    out = np.empty((len(u), len(kappa)))
-    for i, heights in enumerate(u):
-        H = kappa @ (heights[:, None] * F)
-        out[i] = np.einsum("tq,tq->t", H, H)
-    return out
 
 
 def _invert(density: Array, grid: Array, uniform: Array) -> Array:

@@ -150,13 +150,10 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
     if len(climb.problem.weights) > many:
         _quasi_newton(climb, space, start)
     x = space.pack(climb.point)
-    here = space.evaluate(x)
-    while True:
-        yield here
-        found = _newton_step(space, x, here)
-        if found is None:
-            return
-        x, here = found
+    found: tuple[Array, Evaluation] | None = (x, space.evaluate(x))
+    while found is not None:
+        yield found[1]
+        found = _newton_step(space, *found)
 
 
 class Coordinates:
@@ -271,10 +268,9 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
 def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
     """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
     path = _Path(climb.problem, start, dense)
-    while True:
+    yield path.here
+    while path.advance():
         yield path.here
-        if not path.advance():
-            return
 
 
 class _Path:
