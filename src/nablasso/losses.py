@@ -154,7 +154,11 @@ class Logistic(Loss):
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
-        _check_labels(y, "The logistic loss")
+        if not np.array_equal(np.unique(y), [-1.0, 1.0]):
+            raise InvalidDataError(
+                "The logistic loss needs labels -1 and 1, both present; got "
+                f"{np.unique(y)[:10].tolist()}. Use a classifier, which takes any labels."
+            )
 
     def mean(self, z: Array) -> Array:
         """Probability of the label 1."""
@@ -291,14 +295,6 @@ def robust_deviation(y: Array, weights: Array) -> float:
         total = weights.sum()
         deviation = float(np.sqrt(weights @ (y - weights @ y / total) ** 2 / total))
     return deviation if deviation > 0 else 1.0
-
-
-def _check_labels(y: Array, what: str) -> None:
-    if not np.array_equal(np.unique(y), [-1.0, 1.0]):
-        raise InvalidDataError(
-            f"{what} needs labels -1 and 1, both present; got {np.unique(y)[:10].tolist()}. Use a "
-            "classifier, which takes any labels."
-        )
 
 
 REGRESSION_LOSSES: dict[str, type[Loss]] = {

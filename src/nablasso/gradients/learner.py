@@ -70,18 +70,13 @@ class KernelFactor:
         self.phi, pivots, self.triangle = low_rank(kernel(scaled, scaled), tol=RANK_TOL)
         self._centres = scaled[pivots]
 
-    @property
-    def rank(self) -> int:
-        """Number of features."""
-        return int(self.phi.shape[1])
-
     def evaluate(self, Z: Array, B: Array) -> Array:
         """Values (m, s) of functions ``B`` (s, r) at new points ``Z`` (m, p)."""
         out = np.zeros((len(Z), len(B)))
-        if not self.rank or not len(B):
+        if not B.size:
             return out
         C = solve_triangular(self.triangle, B.T, trans="T", lower=True)
-        for rows in row_blocks(len(Z), max(self.rank, Z.shape[1])):
+        for rows in row_blocks(len(Z), max(B.shape[1], Z.shape[1])):
             out[rows] = self.kernel(Z[rows] / self.length_scale, self._centres) @ C
         return out
 

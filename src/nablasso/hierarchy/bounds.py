@@ -218,20 +218,16 @@ class _Search:
         self.tables, self.bound = t.of(columns=bounds > limit), 0.0
         self._raise(bounds[bounds <= limit])
         self.reach = self.tables.sizes * self.tables.ahead
-        self.inside = self._columns_inside(hull)
         self.violators: list[tuple[float, Node]] = []
-
-    def _columns_inside(self, hull: set[Node]) -> dict[tuple[int, ...], list[int]]:
-        """Nodes of the hull in columns of the tables: those behind each beginning."""
         names = zip(self.tables.variable.tolist(), self.tables.level.tolist(), strict=True)
         place = {pair: column for column, pair in enumerate(names)}
-        inside: dict[tuple[int, ...], list[int]] = {}
+        # nodes of the hull in columns of the tables: those behind each beginning
+        self.inside: dict[tuple[int, ...], list[int]] = {}
         for node in hull:
             pairs: Pairs = node  # type: ignore[assignment]
             if pairs and all(pair in place for pair in pairs):
                 columns = [place[pair] for pair in pairs]
-                inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])
-        return inside
+                self.inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])
 
     def node(self, row: Index) -> Node:
         """The node of a row of columns of the tables."""

@@ -62,9 +62,9 @@ class Pruned(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """``-2 log-likelihood`` at its maximum, and the quadratic model there."""
+    """The criterion of a hull, and the quadratic model at the fit of largest likelihood."""
 
-    deviance: float
+    criterion: float
     coef: Array
     inverse: Array  # of C
     places: dict[Node, slice]  # of each node's features
@@ -102,9 +102,8 @@ class Pruner:
             crowded = self._is_crowded(len(fit.coef))
             smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
-            falls = self._criterion(smaller, new) < self._criterion(here, fit)
-            if smaller == here or not (falls or crowded):
-                self._ends[here] = Pruned(ordered(set(here)), self._criterion(here, fit))
+            if smaller == here or not (new.criterion < fit.criterion or crowded):
+                self._ends[here] = Pruned(ordered(set(here)), fit.criterion)
                 break
             here, fit = smaller, new
             way.append(here)
@@ -115,8 +114,7 @@ class Pruner:
 
     def criterion(self, hull: list[Node]) -> float:
         """The extended Bayes information criterion of a hull."""
-        here = frozenset(hull) | self.kept
-        return self._criterion(here, self._fit(here))
+        return self._fit(frozenset(hull) | self.kept).criterion
 
     def _smaller(self, fit: _Fit, most: float) -> frozenset[Node]:
         """The hull without its cheapest sinks: one, or while crowded ``most`` features of them."""
@@ -137,7 +135,7 @@ class Pruner:
             part = np.linalg.solve(inverse[mine, mine], inverse[mine])
             coef -= coef[mine] @ part
             inverse -= inverse[:, mine] @ part
-            unit, left = unit + lost[node], left - self._width(node)
+            unit, left = unit + lost[node], left - self._of(node).shape[1]
             del hull[node]
             for parent in self.hierarchy.parents(node):
                 hull[parent] -= 1
@@ -147,23 +145,16 @@ class Pruner:
 
     def _price(self, node: Node) -> float:
         """What the criterion charges for a node: nothing without features."""
-        width = self._width(node)
+        width = int(self._of(node).shape[1])
         return width * float(np.log(self.rows)) + 2 * float(np.log(self.choices)) * (width > 0)
-
-    def _criterion(self, hull: frozenset[Node], fit: _Fit) -> float:
-        return fit.deviance + sum(self._price(node) for node in ordered(set(hull)))
 
     def _is_crowded(self, features: int) -> bool:
         return 2 * features > len(self.sample.y)
 
-    def _width(self, node: Node) -> int:
-        return int(self._of(node).shape[1])
-
     def _of(self, node: Node) -> Array:
         if node not in self._features:
-            sample = self.sample
             F = self.hierarchy.block(node).train
-            self._features[node] = leading(F, sample.weights)
+            self._features[node] = leading(F, self.sample.weights)
         return self._features[node]
 
     def _fit(self, hull: frozenset[Node]) -> _Fit:
@@ -175,7 +166,8 @@ class Pruner:
         inverse = cho_solve(cho_factor(C), np.eye(len(C))) if len(C) else C
         ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
         places = {node: slice(ends[k], ends[k + 1]) for k, node in enumerate(nodes)}
-        return _Fit(deviance, coef, inverse, places, unit)
+        criterion = deviance + sum(self._price(node) for node in nodes)
+        return _Fit(criterion, coef, inverse, places, unit)
 
     def _rise(self, lost: float, unit: float) -> float:
         """What a loss of fit adds to the deviance; ``unit`` is the variance left."""

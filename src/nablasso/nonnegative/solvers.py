@@ -96,11 +96,8 @@ class Climb:
             self.watch(self.n_evaluations, self.gap)
         if evaluation.dual > self.dual:
             self.dual, self.point = evaluation.dual, evaluation.point
-        problem = self.problem
-        feasible = [
-            block.feasible(theta)
-            for block, theta in zip(problem.blocks, evaluation.parameters, strict=True)
-        ]
+        problem, each = self.problem, zip(self.problem.blocks, evaluation.parameters, strict=True)
+        feasible = [block.feasible(theta) for block, theta in each]
         parameters = [theta for theta in feasible if theta is not None]
         if len(parameters) < len(feasible):
             return
@@ -249,16 +246,10 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
             raise StopIteration
 
     limit = min(QUASI, climb.max_iter)
-    options: dict[str, Any] = {"maxiter": limit, "maxfun": EVALUATIONS * limit + 1}
-    options |= {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
-    result: OptimizeResult = minimize(  # type: ignore[call-overload]
-        descent,
-        space.pack(start) * units,
-        jac=True,
-        method="L-BFGS-B",
-        callback=look,
-        options=options,
-    )
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": look}
+    how["options"] = {"maxiter": limit, "maxfun": EVALUATIONS * limit + 1}
+    how["options"] |= {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
+    result: OptimizeResult = minimize(descent, space.pack(start) * units, **how)
     climb.n_iter = int(result.nit)
 
 

@@ -215,14 +215,8 @@ def evidence_scales(X: Array, y: Array, weights: Array, labels: Index) -> Array:
     if not np.ptp(y) > 0:
         return np.ones(X.shape[1])
     evidence = ScaleEvidence(X, y, weights / weights.sum(), labels)
-    found: OptimizeResult = minimize(
-        evidence,
-        evidence.start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=evidence.bounds,
-        options={"maxiter": STEPS},
-    )
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": STEPS}}
+    found: OptimizeResult = minimize(evidence, evidence.start, bounds=evidence.bounds, **how)
     return np.asarray(np.exp(found.x[:-2] - found.x[:-2].max())[labels])
 
 

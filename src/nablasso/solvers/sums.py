@@ -63,17 +63,15 @@ def certify(
 
     ``groups`` are positions in ``C``; ``selected`` says which of them the search chose.
     """
-    blocks, parts = [], []
-    k = 0
+    columns, parts, k = [], [], 0
     for g in groups:
         e, Q = np.linalg.eigh(C[np.ix_(g, g)])
         real = e > RANK * max(float(e[-1]), 1e-300)
-        blocks.append((g, Q[:, real] * np.sqrt(n / e[real])))
+        columns.append(np.zeros((len(c), int(real.sum()))))
+        columns[-1][g] = Q[:, real] * np.sqrt(n / e[real])
         parts.append(np.arange(k, k + int(real.sum())))
         k += int(real.sum())
-    T = np.zeros((len(c), k))
-    for (g, white), at in zip(blocks, parts, strict=True):
-        T[np.ix_(g, at)] = white
+    T = np.column_stack(columns)
     C, c = T.T @ C @ T, T.T @ c
     ridge = np.linalg.solve(C + dispersion * np.eye(k), c)
     weights = np.array([np.sqrt(len(a)) / max(np.linalg.norm(ridge[a]), 1e-12) for a in parts])
@@ -94,11 +92,8 @@ def certify(
 def centred(C: Array, c: Array, yy: float) -> tuple[Array, Array, float]:
     """Sums without the first column, a one: what is left of the others after their means."""
     mean = C[0, 1:] / C[0, 0]
-    return (
-        C[1:, 1:] - np.outer(mean, C[0, 1:]),
-        c[1:] - mean * c[0],
-        float(yy - c[0] ** 2 / C[0, 0]),
-    )
+    C_rest, c_rest = C[1:, 1:] - np.outer(mean, C[0, 1:]), c[1:] - mean * c[0]
+    return C_rest, c_rest, float(yy - c[0] ** 2 / C[0, 0])
 
 
 def _solve(
