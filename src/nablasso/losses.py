@@ -104,30 +104,6 @@ class Loss(BaseEstimator, ABC):
         return np.ones_like(z)
 
 
-class Squared(Loss):
-    """The loss of least squares."""
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``(y - z)^2``."""
-        return np.asarray((y - z) ** 2)
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``."""
-        return 2 * (z - y)
-
-    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
-        """``2``."""
-        return np.full_like(z, 2.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``s y + s^2 / 4``."""
-        return s * y + s**2 / 4
-
-    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
-        """Weighted mean of the residuals."""
-        return float(weights @ (y - z))
-
-
 class Logistic(Loss):
     """Minus the log-likelihood of a label whose log-odds are the prediction."""
 
@@ -250,6 +226,20 @@ class _Tube(Loss):
         unit = robust_deviation(y, weights)
         own = self.get_params(deep=False)
         return type(self)(**{name: unit * positive(value, name) for name, value in own.items()})
+
+
+class Squared(_Tube):
+    """The loss of least squares ``(y - z)^2``: a tube that forgives nothing, without a bound."""
+
+    corner = False
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``2 (z - y)``."""
+        return 2 * (z - y)
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """Weighted mean of the residuals."""
+        return float(weights @ (y - z))
 
 
 class Huber(_Tube):

@@ -209,11 +209,6 @@ class Problem(LossSample, ABC):
         norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
         return self._primal(values, gradients * self.root, norm2, coef.intercept)
 
-    def gap(self, coef: Coefficients) -> float:
-        """Bound on the suboptimality of any function: primal minus a feasible dual value."""
-        point = self.feasible_point(coef.v * (2 * self.ridge / self.root))
-        return self.primal(coef) - self.primal_dual(point)[1]
-
     def alpha_max(self) -> float:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 

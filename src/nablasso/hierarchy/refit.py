@@ -232,10 +232,7 @@ class HullFunction:
 
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
-        inner, out = Z[:, self.columns], np.full(len(Z), self.intercept)
-        for block, coef in self.parts.values():
-            out += block.evaluate(inner) @ coef
-        return out
+        return sum((self.part(node, Z) for node in self.parts), np.full(len(Z), self.intercept))
 
     def part(self, node: Node, Z: Array) -> Array:
         """Component of one node; zero outside the hull."""

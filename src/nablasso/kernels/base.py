@@ -93,10 +93,6 @@ class KernelOperator(ABC):
         Only the reference solvers on small problems need these.
         """
 
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v`` at ``Z``."""
-        return self.gram() @ u + self.push(v)[0]
-
 
 class ProfileOperator(KernelOperator):
     r"""A kernel of one number: ``phi(|z - x|^2 / 2)`` (radial) or ``phi(z . x)``.

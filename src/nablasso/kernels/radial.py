@@ -26,6 +26,7 @@ one-dimensional kernels are kept up to ``KEEP_BYTES`` and recomputed per block o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -77,11 +78,11 @@ class RadialKernel(ScalarKernel):
         return phi, d1, d2
 
 
+@dataclass(eq=False, repr=False)
 class Gaussian(RadialKernel):
     r"""``exp(-|z - x|^2 / (2 length_scale^2))``."""
 
-    def __init__(self, length_scale: float = 1.0) -> None:
-        self.length_scale = length_scale
+    length_scale: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -96,11 +97,11 @@ class Gaussian(RadialKernel):
         return k, k / -s2
 
 
+@dataclass(eq=False, repr=False)
 class Matern52(RadialKernel):
     r"""Matern kernel of smoothness 5/2: ``(1 + q + q^2/3) exp(-q)``, ``q = sqrt(5) |z-x| / s``."""
 
-    def __init__(self, length_scale: float = 1.0) -> None:
-        self.length_scale = length_scale
+    length_scale: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -123,6 +124,7 @@ class Matern52(RadialKernel):
         return square, q
 
 
+@dataclass(eq=False, repr=False)
 class Rough(RadialKernel):
     r"""``exp(tip - sqrt(tip^2 + |z - x|^2 / s^2))``: rough, with a rounded tip.
 
@@ -131,9 +133,8 @@ class Rough(RadialKernel):
     tip of ``1/10`` is smooth at a tenth of the length scale only.
     """
 
-    def __init__(self, length_scale: float = 1.0, tip: float = 0.1) -> None:
-        self.length_scale = length_scale
-        self.tip = tip
+    length_scale: float = 1.0
+    tip: float = 0.1
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -154,12 +155,12 @@ class Rough(RadialKernel):
         return k, np.divide(k, q, out=q)
 
 
+@dataclass(eq=False, repr=False)
 class RationalQuadratic(RadialKernel):
     r"""``(1 + |z - x|^2 / (2 mixture length_scale^2))^(-mixture)``."""
 
-    def __init__(self, length_scale: float = 1.0, mixture: float = 1.0) -> None:
-        self.length_scale = length_scale
-        self.mixture = mixture
+    length_scale: float = 1.0
+    mixture: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -171,12 +172,12 @@ class RationalQuadratic(RadialKernel):
         return k, k1 / -s2, k1 / base * ((m + 1) / (m * s2**2))
 
 
+@dataclass(eq=False, repr=False)
 class Anova(Kernel):
     """Sum over all sets of at most ``order`` variables of products of one-dimensional kernels."""
 
-    def __init__(self, order: int = 2, base: RadialKernel | None = None) -> None:
-        self.order = order
-        self.base = base
+    order: int = 2
+    base: RadialKernel | None = None
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""

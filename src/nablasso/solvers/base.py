@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from nablasso.problems import Coefficients, DualPoint, Problem, SquaredProblem
+from nablasso.problems import Coefficients, DualPoint, Problem
 from nablasso.types import Array, Mask
 
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
@@ -111,7 +111,7 @@ def closer(solution: Solution, polished: Solution) -> Solution:
     return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
 
 
-def certify(problem: SquaredProblem, coef: Coefficients, n_iter: int) -> Solution:
+def certify(problem: Problem, coef: Coefficients, n_iter: int) -> Solution:
     """Solution of a primal method: its function, and a dual point made feasible from its ``v``."""
     point = problem.feasible_point(coef.v * (2 * problem.ridge / problem.root))
     dual = problem.primal_dual(point)[1]
