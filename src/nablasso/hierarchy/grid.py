@@ -15,7 +15,7 @@ cost. Whitened kernels have no product formula; outside a hull their sizes are b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,10 +67,16 @@ class Level:
         return np.asarray(total / len(self.columns))
 
 
-def all_zeroth(decompositions: tuple[Decomposition, ...], Z: Array) -> Array:
-    """The product of level-0 functions, (m, 1); of none, the constant 1."""
-    parts = [zeroth(part, z) for part, z in zip(decompositions, Z.T, strict=False)]
-    return np.asarray(np.prod([np.ones((len(Z), 1)), *parts], axis=0))
+@dataclass(frozen=True)
+class LevelZero:
+    """The product of level-0 functions; of none, the constant 1."""
+
+    decompositions: tuple[Decomposition, ...]
+
+    def features(self, Z: Array) -> Array:
+        """One column."""
+        parts = [zeroth(part, z) for part, z in zip(self.decompositions, Z.T, strict=False)]
+        return np.asarray(np.prod([np.ones((len(Z), 1)), *parts], axis=0))
 
 
 def zeroth(decomposition: Decomposition, z: Array) -> Array:
@@ -115,8 +121,8 @@ class Grid(Hierarchy):
         self.constant_base = all(
             (zeroth(part, x) == 1).all() for part, x in zip(fitted, X.T, strict=True)
         )
-        base = partial(all_zeroth, () if self.constant_base else fitted)
-        self.base: NodeBlock = FeatureBlock(base, X)
+        base = LevelZero(() if self.constant_base else fitted)
+        self.base: NodeBlock = FeatureBlock(base.features, X)
 
     def _level(
         self, members: tuple[int, ...], fitted: tuple[Decomposition, ...], level: int
