@@ -45,7 +45,7 @@ from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
     NablassoRegressor,
 )
-from nablasso.hierarchy import as_decomposition
+from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.types import Array
 
 Fit = Callable[[Array, Array, int], Fitted]  # standardised rows, outputs, seed

@@ -51,7 +51,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
+from nablasso.nonnegative.losses import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.types import Array
 
 Rows = tuple[Array, Array, Array]  # values (n,), gradients (n, p), Hessians (n, p, p)

@@ -45,8 +45,8 @@ from experiments.psd_barrier import (
     project,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative import Base, Bumps, FittedTask, LinearModel, PSDFitter, Task
-from nablasso.nonnegative.fitting import Factor
+from nablasso.nonnegative import Base, Bumps, FittedTask, LinearModel, Task
+from nablasso.nonnegative.fitting import Factor, PSDFitter
 from nablasso.nonnegative.model import check_box
 from nablasso.solvers import Status
 from nablasso.types import Array, Index

@@ -21,13 +21,9 @@ from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
 )
-from nablasso.gradients import (
-    ActiveSet,
-    GradientData,
-    GradientParameters,
-    GradientProblem,
-    Learner,
-)
+from nablasso.gradients.learner import GradientData, GradientParameters, Learner
+from nablasso.gradients.problem import GradientProblem
+from nablasso.gradients.solvers import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.progress import track
 from nablasso.types import Array, Mask
@@ -352,7 +348,7 @@ def _affine_learner(data: KnownSupport) -> Learner:
 def _second_derivatives(data: GradientData) -> Array:
     """``d phi / d x_b`` at the rows, (n, d, r): central differences, exact for 1 + x.y."""
     X, step = data.table.X, 1e-3
-    eye = np.eye(data.factor.rank)
+    eye = np.eye(data.factor.phi.shape[1])
     parts = [
         data.factor.evaluate(X + e, eye) - data.factor.evaluate(X - e, eye)
         for e in step * np.eye(X.shape[1])

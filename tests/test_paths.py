@@ -169,7 +169,7 @@ def test_a_variable_that_the_gap_proves_is_in_before_it_reaches_the_sphere():
     problem, exact, _ = support_at("lasso", 0.3, tol=1e-9)
     point = problem.dual_point(exact.point.s * (1 - 1e-5))
     primal, dual = problem.primal_dual(point)
-    inside = Solution(problem.unpack(point), point, primal, dual, 0, Status.MAX_ITER)
+    inside = Solution(primal, dual, 0, Status.MAX_ITER, problem.unpack(point), point)
     proven = problem.derivative_bounds(point)[0] > 0
     assert proven.any()
     assert np.all(np.linalg.norm(point.s, axis=0) < problem.alpha * (1 - 1e-6))
@@ -190,7 +190,7 @@ def test_an_unpenalised_variable_is_in_even_where_f_is_flat():
 
 def test_alpha_scale_is_alpha_max_where_the_data_are_good():
     problem = make_family(data=table(15, 6)).problem(0.1)
-    assert problem.alpha_scale() == pytest.approx(problem.alpha_max(), rel=1e-3)
+    assert problem.alpha_max_and_scale()[1] == pytest.approx(problem.alpha_max(), rel=1e-3)
 
 
 def test_alpha_scale_is_far_below_alpha_max_on_clustered_data():
@@ -199,7 +199,7 @@ def test_alpha_scale_is_far_below_alpha_max_on_clustered_data():
     centres = rng.normal(size=(6, 2))
     X = np.repeat(centres, 8, axis=0) + 1e-2 * rng.normal(size=(48, 2))
     problem = make_family(data=table(X=X)).problem(1e-3)
-    scale, top = problem.alpha_scale(), problem.alpha_max()
+    scale, top = problem.alpha_max_and_scale()[1], problem.alpha_max()
     assert scale < top / 3
     at_scale = replace(problem, alpha=scale)
     solution = DualSolver(tol=1e-6).solve(at_scale)
@@ -265,7 +265,8 @@ def test_best_ridge_has_a_floor_and_the_refit_has_none():
 @pytest.mark.parametrize("ridge", [-1.0, 1e-30, np.nan])
 def test_ridges_that_are_refused(ridge):
     family = shared()
-    message = rf"smallest usable value here is {family.smallest_ridge:.1e}, and ridge=None"
+    smallest = family.regression.smallest * family.trace
+    message = rf"smallest usable value here is {smallest:.1e}, and ridge=None"
     with pytest.raises(InvalidParameterError, match=message):
         family.problem(ridge)
 

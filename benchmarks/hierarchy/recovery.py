@@ -22,8 +22,11 @@ from benchmarks.memory import peak_gib
 from benchmarks.store import Row
 from benchmarks.unit import timed
 from nablasso import HierarchicalKernelRegressor, Path
-from nablasso.hierarchy import Grid, Hermite, LossSample, Pruner
+from nablasso.hierarchy import Hermite
+from nablasso.hierarchy.grid import Grid
+from nablasso.hierarchy.refit import Pruner
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 
 ALPHAS = 16
 SMALLEST = 1e-2

@@ -5,24 +5,10 @@ conjugate in the prediction is ``l*(y, s) = sup_z s z - l(y, z)``, infinite outs
 Every loss is convex and once differentiable in ``z``; where a second derivative does not exist
 ``curvature`` is one of its generalised values. Losses are zero where the prediction is perfect.
 
-**Likelihoods.** With a log link of counts, and log-odds of labels -1 and 1:
-
-=========== ============================================ =====================================
-squared     ``(y - z)^2``                                ``s y + s^2 / 4``
-logistic    ``log(1 + exp(-y z))``                       ``a log a + (1 - a) log(1 - a)``,
-                                                         ``a = -s y`` in [0, 1]
-Poisson     ``e^z - y z + y log y - y``                  ``a log a - a - y log y + y``,
-                                                         ``a = s + y >= 0``
-=========== ============================================ =====================================
-
 **A tube** forgives residuals up to ``epsilon``. With the excess ``e = max(0, |y - z| - epsilon)``
-and a bound ``b`` on the slope
-
-.. math:: l = e^2 \text{ up to } e = b / 2, \text{ then } b\,(e - b / 4), \qquad
-          l^* = s y + \epsilon |s| + s^2 / 4 \text{ for } |s| \le b .
-
-Huber's loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is
-a tube that forgives nothing with ``b = 2 delta``.
+and a bound ``b`` on the slope it is ``e^2`` up to ``e = b / 2``, then ``b (e - b / 4)``. Huber's
+loss, ``r^2`` for residuals up to ``delta`` and then the line ``2 delta |r| - delta^2``, is a tube
+that forgives nothing with ``b = 2 delta``.
 """
 
 from __future__ import annotations
@@ -118,30 +104,6 @@ class Loss(BaseEstimator, ABC):
         return np.ones_like(z)
 
 
-class Squared(Loss):
-    """The loss of least squares."""
-
-    def value(self, y: Array, z: Array) -> Array:
-        """``(y - z)^2``."""
-        return np.asarray((y - z) ** 2)
-
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``."""
-        return 2 * (z - y)
-
-    def curvature(self, y: Array, z: Array) -> Array:  # noqa: ARG002
-        """``2``."""
-        return np.full_like(z, 2.0)
-
-    def conjugate(self, y: Array, s: Array) -> Array:
-        """``s y + s^2 / 4``."""
-        return s * y + s**2 / 4
-
-    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
-        """Weighted mean of the residuals."""
-        return float(weights @ (y - z))
-
-
 class Logistic(Loss):
     """Minus the log-likelihood of a label whose log-odds are the prediction."""
 
@@ -168,7 +130,11 @@ class Logistic(Loss):
 
     def check_target(self, y: Array) -> None:
         """Labels are -1 and 1, both present."""
-        _check_labels(y, "The logistic loss")
+        if not np.array_equal(np.unique(y), [-1.0, 1.0]):
+            raise InvalidDataError(
+                "The logistic loss needs labels -1 and 1, both present; got "
+                f"{np.unique(y)[:10].tolist()}. Use a classifier, which takes any labels."
+            )
 
     def mean(self, z: Array) -> Array:
         """Probability of the label 1."""
@@ -262,6 +228,20 @@ class _Tube(Loss):
         return type(self)(**{name: unit * positive(value, name) for name, value in own.items()})
 
 
+class Squared(_Tube):
+    """The loss of least squares ``(y - z)^2``: a tube that forgives nothing, without a bound."""
+
+    corner = False
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """``2 (z - y)``."""
+        return 2 * (z - y)
+
+    def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
+        """Weighted mean of the residuals."""
+        return float(weights @ (y - z))
+
+
 class Huber(_Tube):
     """Least squares that a few wild targets cannot dominate.
 
@@ -305,14 +285,6 @@ def robust_deviation(y: Array, weights: Array) -> float:
         total = weights.sum()
         deviation = float(np.sqrt(weights @ (y - weights @ y / total) ** 2 / total))
     return deviation if deviation > 0 else 1.0
-
-
-def _check_labels(y: Array, what: str) -> None:
-    if not np.array_equal(np.unique(y), [-1.0, 1.0]):
-        raise InvalidDataError(
-            f"{what} needs labels -1 and 1, both present; got {np.unique(y)[:10].tolist()}. Use a "
-            "classifier, which takes any labels."
-        )
 
 
 REGRESSION_LOSSES: dict[str, type[Loss]] = {

@@ -91,19 +91,9 @@ class ProblemFamily:
         return other
 
     @property
-    def y_scale(self) -> float:
-        """Standard deviation of the target."""
-        return self.table.y_scale
-
-    @property
     def trace(self) -> float:
         """The natural unit of ``ridge``."""
         return self.regression.trace
-
-    @property
-    def smallest_ridge(self) -> float:
-        """Below this, rounding decides the solution."""
-        return self.regression.smallest * (self.trace or 1.0)
 
     def best_ridge(self) -> float:
         """Ridge of smallest leave-one-out loss of a machine on all columns.
@@ -116,20 +106,13 @@ class ProblemFamily:
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
         ridge = self.usable_ridge(ridge)
-        shared: dict[str, Any] = {
-            "loss": self.loss,
-            "penalty": self.penalty,
-            "space": self.space,
-            "y": self.table.y,
-            "weights": self.table.weights,
-            "alpha": alpha,
-            "ridge": ridge,
-            "fit_intercept": self.formulation.fit_intercept,
-            "penalty_weights": None if self.points is None else self.points.weights,
-        }
+        sample = (self.table.y, self.table.weights, self.loss, self.formulation.fit_intercept)
+        shared: dict[str, Any] = {"penalty": self.penalty, "space": self.space}
+        shared |= {"alpha": alpha, "ridge": ridge}
+        shared["penalty_weights"] = None if self.points is None else self.points.weights
         if isinstance(self.regression, TargetRidge):
-            return SquaredProblem(**shared, P=self.regression.inverse.matrix(ridge))
-        return SmoothProblem(**shared)
+            return SquaredProblem(*sample, **shared, P=self.regression.inverse.matrix(ridge))
+        return SmoothProblem(*sample, **shared)
 
     def usable_ridge(self, ridge: float) -> float:
         """The ridge itself; for zero the limit.
@@ -138,9 +121,10 @@ class ProblemFamily:
         anything between them. As ``ridge`` goes to zero its solutions go to the one of smallest
         norm, and ``RIDGE_LIMIT`` of the kernel's trace stands for that.
         """
-        smallest = self.smallest_ridge
+        unit = self.trace or 1.0
+        smallest = self.regression.smallest * unit  # below, rounding decides the solution
         if ridge == 0:
-            return max(smallest, RIDGE_LIMIT * (self.trace or 1.0))
+            return max(smallest, RIDGE_LIMIT * unit)
         if not smallest <= ridge < np.inf:
             raise InvalidParameterError(
                 f"ridge must be positive, or zero for the limit: without it f can pass through "

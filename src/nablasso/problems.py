@@ -1,4 +1,4 @@
-r"""The problem: its primal, its dual, and the gap between them.
+r"""The problem: its primal, its dual, and the gap between them (``docs/mathematics.md``).
 
 .. math::
     \min_{f, b}\; \sum_i p_i\, l(y_i, b + f(x_i)) + \alpha\,\Omega(g) + \lambda \|f\|^2,
@@ -18,26 +18,16 @@ is the representer form with ``v_{ja} = sqrt(pi_j) s_{ja} / (2 lambda)``, and
 
 With the best ``u`` for given ``s`` (:meth:`Problem.dual_point`) the dual is a problem in ``s``
 alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s`` is exactly ``g``.
+The **gap** is ``P(f) - D(s')`` with ``s'`` the ``s`` moved into the domain of the conjugate.
 
-**Gap.** For any ``(u, v, b)`` the gap is ``P(f) - D(s')`` where ``s'`` is ``s`` moved into the
-domain of the conjugate; it bounds the suboptimality of ``f``.
+**Squared loss**: the best ``u`` is ``P (y - D'v)`` (:mod:`nablasso.regression.ridge`), so ``Phi``
+is a quadratic and everything in a dual point is affine in ``s``.
 
-**Bounds from the gap.** For ``f`` and ``s`` of one dual point with gap ``e``: (P) is strongly
-convex and so is minus the dual in ``f``, so ``2 lambda ||f - f*||^2 <= e``. With ``c_a^2`` the mean
-of ``L^{aa}[i, i]`` this bounds ``| ||d_a f||_n - ||d_a f*||_n |`` by ``c_a sqrt(e / (2 lambda))``;
-and from the Fenchel inequality of each group ``||d_g f*||_n <= e / (radius_g - ||s_g||)``.
-
-**Squared loss.** The best ``u`` for given ``s`` is ``P (y - D'v)``
-(:mod:`nablasso.regression.ridge`), so ``Phi`` is a quadratic, everything in a dual point is affine
-in ``s``, and a dual point costs one product with ``D'``, ``P``, ``D`` and ``L``.
-
-**Other losses**: a sequence of problems with the squared one. At predictions ``z`` the loss is
-replaced by its second-order expansion ``sum_i q_i (t_i - z_i)^2``
+**Other losses**: at predictions ``z`` the loss is replaced by ``sum_i q_i (t_i - z_i)^2``
 (:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
 the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
 has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
-lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a true
-bound.
+lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a bound.
 """
 
 from __future__ import annotations
@@ -54,7 +44,13 @@ from scipy.linalg import eigh
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
-from nablasso.regression.machine import GramRows, Machines, quadratic_model
+from nablasso.regression.machine import (
+    GramRows,
+    Machines,
+    OnFeatures,
+    QuadraticModel,
+    quadratic_model,
+)
 from nablasso.regression.ridge import WeightedRidge
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
@@ -98,21 +94,60 @@ def between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
     return moved
 
 
+@dataclass(frozen=True)
+class LossSample:
+    """Targets, weights (adding up to one) and loss: what every problem begins with."""
+
+    y: Array
+    weights: Array
+    loss: Loss
+    fit_intercept: bool = True
+
+    def intercept(self, values: Array) -> float:
+        """The best intercept of a function with these values; zero where there is none."""
+        if not self.fit_intercept:
+            return 0.0
+        return self.loss.best_intercept(self.y, values, self.weights)
+
+    def mean_loss(self, predictions: Array) -> float:
+        """``sum_i p_i l(y_i, z_i)``."""
+        return float(self.weights @ self.loss.value(self.y, predictions))
+
+    def conjugate(self, dual: Array) -> float:
+        """``sum_i p_i l*(y_i, -dual_i / p_i)``."""
+        return float(self.weights @ self.loss.conjugate(self.y, -dual / self.weights))
+
+    @cached_property
+    def null(self) -> Array:
+        """Predictions at ``f = 0``."""
+        return np.full_like(self.y, self.intercept(np.zeros_like(self.y)))
+
+    @cached_property
+    def reference(self) -> float:
+        """Objective at ``f = 0``, the unit of tolerances; where y is constant its size, or one."""
+        at_zero, size = self.mean_loss(self.null), float(self.weights @ self.y**2)
+        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
+
+    def machines(self, rows: GramRows | OnFeatures) -> Machines:
+        """Of this loss on rows with a kernel or with features."""
+        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
+
+    def expansion(self, predictions: Array) -> QuadraticModel:
+        """The quadratic model of the loss at predictions."""
+        return quadratic_model(self.loss, self.y, self.weights, predictions)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Problem(ABC):
+class Problem(LossSample, ABC):
     """(P) with everything it needs; ``dataclasses.replace(problem, alpha=...)`` makes a path.
 
     ``penalty_weights`` (m,) belong to ``space.points``; None where these are the data.
     """
 
-    loss: Loss
     penalty: Penalty
     space: RepresenterSpace
-    y: Array
-    weights: Array
     alpha: float
     ridge: float
-    fit_intercept: bool
     penalty_weights: Array | None = None
 
     @abstractmethod
@@ -133,14 +168,6 @@ class Problem(ABC):
         weights = self.weights if self.penalty_weights is None else self.penalty_weights
         return np.sqrt(weights)[:, None]
 
-    @property
-    def reference(self) -> float:
-        """Primal at ``f = 0``: relative gaps are relative to it."""
-        b = self._best_intercept(np.zeros_like(self.y))
-        at_zero = float(self.weights @ self.loss.value(self.y, np.full_like(self.y, b)))
-        size = float(self.weights @ self.y**2)
-        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
-
     def feasible_point(self, s: Array) -> DualPoint:
         """The dual point at ``s``, moved into the domain of the conjugate."""
         norms = self.penalty.partition.norms(s)
@@ -149,7 +176,7 @@ class Problem(ABC):
 
     def with_intercept(self, u: Array, v: Array) -> Coefficients:
         """The function of ``u`` and ``v`` with its best intercept."""
-        return Coefficients(u, v, self._best_intercept(self.space.values(u, v)))
+        return Coefficients(u, v, self.intercept(self.space.values(u, v)))
 
     def coefficient(self, s: Array) -> Array:
         """``v`` that belongs to the dual variable ``s``."""
@@ -157,7 +184,7 @@ class Problem(ABC):
 
     def unpack(self, point: DualPoint) -> Coefficients:
         """The function of a dual point."""
-        return Coefficients(point.u, self.coefficient(point.s), self._best_intercept(point.values))
+        return Coefficients(point.u, self.coefficient(point.s), self.intercept(point.values))
 
     def squared_norm(self, point: DualPoint) -> float:
         """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
@@ -167,8 +194,7 @@ class Problem(ABC):
         """Primal and dual objective at a dual point, without further products."""
         norm2 = self.squared_norm(point)
         primal = self._primal(point.values, point.g, norm2)
-        slopes = -2 * self.ridge * point.u / self.weights
-        conjugate = float(self.weights @ self.loss.conjugate(self.y, slopes))
+        conjugate = self.conjugate(2 * self.ridge * point.u)
         norms = self.penalty.partition.norms(point.s)
         dual = -conjugate - self.ridge * norm2 - self.penalty.conjugate(norms, self.alpha)
         return primal, dual
@@ -182,11 +208,6 @@ class Problem(ABC):
         values, gradients = self.space.products(coef.u, coef.v)
         norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
         return self._primal(values, gradients * self.root, norm2, coef.intercept)
-
-    def gap(self, coef: Coefficients) -> float:
-        """Bound on the suboptimality of any function: primal minus a feasible dual value."""
-        point = self.feasible_point(coef.v * (2 * self.ridge / self.root))
-        return self.primal(coef) - self.primal_dual(point)[1]
 
     def alpha_max(self) -> float:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
@@ -206,10 +227,6 @@ class Problem(ABC):
         exact = ABOVE * flat
         return exact, (exact if exact <= BLOWN_UP * damped else damped)
 
-    def alpha_scale(self) -> float:
-        """Second of :meth:`alpha_max_and_scale`: what defaults are fractions of."""
-        return self.alpha_max_and_scale()[1]
-
     def gauge(self, s: Array) -> float:
         """Smallest alpha whose balls hold ``s``."""
         slope = self.penalty.radius(1.0)
@@ -217,7 +234,11 @@ class Problem(ABC):
         return float(np.max(norms[slope > 0] / slope[slope > 0], initial=0.0))
 
     def derivative_bounds(self, point: DualPoint) -> tuple[Array, Array]:
-        """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,)."""
+        """Certified lower and upper bounds of ``||d_a f*||_n``, each (d,).
+
+        With gap ``e``: within ``c_a sqrt(e / 2 lambda)`` of ``||d_a f||_n``, ``c_a^2`` the mean of
+        ``L^{aa}[i, i]``, and at most ``e / (radius_g - ||s_g||)``.
+        """
         primal, dual = self.primal_dual(point)
         gap = max(primal - dual, 0.0)
         partition = self.penalty.partition
@@ -230,15 +251,9 @@ class Problem(ABC):
         return np.maximum(norms - slack, 0.0), np.minimum(norms + slack, partition.spread(fenchel))
 
     def _primal(self, values: Array, g: Array, norm2: float, b: float | None = None) -> float:
-        b = self._best_intercept(values) if b is None else b
-        fit = float(self.weights @ self.loss.value(self.y, values + b))
+        fit = self.mean_loss(values + (self.intercept(values) if b is None else b))
         norms = self.penalty.partition.norms(g)
         return fit + self.alpha * self.penalty.value(norms) + self.ridge * norm2
-
-    def _best_intercept(self, values: Array) -> float:
-        if not self.fit_intercept:
-            return 0.0
-        return self.loss.best_intercept(self.y, values, self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,34 +402,28 @@ class LocalModel(NamedTuple):
 class SmoothProblem(Problem):
     """(P) with a loss other than the squared one."""
 
-    @property
-    def machines(self) -> Machines:
-        """(P) without its penalty."""
-        rows = GramRows(self.space.gram)
-        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
-
     def predictions(self, point: DualPoint) -> Array:
         """Values of a point's function with its best intercept."""
-        return point.values + self._best_intercept(point.values)
+        return point.values + self.intercept(point.values)
 
     def model(self, point: DualPoint) -> LocalModel:
         """Second-order model of (P) at a point: one O(n^3) inversion."""
-        expansion = quadratic_model(self.loss, self.y, self.weights, self.predictions(point))
+        expansion = self.expansion(self.predictions(point))
         scale = float(expansion.weights.sum())
         weights, ridge = expansion.weights / scale, self.ridge / scale
         centre = self.fit_intercept
         inverse = WeightedRidge(self.space.gram, weights, ridge, fit_intercept=centre)
         problem = SquaredProblem(
-            loss=Squared(),
+            expansion.target,
+            weights,
+            Squared(),
+            centre,
             penalty=self.penalty,
             space=self.space,
-            y=expansion.target,
-            weights=weights,
-            alpha=self.alpha / scale,
             ridge=ridge,
-            fit_intercept=centre,
-            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
             P=inverse.matrix(),
+            alpha=self.alpha / scale,
+            penalty_weights=self.weights if self.penalty_weights is None else self.penalty_weights,
         )
         return LocalModel(problem, scale)
 
@@ -422,7 +431,7 @@ class SmoothProblem(Problem):
         """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
         v = self.coefficient(s)
         Dv, carry = self.space.push(v)
-        u = self.machines.at(self.ridge, Dv).dual
+        u = self.machines(GramRows(self.space.gram)).at(self.ridge, Dv).dual
         g = self.space.pull(u, v, carry) * self.root
         return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
 

@@ -4,14 +4,12 @@ r"""The space that f lives in, and what a fit leaves: a function.
 
 .. math:: f = \sum_j u_j\, k(x_j, \cdot) + \sum_{j,a} v_{j,a}\, \partial_a k(t_j, \cdot)
 
-with coefficients ``u`` (n,) of the values and ``v`` (m, d) of the derivatives; ``K``, ``D`` and
-``L`` are the inner products between them. The penalty points ``t`` (m, d), where derivatives are
-measured, are the data ``x`` (n, d) followed by ``extra`` points, none by default. Products treat
-both sums as one over all m points, with ``u`` zero at the extra ones: O(m^2 d) time, O(m^2) memory.
+with ``u`` (n,) at the data ``x`` and ``v`` (m, d) at the penalty points ``t``, the data followed by
+``extra`` points, none by default; ``K``, ``D`` and ``L`` are the inner products. Products treat
+both sums as one over all m points, ``u`` zero at the extra ones: O(m^2 d) time, O(m^2) memory.
 
-Inputs are multiplied by ``scales`` (d,) before the kernel sees them. Derivatives are in the units
-of ``X`` all the same, so ``v`` and gradients are multiplied by ``scales`` on the way in and out. A
-length scale is ``scales = 1 / length_scale``; a scale of zero removes a variable from the kernel.
+Inputs are multiplied by ``scales`` (d,), one over a length scale, before the kernel sees them; zero
+removes a variable. Derivatives are in the units of ``X``: ``v`` and gradients are multiplied too.
 
 **Pivoted Cholesky** (:func:`low_rank`): ``K ~ F F'`` with as few columns as needed. The remainder
 ``K - F F'`` is positive semi-definite and its trace is at most ``tol`` times that of ``K`` (n times
@@ -22,7 +20,7 @@ from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -165,25 +163,25 @@ class Function:
     u: Array | None = None
     v: Array | None = None
 
-    @property
-    def _coef(self) -> tuple[Array, ...]:
-        return tuple(part for part in (self.u, self.v) if part is not None)
-
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None:
             return np.full(len(Z), self.intercept)
-        return np.asarray(self.intercept + self.space.evaluate(Z[:, self.columns], *self._coef))
+        return np.asarray(self.intercept + self._at(self.space.evaluate, Z))
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         if self.space is None:
             return np.zeros(Z.shape)
         if np.array_equal(self.columns, np.arange(Z.shape[1])):
-            return np.asarray(self.space.evaluate_gradients(Z, *self._coef))
+            return self._at(self.space.evaluate_gradients, Z)
         out = np.zeros(Z.shape)
-        out[:, self.columns] = self.space.evaluate_gradients(Z[:, self.columns], *self._coef)
+        out[:, self.columns] = self._at(self.space.evaluate_gradients, Z)
         return out
+
+    def _at(self, rule: Callable[..., Array], Z: Array) -> Array:
+        coef = (part for part in (self.u, self.v) if part is not None)
+        return np.asarray(rule(Z[:, self.columns], *coef))
 
 
 class PenaltyPoints(NamedTuple):
@@ -218,14 +216,9 @@ def available_bytes() -> int | None:
     return None
 
 
-def needed_bytes(n_samples: int, n_features: int) -> int:
-    """Memory that a fit in the exact space takes."""
-    return 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
-
-
 def require_memory(n_samples: int, n_features: int) -> None:
     """Refuse sizes whose n x n matrices would not fit."""
-    needed = needed_bytes(n_samples, n_features)
+    needed = 8 * (SQUARE_MATRICES * n_samples**2 + 8 * n_samples * n_features)
     available = available_bytes()
     if available is None or needed <= available:
         return

@@ -74,7 +74,7 @@ def test_an_interrupt_goes_up(monkeypatch):
 
     def impatient(self, problem, start=None, callback=None):
         point = problem.dual_point(np.zeros((60, 3)))
-        return Solution(problem.unpack(point), point, 1.0, 0.0, 1, Status.INTERRUPTED)
+        return Solution(1.0, 0.0, 1, Status.INTERRUPTED, problem.unpack(point), point)
 
     monkeypatch.setattr(DualSolver, "solve", impatient)
     with pytest.raises(KeyboardInterrupt):

@@ -16,8 +16,10 @@ from nablasso import (
     HierarchicalKernelRegressorCV,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import ExplicitDag, Grid, Outside
+from nablasso.hierarchy import ExplicitDag
+from nablasso.hierarchy.dag import Outside
 from nablasso.hierarchy.decompositions import NAMED
+from nablasso.hierarchy.grid import Grid
 from nablasso.progress import reporting
 
 RNG = np.random.default_rng(9)

@@ -10,7 +10,7 @@ from nablasso import (
     HierarchicalKernelRegressorCV,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import HullLearner
+from nablasso.hierarchy.refit import HullLearner
 
 RNG = np.random.default_rng(31)
 X = RNG.normal(size=(80, 5))

@@ -15,7 +15,7 @@ from nablasso import (
 )
 from nablasso.datasets import make_rings, make_turlach
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.gradients import ActiveSet
+from nablasso.gradients.solvers import ActiveSet
 from nablasso.kernels import Polynomial
 from nablasso.solvers import Status
 

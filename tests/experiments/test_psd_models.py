@@ -23,14 +23,12 @@ from experiments.psd_models import BumpMixture, Exponential, OtherModel, draws_o
 from nablasso import HeteroscedasticRegressor, PSDDensity, PSDDensityCV, PSDRegressor
 from nablasso.datasets import make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative import (
-    Base,
-    Bumps,
+from nablasso.nonnegative import Base, Bumps, Task
+from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
     PoissonLoss,
     SquaredLoss,
-    Task,
     density_loss,
 )
 from tests.nonnegative.test_oracle import TASKS, check

@@ -9,7 +9,7 @@ from experiments import sgl, sgl_leukemia
 from experiments.real_tables import RealTable
 from nablasso import SparseGradientRegressor
 from nablasso.datasets import make_rings, make_turlach
-from nablasso.gradients import ActiveSet
+from nablasso.gradients.solvers import ActiveSet
 
 
 def test_the_number_of_variables_is_reached():
@@ -156,7 +156,7 @@ def test_without_a_weight_the_symmetric_problem_is_that_of_the_library():
     problem = learner.problems[0].with_alpha(0.3 * learner.alpha_max)
     slopes = sgl._second_derivatives(learner.data)
     B, _, status = sgl._penalised(problem, slopes, 0.0, np.zeros((10, problem.phi.shape[1])))
-    best = ActiveSet(1e-9).solve(problem).certificate.primal
+    best = ActiveSet(1e-9).solve(problem).primal
     z = problem.predictions(problem.X, B, np.zeros(B.shape[1]))
     value = problem.smooth_value(z, np.zeros(B.shape[1])) + problem.penalty.value(B)
     assert status == "converged"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nablasso.data.table import prepare
-from nablasso.gradients import GradientData, GradientParameters
+from nablasso.gradients.learner import GradientData, GradientParameters
 from nablasso.kernels import Gaussian
 
 N, P = 14, 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.gradients import make_pairs
+from nablasso.gradients.problem import make_pairs
 
 N, P = 12, 3
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nablasso.gradients import FORMS, GradientPoint, RowPenalty, null_point
+from nablasso.gradients.problem import FORMS, GradientPoint, RowPenalty
+from nablasso.gradients.solvers import null_point
 from tests.gradients.problems import data_of, literal_objective
 
 CASES = {

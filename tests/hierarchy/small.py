@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from nablasso.hierarchy import Budget, Grid, Hermite, LossSample, Search
+from nablasso.hierarchy import Hermite
+from nablasso.hierarchy.grid import Grid
+from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 
 
 def data(n=60, p=5, seed=0):

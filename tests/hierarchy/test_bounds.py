@@ -5,9 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import Grid, Hermite, Monomials, Spline, bounds
+from nablasso.hierarchy import Hermite, Monomials, Spline, bounds
 from nablasso.hierarchy.bounds import ScaledMatrix, largest_outside, missing_nodes, summed_sources
 from nablasso.hierarchy.dag import hull_of
+from nablasso.hierarchy.grid import Grid
 
 HULL = {(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2),)}
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidParameterError
-from nablasso.hierarchy import Flat, Grid, Monomials, hull_consistency
+from nablasso.hierarchy import Monomials, hull_consistency
 from nablasso.hierarchy.dag import hull_of
+from nablasso.hierarchy.grid import Flat, Grid
 from tests.hierarchy import full_problem as full
 from tests.hierarchy.small import search_on, walk
 

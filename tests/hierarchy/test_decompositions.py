@@ -13,13 +13,13 @@ from nablasso.hierarchy import (
     AllSubsetsGaussian,
     Decomposition,
     GaussHermite,
-    Grid,
     Hermite,
     KernelPCA,
     Monomials,
     Spline,
-    as_decomposition,
 )
+from nablasso.hierarchy.decompositions import as_decomposition
+from nablasso.hierarchy.grid import Grid
 
 RNG = np.random.default_rng(5)
 x, z = RNG.normal(size=7), RNG.normal(size=5)

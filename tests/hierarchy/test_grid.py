@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import (
-    AllSubsetsGaussian,
-    Flat,
-    GaussHermite,
-    Hermite,
-    Hierarchy,
-    Spline,
-)
-from nablasso.hierarchy.dag import hull_of
+from nablasso.hierarchy import AllSubsetsGaussian, GaussHermite, Hermite, Spline
+from nablasso.hierarchy.dag import Hierarchy, hull_of
+from nablasso.hierarchy.grid import Flat
 from nablasso.spaces import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
 

@@ -12,9 +12,10 @@ from nablasso.hierarchy.bounds import missing_nodes, summed_sources
 from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.problem import LossSample, solve
+from nablasso.hierarchy.problem import solve
 from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Logistic, Squared
+from nablasso.problems import LossSample
 from tests.hierarchy import full_problem as full
 
 CASES = {
@@ -235,6 +236,6 @@ def test_the_reported_gap_bounds_the_true_one(name, max_kernels):
     assert len(found.nodes) <= max_kernels
     # the dual side: the gap is no smaller than that of its own dual point, best multiple allowed
     exact = exact_dual_norm(case, found.point.dual)
-    conjugate = [case.sample.conjugate(c * found.point.dual, alpha) for c in GRID]
+    conjugate = [case.sample.conjugate(c * alpha * found.point.dual) for c in GRID]
     dual = max(-v - alpha / 2 * c**2 * exact for v, c in zip(conjugate, GRID, strict=True))
     assert found.gap >= found.primal - dual - 1e-5

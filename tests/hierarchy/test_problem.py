@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import HullProblem, LossSample
 from nablasso.hierarchy.problem import (
+    HullProblem,
     alternating,
     descendant_norms,
     dual_bound,
@@ -12,6 +12,7 @@ from nablasso.hierarchy.problem import (
     weights_of,
 )
 from nablasso.losses import Logistic, Squared
+from nablasso.problems import LossSample
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
 

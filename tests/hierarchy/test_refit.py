@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from nablasso.hierarchy import Flat, Grid, Hermite, LossSample, Monomials, Pruner, Spline
-from nablasso.hierarchy.refit import SHARE, WIDTH, _block_loss, leading
+from nablasso.hierarchy import Hermite, Monomials, Spline
+from nablasso.hierarchy.grid import Flat, Grid
+from nablasso.hierarchy.refit import SHARE, WIDTH, Pruner, _block_loss, leading
 from nablasso.losses import Logistic, Squared
+from nablasso.problems import LossSample
 
 RNG = np.random.default_rng(41)
 N = 80
@@ -74,10 +76,11 @@ def test_the_loss_of_a_block_is_that_of_the_smaller_fit(decomposition):
     thick = ((1, hierarchy.q),)
     hull = {(), ((0, 1),), *(((1, level),) for level in range(1, hierarchy.q + 1))}
     fit = pruner._fit(frozenset(hull))
-    assert hierarchy.block(thick).train.shape[1] > pruner._width(thick) > 1
+    assert hierarchy.block(thick).train.shape[1] > pruner._of(thick).shape[1] > 1
     without = pruner._fit(frozenset(hull - {thick}))
     lost = _block_loss(fit.coef, fit.inverse, fit.places[thick])
-    assert fit.deviance + pruner._rise(lost, fit.unit) == pytest.approx(without.deviance)
+    change = pruner._rise(lost, fit.unit) - pruner._price(thick)
+    assert fit.criterion + change == pytest.approx(without.criterion)
 
 
 def test_taking_many_at_once_is_taking_one_by_one():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nablasso.hierarchy import Budget, largest_alpha
 from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.problem import bytes_held
+from nablasso.hierarchy.search import Budget, largest_alpha
 from tests.hierarchy.small import data, grid_on, search_on, walk
 
 

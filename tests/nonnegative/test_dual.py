@@ -3,19 +3,18 @@
 import numpy as np
 import pytest
 
-from nablasso.nonnegative import (
+from nablasso.nonnegative import Task
+from nablasso.nonnegative.dual import SlopePoint
+from nablasso.nonnegative.fitting import PSDFitter, fit
+from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
     PoissonLoss,
-    PSDFitter,
     SquaredLoss,
-    Task,
     density_loss,
-    fit,
-    natural_height,
 )
-from nablasso.nonnegative.dual import SlopePoint
 from nablasso.nonnegative.solvers import Coordinates
+from nablasso.nonnegative.task import natural_height
 from nablasso.solvers import Status
 
 

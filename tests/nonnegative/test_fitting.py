@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.nonnegative import PSDFitter, fit, pair_integrals
-from nablasso.nonnegative.fitting import choose_anchors, make_factor
+from nablasso.nonnegative.fitting import PSDFitter, choose_anchors, fit, make_factor
+from nablasso.nonnegative.model import pair_integrals
 from tests.nonnegative.test_dual import make_task
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nablasso.nonnegative import (
+from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
     PoissonLoss,

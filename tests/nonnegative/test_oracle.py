@@ -16,15 +16,14 @@ import pytest
 from scipy.special import xlogy
 
 from experiments.psd_models import OtherModel
-from nablasso.nonnegative import (
-    Base,
+from nablasso.nonnegative import Base, Task
+from nablasso.nonnegative.fitting import fit
+from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
     PoissonLoss,
     SquaredLoss,
-    Task,
     density_loss,
-    fit,
 )
 
 N = 12

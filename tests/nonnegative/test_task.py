@@ -6,8 +6,9 @@ from scipy.optimize import nnls
 from scipy.stats import multivariate_normal
 
 from nablasso.errors import InvalidParameterError
-from nablasso.nonnegative import Base, PSDModel, natural_height, pair_integrals
+from nablasso.nonnegative import Base, PSDModel
 from nablasso.nonnegative.fitting import make_factor
+from nablasso.nonnegative.model import pair_integrals
 from nablasso.nonnegative.task import (
     SIGNAL_SPREAD,
     SPREAD,
@@ -15,6 +16,7 @@ from nablasso.nonnegative.task import (
     ScaleEvidence,
     cone_matrix,
     decompose,
+    natural_height,
 )
 
 PYRAMID = np.array([[1, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1]], dtype=float).T  # four faces

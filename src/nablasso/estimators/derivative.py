@@ -218,7 +218,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
             ridge = max(family.best_ridge() for family in families)
         problems = [family.problem(float(ridge)) for family in families]
         if alpha is None:
-            alpha = DEFAULT_FRACTION * max(problem.alpha_scale() for problem in problems)
+            alpha = DEFAULT_FRACTION * max(problem.alpha_max_and_scale()[1] for problem in problems)
         solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
         fits: list[Fit] = []
         for family, free in zip(families, problems, strict=True):

@@ -81,7 +81,7 @@ class Fit(Proof):
 
         Losses with a link have no deviation of y; their unit is that of the link.
         """
-        scale = self.family.y_scale if self.family.loss.translates else 1.0
+        scale = self.family.table.y_scale if self.family.loss.translates else 1.0
         return np.asarray(self.family.table.deviations / scale)
 
     @cached_property

@@ -58,23 +58,14 @@ from nablasso.estimators.validation import (
     feature_names,
     group_labels,
 )
-from nablasso.hierarchy import (
-    Budget,
-    Flat,
-    Found,
-    Grid,
-    Hierarchy,
-    HullLearner,
-    KernelDag,
-    LossSample,
-    Node,
-    Pruner,
-    Refitter,
-    Search,
-    as_decomposition,
-    largest_alpha,
-)
+from nablasso.hierarchy import KernelDag
+from nablasso.hierarchy.dag import Hierarchy, Node
+from nablasso.hierarchy.decompositions import as_decomposition
+from nablasso.hierarchy.grid import Flat, Grid
+from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
+from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
 from nablasso.paths import DEFAULT_FRACTION
+from nablasso.problems import LossSample
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Index, Mask

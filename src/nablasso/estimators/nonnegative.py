@@ -44,15 +44,10 @@ from nablasso.estimators.validation import (
     feature_names,
 )
 from nablasso.kernels.base import width_by_rule
-from nablasso.nonnegative import (
-    Base,
-    FittedTask,
-    PSDFitter,
-    PSDModel,
-    Task,
-    density_loss,
-    natural_height,
-)
+from nablasso.nonnegative import Base, FittedTask, PSDModel, Task
+from nablasso.nonnegative.fitting import PSDFitter
+from nablasso.nonnegative.losses import density_loss
+from nablasso.nonnegative.task import natural_height
 from nablasso.solvers import Status
 from nablasso.types import Array
 

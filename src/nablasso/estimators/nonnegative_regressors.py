@@ -41,15 +41,8 @@ from nablasso.estimators.validation import (
     check_training_data,
     group_labels,
 )
-from nablasso.nonnegative import (
-    FittedTask,
-    GaussianLoss,
-    PinballLoss,
-    PoissonLoss,
-    RowLoss,
-    SquaredLoss,
-    Task,
-)
+from nablasso.nonnegative import FittedTask, Task
+from nablasso.nonnegative.losses import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import Ranks, cone_matrix, decompose, evidence_scales
 from nablasso.types import Array
 

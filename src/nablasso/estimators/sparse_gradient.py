@@ -50,8 +50,7 @@ from nablasso.estimators.validation import (
     check_positive,
     feature_names,
 )
-from nablasso.gradients import (
-    DEFAULT_MAX_ITER,
+from nablasso.gradients.learner import (
     SOLVERS,
     GradientData,
     GradientFit,
@@ -60,6 +59,7 @@ from nablasso.gradients import (
     find_directions,
     union_of,
 )
+from nablasso.gradients.solvers import DEFAULT_MAX_ITER
 from nablasso.kernels import Gaussian, as_kernel, length_scale
 from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
@@ -268,9 +268,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
         self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
         self.bandwidth_ = shared.bandwidth
-        self._keep_gaps(
-            [(f.solution, f.solution.certificate.primal, f.problem.reference) for f in fits]
-        )
+        self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
@@ -402,7 +400,7 @@ class GradientsAtAlpha(SparseGradientEstimator):
             np.array(importances),
             feature_names(self),
             learner.alpha_max,
-            objectives=np.array([sum(one.certificate.primal for one in each) for each in solved]),
+            objectives=np.array([sum(one.primal for one in each) for each in solved]),
             dual_gaps=np.sum(gaps, axis=1),
             relative_gaps=np.max(gaps / references, axis=1),
             n_iter=np.array([max(one.n_iter for one in each) for each in solved]),

@@ -4,21 +4,20 @@ r"""From a table to learned gradients: what problems share, solve, adapt the wei
 and hold what its problems share, whatever the target and alpha. Several targets (classes against
 the rest) are solved one by one on the same data. Walks run from large alpha to small.
 
-* *Adaptive weights* (section 7 of the paper): distances between rows see the selected variables
-  only. The problem is solved again on these alone, weights, bandwidth and kernel anew, alpha the
-  same fraction of its scale, until all are selected.
+* *Adaptive weights* (section 7 of the paper): the problem is solved again on the selected variables
+  alone, weights, bandwidth and kernel anew, alpha the same fraction of its scale, until all are
+  selected.
 * *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
   regression with the same kernel, times the total weight of the pairs; for variables that are
   always kept ``RIDGE_FRACTION`` of half the largest curvature of the loss.
 * *Features.* ``K = Phi Phi'`` by pivoted Cholesky (:func:`nablasso.spaces.low_rank`): functions are
-  ``f(x) = phi(x) . b`` with norm ``|b|``. The paper's square root of K is ``Phi`` times a rotation.
-* *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables, from a
-  singular value decomposition of the s rows that are not zero.
+  ``f(x) = phi(x) . b`` with norm ``|b|``.
+* *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -31,14 +30,13 @@ from nablasso.data.table import Table
 from nablasso.gradients.problem import (
     GradientPoint,
     GradientProblem,
-    RowPairs,
+    GradientSolution,
     RowPenalty,
     make_pairs,
 )
 from nablasso.gradients.solvers import (
     ActiveSet,
     ForwardBackward,
-    GradientSolution,
     GradientSolver,
     alpha_scale,
     null_point,
@@ -72,18 +70,13 @@ class KernelFactor:
         self.phi, pivots, self.triangle = low_rank(kernel(scaled, scaled), tol=RANK_TOL)
         self._centres = scaled[pivots]
 
-    @property
-    def rank(self) -> int:
-        """Number of features."""
-        return int(self.phi.shape[1])
-
     def evaluate(self, Z: Array, B: Array) -> Array:
         """Values (m, s) of functions ``B`` (s, r) at new points ``Z`` (m, p)."""
         out = np.zeros((len(Z), len(B)))
-        if not self.rank or not len(B):
+        if not B.size:
             return out
         C = solve_triangular(self.triangle, B.T, trans="T", lower=True)
-        for rows in row_blocks(len(Z), max(self.rank, Z.shape[1])):
+        for rows in row_blocks(len(Z), max(B.shape[1], Z.shape[1])):
             out[rows] = self.kernel(Z[rows] / self.length_scale, self._centres) @ C
         return out
 
@@ -180,23 +173,22 @@ class GradientData:
         self.parameters, self.table = parameters, table
         X, rule = table.X, parameters.bandwidth
         self.bandwidth = width_by_rule(X, table.weights, rule) if isinstance(rule, str) else rule
-        self.pairs: RowPairs = make_pairs(X, table.weights, self.bandwidth, parameters.n_neighbors)
+        self.pairs = make_pairs(X, table.weights, self.bandwidth, parameters.n_neighbors)
         self.total = float(self.pairs.weights.sum())
 
     @cached_property
     def width(self) -> float:
         """Length scale of the kernel."""
-        parameters, table = self.parameters, self.table
+        kernel, table = self.parameters.kernel, self.table
         if not table.X.shape[1]:
             return 1.0
-        return length_scale(parameters.kernel, table.X, table.weights, parameters.length_scale)
+        return length_scale(kernel, table.X, table.weights, self.parameters.length_scale)
 
     @cached_property
     def factor(self) -> KernelFactor:
         """Features of the kernel at the rows."""
-        X = self.table.X
-        if not X.shape[1]:  # no column varies: there is nothing to learn a gradient of
-            return KernelFactor(self.parameters.kernel, np.zeros((len(X), 1)), 1.0)
+        X = self.table.X  # where no column varies there is nothing to learn a gradient of
+        X = X if X.shape[1] else np.zeros((len(X), 1))
         return KernelFactor(self.parameters.kernel, X, self.width)
 
     def problem(self, y: Array, alpha: float, offset_ridge: float | None = None) -> GradientProblem:
@@ -214,16 +206,13 @@ class GradientData:
             penalty=RowPenalty(parameters.form, labels, weights, float(alpha), 0.0),
             offset_ridge=offset_ridge,
         )
-        if np.any(weights == 0):
-            kept = problem.X[:, weights[labels] == 0]
-            ridge = self.ridge_for(problem, kept)
-            problem = replace(problem, penalty=replace(problem.penalty, ridge=ridge))
-        return problem
-
-    def ridge_for(self, problem: GradientProblem, XA: Array) -> float:
-        """As asked for, or ``RIDGE_FRACTION`` of half the largest curvature in columns ``XA``."""
-        given = self.parameters.ridge
-        return RIDGE_FRACTION * problem.largest_curvature(XA) / 2 if given is None else given
+        if not np.any(weights == 0):
+            return problem
+        ridge = parameters.ridge
+        if ridge is None:
+            curvature = problem.largest_curvature(problem.X[:, weights[labels] == 0])
+            ridge = RIDGE_FRACTION * curvature / 2
+        return replace(problem, penalty=replace(problem.penalty, ridge=ridge))
 
     def offset_ridge(self, y: Array) -> float:
         """Weight of ``||f0||^2`` for one target of -1 and 1."""
@@ -232,10 +221,6 @@ class GradientData:
         rows = GramRows(self.factor.phi @ self.factor.phi.T)
         machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
         return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
-
-    def on_columns(self, columns: Mask) -> GradientData:
-        """The same parameters on some of the table's columns."""
-        return GradientData(self.parameters, self.table.on_columns(columns))
 
 
 @dataclass(frozen=True)
@@ -278,20 +263,15 @@ class Learner:
 
     def __init__(self, data: GradientData, targets: Array, solver: GradientSolver) -> None:
         self.data, self.targets, self.solver = data, targets, solver
-        ridges: list[float | None] = [None] * targets.shape[1]
-        if data.parameters.classes:
-            ridges = [max(map(data.offset_ridge, targets.T))] * targets.shape[1]
-        pairs = zip(targets.T, ridges, strict=True)
-        self.problems = [data.problem(y, 1.0, ridge) for y, ridge in pairs]
-        found = [null_point(problem) for problem in self.problems]
-        self.nulls: list[GradientPoint] = [point for point, _ in found]
-        self.alpha_max = max(top for _, top in found)
-        both = zip(self.problems, found, strict=True)
-        self.alpha_scale = max(alpha_scale(problem, top) for problem, (_, top) in both)
+        ridge = max(map(data.offset_ridge, targets.T)) if data.parameters.classes else None
+        self.problems = [data.problem(y, 1.0, ridge) for y in targets.T]
+        self.nulls, tops = zip(*map(null_point, self.problems), strict=True)
+        self.alpha_max: float = max(tops)
+        self.alpha_scale = max(map(alpha_scale, self.problems, tops))
 
     def walk(self, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits of all targets at decreasing ``alphas``, each from the one before."""
-        starts = self.nulls
+        starts: Sequence[GradientPoint] = self.nulls
         for alpha in alphas:
             fits = self.fits(float(alpha), starts)
             yield fits
@@ -299,7 +279,9 @@ class Learner:
                 return
             starts = [fit.solution.point for fit in fits]
 
-    def fits(self, alpha: float, starts: list[GradientPoint] | None = None) -> list[GradientFit]:
+    def fits(
+        self, alpha: float, starts: Sequence[GradientPoint] | None = None
+    ) -> list[GradientFit]:
         """Fits of all targets at one alpha."""
         found = []
         solver = self.solver
@@ -315,7 +297,7 @@ class Learner:
         fraction = fits[0].problem.penalty.alpha / (self.alpha_scale or 1.0)
         data, chosen = self.data, union_of(fits)
         while chosen.any() and not chosen.all() and not interrupted(fits):
-            data = data.on_columns(chosen)
+            data = GradientData(data.parameters, data.table.on_columns(chosen))
             learner = Learner(data, self.targets, self.solver)
             fits = learner.fits(fraction * learner.alpha_scale)
             chosen = union_of(fits)

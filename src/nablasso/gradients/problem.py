@@ -1,8 +1,8 @@
 r"""Sparse gradient learning as a problem: primal, dual, gap, ``alpha_max``.
 
 Gradients are ``f^a(x) = phi(x) . B_a`` with ``||f^a||_K = |B_a|``
-(:class:`~nablasso.gradients.KernelFactor`). The prediction of a pair is linear in ``B`` (p, r)
-and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
+(:class:`~nablasso.gradients.learner.KernelFactor`). The prediction of a pair is linear in ``B``
+(p, r) and, for classes, in ``c`` (r,), the function ``f0 = phi . c``:
 
 .. math:: z_{ij} = (x_j - x_i)^\top B \phi_i \;[+\; \phi_i^\top c]
 
@@ -15,14 +15,9 @@ log(1 + exp(-t z))``, ``t_ij = y_j``.
 **Gradient and dual.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1)
 Phi`` (n, r), ``nabla_B = X'M`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
 flops, whatever the number of pairs. Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every
-one of the p variables,
-
-.. math::
-    D = -\sum_{ij} m_{ij}\, l^*(t_{ij}, s_{ij}) - |\nabla_c|^2 / 4 \lambda
-    - (\text{penalty})^*(\nabla_B)
-
-bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0), the largest
-``|nabla_a| / w_a``; for regression this is (55).
+one of the p variables, ``D = - sum_ij m_ij l*(t_ij, s_ij) - |nabla_c|^2 / 4 lambda -
+(penalty)*(nabla_B)`` bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0),
+the largest ``|nabla_a| / w_a``; for regression this is (55).
 
 **Penalties** on the rows of ``B``, with norms ``N_g`` of groups and weights ``w_g`` (the size of
 the group), and their conjugates in the gradient's norms ``D_g``:
@@ -49,7 +44,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -59,6 +54,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import row_blocks
 from nablasso.losses import Loss, Squared
 from nablasso.problems import top_eigenvalue
+from nablasso.solvers.base import Certified, Status
 from nablasso.types import Array, Index, Mask
 
 FORMS = ("lasso", "ridge")
@@ -200,10 +196,6 @@ class RowPenalty:
 
     def group_norms(self, squares: Array) -> Array:
         """Norms of the groups from squared norms of the rows."""
-        if len(self.weights) == len(squares):
-            out = np.empty(len(squares))
-            out[self.labels] = squares
-            return np.sqrt(out)
         return np.sqrt(np.bincount(self.labels, weights=squares, minlength=len(self.weights)))
 
     def norms(self, B: Array) -> Array:
@@ -257,17 +249,12 @@ class GradientPoint:
         return GradientPoint(columns, B, self.c)
 
 
-class GradientCertificate(NamedTuple):
-    """Primal, dual and what the dual was made feasible with: gradient norms of all groups."""
+@dataclass(frozen=True)
+class GradientSolution(Certified):
+    """Gradients, certified over all variables, and the gradient norms of all groups at them."""
 
-    primal: float
-    dual: float
+    point: GradientPoint
     norms: Array
-
-    @property
-    def gap(self) -> float:
-        """Bound on ``primal - optimum``."""
-        return self.primal - self.dual
 
 
 @dataclass(frozen=True)
@@ -288,21 +275,15 @@ class GradientProblem:
         return self.offset_ridge is not None
 
     @property
-    def is_quadratic(self) -> bool:
-        """Whether the loss bends the same everywhere."""
-        return isinstance(self.loss, Squared)
-
-    @property
     def curvature(self) -> float:
         """Largest second derivative of the loss."""
-        return 2.0 if self.is_quadratic else 0.25
+        return 2.0 if isinstance(self.loss, Squared) else 0.25
 
     @cached_property
-    def offset_curvature(self) -> float:
-        """Largest eigenvalue of the Hessian's bound in ``c``."""
+    def offset_hessian(self) -> Array:
+        """A bound of the loss's Hessian in ``c``."""
         bends = self.curvature * self.pairs.first_sums(self.pairs.weights)
-        hessian = self.phi.T @ (bends[:, None] * self.phi)
-        return float(np.linalg.norm(hessian, 2)) or 1.0
+        return np.asarray(self.phi.T @ (bends[:, None] * self.phi))
 
     @cached_property
     def reference(self) -> float:
@@ -377,8 +358,8 @@ class GradientProblem:
             value -= t**2 * float(gc @ gc) / (4 * self.offset_ridge)
         return value - penalty.conjugate(t * norms)
 
-    def certificate(self, point: GradientPoint) -> GradientCertificate:
-        """Primal and dual over all p variables: one full pass."""
+    def certificate(self, point: GradientPoint, n_iter: int = 0) -> GradientSolution:
+        """Primal and dual over all p variables, after ``n_iter`` steps: one full pass."""
         XA, B = self.X[:, point.columns], point.B
         z = self.predictions(XA, B, point.c)
         theta = self.slopes(z)
@@ -392,7 +373,8 @@ class GradientProblem:
         rows = np.zeros((self.X.shape[1], 1))  # the norms of all rows: what the penalty needs
         rows[point.columns, 0] = np.linalg.norm(B, axis=1)
         primal = self.smooth_value(z, point.c) + self.penalty.value(rows)
-        return GradientCertificate(primal, self.dual_value(z, gc, norms, self.penalty), norms)
+        dual = self.dual_value(z, gc, norms, self.penalty)
+        return GradientSolution(primal, dual, n_iter, Status.CONVERGED, point, norms)
 
     def rotated(self) -> tuple[Self, Array] | None:
         """For the ridge and p > n: the same problem in rotated variables, and the rotation (p, t).

@@ -2,12 +2,12 @@ r"""Solvers of sparse gradient learning, and the fit that selects nothing.
 
 **Active set**: accelerated forward-backward splitting with restart. *Inner loop*, on the s
 variables of the active set: a gradient step from an extrapolated point and the proximal operator of
-the penalty (46), Nesterov's momentum, set back to zero where it points uphill. Predictions are
-linear, so those of the extrapolated point are a combination of known ones: O(n s r + (pairs) min(s,
-r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``. *Outer
-loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too large,
-variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as there are
-(but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the outer one.
+the penalty (46), Nesterov's momentum, set back to zero where it points uphill: O(n s r + (pairs)
+min(s, r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``.
+*Outer loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too
+large, variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as
+there are (but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the
+outer one.
 
 **Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps; for
 classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
@@ -16,8 +16,7 @@ classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
           a^+ = a - \delta \Phi (\nabla_c + 2 \lambda c), \qquad c = \Phi^\top a .
 
 Theorem 10 asks for ``0 < delta < 2 / |Hessian|``; here ``delta = 1 / L`` with ``L`` the largest
-curvature in ``B`` plus, for classes, that in ``a``. It stops at the duality gap over all variables,
-or ``max_iter``. The error falls like ``L |B*|^2 / 2k``: a reference for the active set.
+curvature in ``B`` plus, for classes, that in ``a``.
 
 **Scales of alpha.** ``alpha_max`` is exact: the gradient norm at B = 0, with the best f0 and kept
 variables. For the ridge form no alpha selects nothing; its scale is half the largest curvature of
@@ -27,14 +26,17 @@ the loss: there the penalty of a fit without error is about the objective at zer
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
-from nablasso.gradients.problem import TINY, GradientCertificate, GradientPoint, GradientProblem
+from nablasso.gradients.problem import TINY, GradientPoint, GradientProblem, GradientSolution
+from nablasso.losses import Squared
 from nablasso.regression.machine import Machines, OnFeatures
-from nablasso.solvers import Status
-from nablasso.types import Array, Mask
+from nablasso.solvers.base import Status, follow
+from nablasso.types import Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
 GROWTH = 10  # variables that may come in when there are fewer
@@ -46,21 +48,6 @@ NULL_TOL, NULL_STEPS = 1e-13, 20000  # for the fit without gradients
 
 
 @dataclass(frozen=True)
-class GradientSolution:
-    """Gradients, their certificate over all variables, and how the solver ended."""
-
-    point: GradientPoint
-    certificate: GradientCertificate
-    n_iter: int
-    status: Status
-
-    @property
-    def gap(self) -> float:
-        """Bound on the distance of the objective from its minimum."""
-        return self.certificate.gap
-
-
-@dataclass(frozen=True)
 class GradientSolver(ABC):
     """Settings: gap relative to the objective at zero, and iterations in all."""
 
@@ -68,10 +55,19 @@ class GradientSolver(ABC):
     max_iter: int = DEFAULT_MAX_ITER
 
     @abstractmethod
+    def steps(self, problem: GradientProblem, start: GradientPoint) -> Iterator[GradientSolution]:
+        """The solution at the start, then those that follow."""
+
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None
     ) -> GradientSolution:
-        """Minimise from ``start``, zero by default."""
+        """Minimise from ``start``, zero by default; rows that are zero leave."""
+        start = problem.zero() if start is None else start
+        steps = self.steps(problem, start)
+        found = follow(steps, self.tol * problem.reference, self.max_iter)
+        point = found.point
+        inside = _staying(problem, point)[problem.penalty.labels[point.columns]]
+        return replace(found, point=point.on(point.columns[inside]))
 
 
 class ActiveSet(GradientSolver):
@@ -80,41 +76,29 @@ class ActiveSet(GradientSolver):
     def solve(
         self, problem: GradientProblem, start: GradientPoint | None = None
     ) -> GradientSolution:
-        """Minimise from ``start``, zero by default."""
+        """Minimise from ``start``; the ridge of many variables in rotated ones, turned back."""
         rotated = problem.rotated()
-        if rotated is not None:  # solve in rotated variables and turn back
-            turned, rotation = rotated
-            found = self.solve(turned)
-            B = found.point.on(np.arange(turned.X.shape[1])).B
-            point = GradientPoint(np.arange(problem.X.shape[1]), rotation @ B, found.point.c)
-            return replace(found, point=point, certificate=problem.certificate(point))
-        point = problem.zero()
-        if start is not None:
-            point = start.on(np.union1d(start.columns, point.columns))
+        if rotated is None:
+            return super().solve(problem, start)
+        turned, rotation = rotated
+        found = self.solve(turned)
+        B = found.point.on(np.arange(turned.X.shape[1])).B
+        point = GradientPoint(np.arange(problem.X.shape[1]), rotation @ B, found.point.c)
+        return replace(problem.certificate(point, found.n_iter), status=found.status)
+
+    def steps(self, problem: GradientProblem, start: GradientPoint) -> Iterator[GradientSolution]:
+        """The outer loop."""
         target = self.tol * problem.reference
-        n_iter, status = 0, Status.MAX_ITER
-        certificate = problem.certificate(point)
-        try:
-            while True:
-                if certificate.gap <= target:
-                    status = Status.CONVERGED
-                    break
-                if n_iter >= self.max_iter:
-                    break
-                point = _grown(problem, point, certificate)
-                inner = _Inner(problem, point)
-                aim = max(target / 2, certificate.gap / 10)
-                done = inner.run(aim, self.max_iter - n_iter)
-                n_iter += done
-                point = inner.point()
-                before, certificate = certificate, problem.certificate(point)
-                if inner.stuck and certificate.gap >= before.gap:
-                    status = Status.STALLED
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        inside = _staying(problem, point)[problem.penalty.labels[point.columns]]
-        return GradientSolution(point.on(point.columns[inside]), certificate, n_iter, status)
+        found = problem.certificate(start.on(np.union1d(start.columns, problem.kept_columns)))
+        while True:
+            yield found
+            inner, before = _Inner(problem, _grown(problem, found)), found
+            aim = max(target / 2, before.gap / 10)
+            n_iter = before.n_iter + inner.run(aim, self.max_iter - before.n_iter)
+            found = problem.certificate(inner.point(), n_iter)
+            if inner.stuck and found.gap >= before.gap:
+                yield found
+                return
 
 
 class _Inner:
@@ -129,11 +113,12 @@ class _Inner:
         self.before = (self.B, self.c, self.z)
         self.momentum = 1.0
         self.stuck = False
-        self.relax = 1.0 if problem.is_quadratic else RELAX
+        self.relax = 1.0 if isinstance(problem.loss, Squared) else RELAX
         self.unit = 1.0
         curvature = problem.largest_curvature(self.XA)
         if problem.has_offset:  # in this unit the curvature of c is that of B
-            self.unit = float(np.sqrt(curvature / problem.offset_curvature))
+            own = float(np.linalg.norm(problem.offset_hessian, 2)) or 1.0
+            self.unit = float(np.sqrt(curvature / own))
             curvature *= 2  # at most the sum of the two
         self.constant = SAFETY * curvature
 
@@ -193,17 +178,15 @@ class _Inner:
         return True
 
 
-def _grown(
-    problem: GradientProblem, point: GradientPoint, certificate: GradientCertificate
-) -> GradientPoint:
+def _grown(problem: GradientProblem, found: GradientSolution) -> GradientPoint:
     """Rows that are not zero, and the variables that should not be."""
-    penalty, staying = problem.penalty, _staying(problem, point)
+    penalty, staying = problem.penalty, _staying(problem, found.point)
     weights = np.where(staying, 1.0, penalty.weights)
-    gauges = np.where(staying, -np.inf, certificate.norms / weights)
+    gauges = np.where(staying, -np.inf, found.norms / weights)
     order = np.argsort(-gauges, kind="stable")[: max(GROWTH, int(staying.sum()))]
     entering = order[gauges[order] > penalty.alpha]
     staying[entering] = True
-    return point.on(np.flatnonzero(staying[penalty.labels]))
+    return found.point.on(np.flatnonzero(staying[penalty.labels]))
 
 
 def _staying(problem: GradientProblem, point: GradientPoint) -> Mask:
@@ -216,48 +199,32 @@ def _staying(problem: GradientProblem, point: GradientPoint) -> Mask:
 class ForwardBackward(GradientSolver):
     """Algorithm 1 of Ye and Xie."""
 
-    def solve(
-        self, problem: GradientProblem, start: GradientPoint | None = None
-    ) -> GradientSolution:
-        """Minimise from ``start``, zero by default."""
+    def steps(self, problem: GradientProblem, start: GradientPoint) -> Iterator[GradientSolution]:
+        """Plain steps on all variables."""
         X, penalty, ridge = problem.X, problem.penalty, problem.offset_ridge or 0.0
         everything = np.arange(X.shape[1])
-        start = (problem.zero() if start is None else start).on(everything)
-        B, c = start.B, start.c
+        B, c = start.on(everything).B, start.c
         step, gram = step_size(problem), problem.phi.T @ problem.phi
-        target, status = self.tol * problem.reference, Status.MAX_ITER
-        n_iter = 0
-        try:
-            while True:
-                z = problem.predictions(X, B, c)
-                gB, gc = problem.gradient(problem.slopes(z), X)
-                primal = problem.smooth_value(z, c) + penalty.value(B)
-                dual = problem.dual_value(z, gc, penalty.norms(gB), penalty)
-                if primal - dual <= target:
-                    status = Status.CONVERGED
-                    break
-                if n_iter >= self.max_iter:
-                    break
-                n_iter += 1
-                B = penalty.prox(B - step * gB, step)
-                if problem.has_offset:
-                    c = c - step * (gram @ (gc + 2 * ridge * c))
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        kept = np.any(B != 0, axis=1)
-        kept[problem.kept_columns] = True
-        point = GradientPoint(everything, B, c).on(np.flatnonzero(kept))
-        return GradientSolution(point, problem.certificate(point), n_iter, status)
+        for n_iter in count():
+            z = problem.predictions(X, B, c)
+            gB, gc = problem.gradient(problem.slopes(z), X)
+            norms = penalty.norms(gB)
+            primal = problem.smooth_value(z, c) + penalty.value(B)
+            values = (primal, problem.dual_value(z, gc, norms, penalty))
+            point = GradientPoint(everything, B, c)
+            yield GradientSolution(*values, n_iter, Status.CONVERGED, point, norms)
+            B = penalty.prox(B - step * gB, step)
+            if problem.has_offset:
+                c = c - step * (gram @ (gc + 2 * ridge * c))
 
 
 def step_size(problem: GradientProblem) -> float:
     """``delta``: one over a bound of the norm of the Hessian in ``B`` and ``a``."""
     curvature = problem.largest_curvature(problem.X)
     if problem.has_offset:
-        bends = problem.curvature * problem.pairs.first_sums(problem.pairs.weights)
-        hessian = problem.phi.T @ (bends[:, None] * problem.phi)
-        hessian[np.diag_indices_from(hessian)] += 2 * (problem.offset_ridge or 0.0)
-        curvature += float(np.linalg.norm(problem.phi @ hessian @ problem.phi.T, 2))
+        phi, ridge = problem.phi, problem.offset_ridge or 0.0
+        hessian = problem.offset_hessian + 2 * ridge * np.eye(phi.shape[1])
+        curvature += float(np.linalg.norm(phi @ hessian @ phi.T, 2))
     return 1 / (SAFETY * curvature)
 
 
@@ -266,25 +233,16 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
     penalty = replace(problem.penalty, form="lasso", alpha=HUGE)
     null = replace(problem, penalty=penalty)
     point = null.zero()
-    if problem.has_offset:
-        point = replace(point, c=best_offset(problem))
+    if problem.has_offset:  # all pairs of row i predict phi_i . c: a machine, once for either class
+        pairs, phi = problem.pairs, np.vstack([problem.phi, problem.phi])
+        plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
+        weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
+        y, rows = np.repeat([1.0, -1.0], len(plus)), OnFeatures(phi)
+        machines = Machines(problem.loss, rows, y, weights, fit_intercept=False)
+        point = replace(point, c=machines.at(problem.offset_ridge or 0.0).coef)
     if len(point.columns):
         point = ActiveSet(NULL_TOL, NULL_STEPS).solve(null, point).point
     return point, penalty.gauge(null.certificate(point).norms)
-
-
-def best_offset(problem: GradientProblem) -> Array:
-    """``c`` of the best f0 without gradients.
-
-    All pairs of row i predict ``phi_i . c``: a machine on the rows, once for either class.
-    """
-    pairs = problem.pairs
-    plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
-    weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
-    y = np.repeat([1.0, -1.0], len(plus))
-    phi, ridge = np.vstack([problem.phi, problem.phi]), problem.offset_ridge or 0.0
-    rows = OnFeatures(phi)
-    return Machines(problem.loss, rows, y, weights, fit_intercept=False).at(ridge).coef
 
 
 def alpha_scale(problem: GradientProblem, alpha_max: float) -> float:

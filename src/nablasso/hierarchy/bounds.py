@@ -7,15 +7,14 @@ r"""What lies outside a hull of a grid: two bounds of it, and nodes that are cer
     = \alpha^\top \Big[\bigodot_i S_{i, t_i}\Big] \alpha, \qquad
     S_{i,l} = \sum_{j=l}^{q} \Big(\sum_{m=l}^{j} \beta^m\Big)^{-2} K_{i,j} .
 
-Products with one factor left out are made by halving the set of variables: O(n^2 p log p) for all p
-first-level sources. Every partial product is kept with its largest entry as a separate logarithm.
+Sources share the product up to their first variable, and that behind their last one is known: two
+or three products for each of the p first-level sources, and about one for a pair of variables that
+are in use. Every partial product is kept with its largest entry as a separate logarithm.
 
 *The largest kernel outside*, every kernel paying for itself (section 5.2 of Bach, 2009):
-
-.. math:: \Omega^*_{W^c}(g)^2 \le \max_{w \notin W} \frac{\alpha^\top K_w \alpha}{d_w^2} ,
-
-by branch and bound. Nodes are enumerated by order: one variable more, behind the last, at one
-level. With ``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that follows it have
+``Omega*_{W^c}(g)^2 <= max_{w not in W} alpha' K_w alpha / d_w^2``, by branch and bound. Nodes are
+enumerated by order: one variable more, behind the last, at one level. With
+``s_{i,l}(k) = sqrt(K_{i,l}(x_k, x_k)) / beta^l``, a node and all that follows it have
 
 .. math::
     \frac{\sqrt{a_w}}{d_w} \le \sum_k |\alpha_k| \prod_{(i,l) \in v} s_{i,l}(k)
@@ -25,11 +24,8 @@ one matrix product for all nodes with one variable more. What is below the thres
 all that follows; the rest is looked at exactly and expanded. The result is a valid bound whenever
 the work ends: what is not expanded keeps its bound. Products that overflow are infinite.
 
-*Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside
-
-.. math:: \alpha^\top K_w \alpha \le \Omega(f)^2 \Big(\sum_{v \in A(w) \setminus W} d_v\Big)^2 .
-
-It finds products whose parts have no effect of their own, among all nodes of one and two variables
+*Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside ``alpha'
+K_w alpha <= Omega(f)^2 (sum_{v in A(w) - W} d_v)^2``, here among all nodes of one and two variables
 whose levels have rank one, by one matrix product: O(n (p q)^2).
 """
 
@@ -112,73 +108,36 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     n, p = len(grid.X), grid.n_variables
     if 8.0 * n * n * p > MAX_BYTES or () not in hull:
         return np.inf
-    moved = dual * grid.base.train[:, 0]
-    start = ScaledMatrix(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
+    moved, whole = dual * grid.base.train[:, 0], grid.whole_factors
     used = sorted({g for node in hull for g, _ in node})  # type: ignore[attr-defined]
-    unused = [g for g in range(p) if g not in set(used)]
-    whole = grid.whole_factors
-
-    def sources() -> Iterator[float]:
-        nodes: list[Pairs] = grid.frontier(hull)  # type: ignore[assignment]
-        fresh = {((g, 1),) for g in unused}  # all of these together below
-        rest = start.times(*(whole[g] for g in unused))
-        yield from _totals(grid, rest, used, [node for node in nodes if node not in fresh])
-        inside = start.times(*(whole[g] for g in used))
-        for g, without in _all_but_one(inside, unused, whole):
-            yield without.times(factor(grid, g, 1)).total()
-
-    best = 0.0
-    for total in sources():
-        best = max(best, total)
-        if best > limit:
-            return np.inf
-    return best
-
-
-def _totals(
-    grid: Grid, product: ScaledMatrix, used: list[int], nodes: list[Pairs]
-) -> Iterator[float]:
-    """(21) at nodes over the variables ``used``, in no order.
-
-    Nodes share the product up to their first variable, and that behind their last one is known:
-    about one product per pair of variables and per node, where each alone would have one for every
-    variable.
-    """
-    whole, place = grid.whole_factors, {g: k for k, g in enumerate(used)}
-    behind = [ScaledMatrix(np.ones_like(product.matrix), 0.0)]
-    for g in reversed(used):
+    order = [*used, *(g for g in range(p) if g not in set(used))]
+    place = {g: k for k, g in enumerate(order)}
+    behind = [ScaledMatrix(np.ones((n, n)), 0.0)]
+    for g in reversed(order):
         behind.append(behind[-1].times(whole[g]))
     behind.reverse()
 
     def walk(at: int, product: ScaledMatrix, waiting: list[Pairs]) -> Iterator[float]:
-        for k in range(at, len(used)):
+        for k in range(at, p):
             if not waiting:
                 return
             here = [node for node in waiting if place[node[0][0]] == k]
             for level in {node[0][1] for node in here}:
-                mine = product.times(factor(grid, used[k], level))
+                mine = product.times(factor(grid, order[k], level))
                 onward = [node[1:] for node in here if node[0][1] == level]
                 if () in onward:
                     ended = mine.times(behind[k + 1].matrix)
                     yield ended._replace(log=ended.log + behind[k + 1].log).total()
                 yield from walk(k + 1, mine, [node for node in onward if node])
             waiting = [node for node in waiting if place[node[0][0]] > k]
-            product = product.times(whole[used[k]])
+            product = product.times(whole[order[k]])
 
-    yield from walk(0, product, nodes)
-
-
-def _all_but_one(
-    product: ScaledMatrix, members: list[int], factors: list[Array]
-) -> Iterator[tuple[int, ScaledMatrix]]:
-    """For each member the product with all the others' factors."""
-    if len(members) == 1:
-        yield members[0], product
-    if len(members) < 2:
-        return
-    half = len(members) // 2
-    for mine, others in ((members[:half], members[half:]), (members[half:], members[:half])):
-        yield from _all_but_one(product.times(*(factors[g] for g in others)), mine, factors)
+    best, start = 0.0, ScaledMatrix(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
+    for total in walk(0, start, grid.frontier(hull)):  # type: ignore[arg-type]
+        best = max(best, total)
+        if best > limit:
+            return np.inf
+    return best
 
 
 class Tables(NamedTuple):
@@ -259,20 +218,16 @@ class _Search:
         self.tables, self.bound = t.of(columns=bounds > limit), 0.0
         self._raise(bounds[bounds <= limit])
         self.reach = self.tables.sizes * self.tables.ahead
-        self.inside = self._columns_inside(hull)
         self.violators: list[tuple[float, Node]] = []
-
-    def _columns_inside(self, hull: set[Node]) -> dict[tuple[int, ...], list[int]]:
-        """Nodes of the hull in columns of the tables: those behind each beginning."""
         names = zip(self.tables.variable.tolist(), self.tables.level.tolist(), strict=True)
         place = {pair: column for column, pair in enumerate(names)}
-        inside: dict[tuple[int, ...], list[int]] = {}
+        # nodes of the hull in columns of the tables: those behind each beginning
+        self.inside: dict[tuple[int, ...], list[int]] = {}
         for node in hull:
             pairs: Pairs = node  # type: ignore[assignment]
             if pairs and all(pair in place for pair in pairs):
                 columns = [place[pair] for pair in pairs]
-                inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])
-        return inside
+                self.inside.setdefault(tuple(columns[:-1]), []).append(columns[-1])
 
     def node(self, row: Index) -> Node:
         """The node of a row of columns of the tables."""

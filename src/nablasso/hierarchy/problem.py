@@ -21,15 +21,9 @@ regression at the solution
 
 In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
 features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, what is left of it is
-``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``.
-
-Dual: ``-sum_i p_i l*(y_i, -lambda alpha_i / p_i) - (lambda / 2) max_eta sum_w zeta_w a_w`` with
-``1'alpha = 0`` for the intercept; ``max_v t_v / x_v`` bounds the maximum and is exact at the
-optimum. The gap (18) is that of the kernel machine plus ``lambda / 2`` times that of the weights,
+``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``. ``docs/mathematics.md`` has the dual
+and the gap (18): that of the machine plus ``lambda / 2`` times that of the weights,
 ``max_v t_v / x_v - sum_w zeta_w a_w``.
-
-Cost per ``x`` with D features in all: up to D = n in feature space, O(D^3) for the squared loss,
-whose moments are computed once, and O(n D^2) a Newton step for others; beyond, O(n^2 D + n^3).
 
 **Newton's method**, an interior-point method in the weights, with multipliers ``s_v = nu - (lambda
 / 2) t_v / x_v`` of the bounds, ``nu = (lambda / 2) max_v t_v / x_v``: the sum of ``x_v s_v`` *is*
@@ -53,8 +47,9 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 from scipy.optimize import minimize_scalar
 
 from nablasso.hierarchy.dag import Node
-from nablasso.losses import Loss, Squared
-from nablasso.regression.machine import GramRows, Machines, OnFeatures, quadratic_model
+from nablasso.losses import Squared
+from nablasso.problems import LossSample
+from nablasso.regression.machine import GramRows, OnFeatures
 from nablasso.regression.ridge import WeightedRidge, centred_moments
 from nablasso.types import Array, Mask
 
@@ -95,48 +90,6 @@ def dual_bound(weights: Weights, sizes: Array) -> tuple[float, float, Array]:
 def descendant_norms(norms2: Array, ancestors: Mask) -> Array:
     """``||f_{D(v)}||`` from the squared norms ``||f_w||^2``."""
     return np.sqrt(np.maximum(ancestors @ norms2, 0.0))
-
-
-@dataclass(frozen=True)
-class LossSample:
-    """Targets, weights (adding up to one) and loss: squared or, for labels -1 and 1, logistic."""
-
-    y: Array
-    weights: Array
-    loss: Loss
-
-    def intercept(self, values: Array) -> float:
-        """The best intercept of a function with these values."""
-        return self.loss.best_intercept(self.y, values, self.weights)
-
-    def mean_loss(self, predictions: Array) -> float:
-        """``sum_i p_i l(y_i, z_i)``."""
-        return float(self.weights @ self.loss.value(self.y, predictions))
-
-    @cached_property
-    def null(self) -> Array:
-        """Predictions at ``f = 0``."""
-        nothing = np.zeros_like(self.y)
-        return nothing + self.intercept(nothing)
-
-    @cached_property
-    def reference(self) -> float:
-        """Objective at ``f = 0``: the unit of tolerances."""
-        value = self.mean_loss(self.null)
-        return value if value > 0 else 1.0
-
-    def machines(self, rows: GramRows | OnFeatures) -> Machines:
-        """Of this loss on rows with a kernel or with features."""
-        return Machines(self.loss, rows, self.y, self.weights, True)
-
-    def bends(self, predictions: Array) -> Array:
-        """Weights of the quadratic model at predictions: curvatures, halved."""
-        return quadratic_model(self.loss, self.y, self.weights, predictions).weights
-
-    def conjugate(self, dual: Array, alpha: float) -> float:
-        """``sum_i p_i l*(y_i, -lambda alpha_i / p_i)``."""
-        slopes = -alpha * dual / self.weights
-        return float(self.weights @ self.loss.conjugate(self.y, slopes))
 
 
 @dataclass(frozen=True)
@@ -242,7 +195,7 @@ class HullProblem:
         za, own, sample = zeta * point.sizes, zeta[self.owner], self.sample
         t, solved = kappa @ za, point.solved
         if not self._is_squared:  # the regression at the curvature of the loss
-            q = sample.bends(point.predictions)
+            q = sample.expansion(point.predictions).weights
             if self.in_features:
                 solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=True)[0])
             else:
@@ -274,7 +227,7 @@ class HullProblem:
         ``outside`` bounds the dual norm's square of what is not in the hull.
         """
         bound, value, _ = dual_bound(point.weights, point.sizes)
-        conjugate = self.sample.conjugate(point.dual, self.alpha)
+        conjugate = self.sample.conjugate(self.alpha * point.dual)
         kernel = point.value + conjugate + self.alpha / 2 * value
         return max(kernel, 0.0) + self.alpha / 2 * (max(bound, outside) - value)
 
@@ -288,7 +241,7 @@ class HullProblem:
 
         def value(c: float) -> float:
             quadratic = c**2 * self.alpha / 2 * bound if c else 0.0
-            return -self.sample.conjugate(c * point.dual, self.alpha) - quadratic
+            return -self.sample.conjugate(c * self.alpha * point.dual) - quadratic
 
         if not np.isfinite(bound):
             return value(0.0)

@@ -9,19 +9,17 @@ with k features and R nodes that have any, p the number of nodes that a search c
 sum of the sample weights as they were given, and D minus twice the log-likelihood at its maximum:
 ``n log(mean (y - z)^2)`` for the squared loss, ``2 n sum_i p_i l(y_i, z_i)`` for the logistic one,
 with a wide normal prior of the coefficients, since separated classes have no maximum. A node of
-large rank stands for its leading principal directions, those that hold 99 % of its variance, at
-most one per ten rows; features are centred and of unit variance.
+large rank stands for its leading principal directions (:func:`leading`).
 
-The sink that is taken is the one whose loss costs least by the quadratic model at the solution.
-With the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
-block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``, exactly so for the squared loss: one factorisation of
-a k x k matrix a step. While there are more than half as many features as rows steps are made
-whatever the criterion says, a tenth of the features between two factorisations: ``C^{-1}`` and
-``c`` without B follow from those with it in O(k^2).
+The sink that is taken is the one whose loss costs least by the quadratic model at the solution:
+with the coefficients ``c`` and ``C`` the (curvature-weighted) second moments of the features, a
+block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``. While there are more than half as many features as
+rows steps are made whatever the criterion says, a tenth of the features between two factorisations:
+``C^{-1}`` and ``c`` without B follow from those with it in O(k^2).
 
 **Refit**, a kernel machine on what was selected, of the ridge of smallest leave-one-out loss: the
-kernel of the hull, ``sum_{w in hull} K_w`` (ridge regression on the selected products where nodes
-have rank one), or a Gaussian kernel on the selected columns where its loss is smaller.
+kernel of the hull, ``sum_{w in hull} K_w``, or a Gaussian kernel on the selected columns where its
+loss is smaller.
 """
 
 from __future__ import annotations
@@ -35,10 +33,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, svd
 
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
-from nablasso.hierarchy.problem import LossSample
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Squared
+from nablasso.problems import LossSample
 from nablasso.regression.machine import GramRows, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
@@ -64,9 +62,9 @@ class Pruned(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """``-2 log-likelihood`` at its maximum, and the quadratic model there."""
+    """The criterion of a hull, and the quadratic model at the fit of largest likelihood."""
 
-    deviance: float
+    criterion: float
     coef: Array
     inverse: Array  # of C
     places: dict[Node, slice]  # of each node's features
@@ -104,9 +102,8 @@ class Pruner:
             crowded = self._is_crowded(len(fit.coef))
             smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
-            falls = self._criterion(smaller, new) < self._criterion(here, fit)
-            if smaller == here or not (falls or crowded):
-                self._ends[here] = Pruned(ordered(set(here)), self._criterion(here, fit))
+            if smaller == here or not (new.criterion < fit.criterion or crowded):
+                self._ends[here] = Pruned(ordered(set(here)), fit.criterion)
                 break
             here, fit = smaller, new
             way.append(here)
@@ -117,8 +114,7 @@ class Pruner:
 
     def criterion(self, hull: list[Node]) -> float:
         """The extended Bayes information criterion of a hull."""
-        here = frozenset(hull) | self.kept
-        return self._criterion(here, self._fit(here))
+        return self._fit(frozenset(hull) | self.kept).criterion
 
     def _smaller(self, fit: _Fit, most: float) -> frozenset[Node]:
         """The hull without its cheapest sinks: one, or while crowded ``most`` features of them."""
@@ -139,7 +135,7 @@ class Pruner:
             part = np.linalg.solve(inverse[mine, mine], inverse[mine])
             coef -= coef[mine] @ part
             inverse -= inverse[:, mine] @ part
-            unit, left = unit + lost[node], left - self._width(node)
+            unit, left = unit + lost[node], left - self._of(node).shape[1]
             del hull[node]
             for parent in self.hierarchy.parents(node):
                 hull[parent] -= 1
@@ -149,23 +145,16 @@ class Pruner:
 
     def _price(self, node: Node) -> float:
         """What the criterion charges for a node: nothing without features."""
-        width = self._width(node)
+        width = int(self._of(node).shape[1])
         return width * float(np.log(self.rows)) + 2 * float(np.log(self.choices)) * (width > 0)
-
-    def _criterion(self, hull: frozenset[Node], fit: _Fit) -> float:
-        return fit.deviance + sum(self._price(node) for node in ordered(set(hull)))
 
     def _is_crowded(self, features: int) -> bool:
         return 2 * features > len(self.sample.y)
 
-    def _width(self, node: Node) -> int:
-        return int(self._of(node).shape[1])
-
     def _of(self, node: Node) -> Array:
         if node not in self._features:
-            sample = self.sample
             F = self.hierarchy.block(node).train
-            self._features[node] = leading(F, sample.weights)
+            self._features[node] = leading(F, self.sample.weights)
         return self._features[node]
 
     def _fit(self, hull: frozenset[Node]) -> _Fit:
@@ -177,7 +166,8 @@ class Pruner:
         inverse = cho_solve(cho_factor(C), np.eye(len(C))) if len(C) else C
         ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
         places = {node: slice(ends[k], ends[k + 1]) for k, node in enumerate(nodes)}
-        return _Fit(deviance, coef, inverse, places, unit)
+        criterion = deviance + sum(self._price(node) for node in nodes)
+        return _Fit(criterion, coef, inverse, places, unit)
 
     def _rise(self, lost: float, unit: float) -> float:
         """What a loss of fit adds to the deviance; ``unit`` is the variance left."""
@@ -203,7 +193,7 @@ class Pruner:
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.bends(z), centre=True)[0]
+        C = centred_moments(Phi, sample.y, sample.expansion(z).weights, centre=True)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
@@ -242,10 +232,7 @@ class HullFunction:
 
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
-        inner, out = Z[:, self.columns], np.full(len(Z), self.intercept)
-        for block, coef in self.parts.values():
-            out += block.evaluate(inner) @ coef
-        return out
+        return sum((self.part(node, Z) for node in self.parts), np.full(len(Z), self.intercept))
 
     def part(self, node: Node, Z: Array) -> Array:
         """Component of one node; zero outside the hull."""

@@ -14,22 +14,17 @@ every machine), or where the bound cannot be made sharper: the gap returned is a
 at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
 returned is exactly a hull. They stay in the certificate.
 
-**Consistency**, conditions (22) and (24) of Bach (2009): when does the norm find the hull?
-With the true function ``f`` of hull ``W`` and covariances ``Sigma`` of the features let
+**Consistency**, conditions (22) and (24) of Bach (2009): with the true function ``f`` of hull ``W``
+and covariances ``Sigma`` of the features let
 
 .. math::
     s_w = \Big(\sum_{v \in A(w)} \frac{d_v}{\|f_{D(v)}\|}\Big) f_w, \qquad
     g = \Sigma_{W^c W} \Sigma_{WW}^{-1} s .
 
-For small ``alpha`` the function on ``W`` alone stays the solution of the whole problem where
-
-.. math::
-    \Omega^*_{W^c}(g) \le 1 - \eta \quad (22, \text{ sufficient for some } \eta > 0), \qquad
-    \Omega^*_{W^c}(g) \le 1 \quad (24, \text{ necessary}) .
-
-The dual norm is ``max_x sum_w zeta_w(x) |g_w|^2`` squared, with ancestors outside ``W`` alone. The
-steps of :func:`nablasso.hierarchy.problem.alternating` increase it, and ``kappa`` bounds it from
-above: both sides are returned. O(R^2) a step for R nodes outside.
+The norm finds the hull where ``Omega*_{W^c}(g) <= 1 - eta`` for some ``eta > 0`` (22), and only
+where ``Omega*_{W^c}(g) <= 1`` (24). The dual norm squared is ``max_x sum_w zeta_w(x) |g_w|^2`` with
+ancestors outside ``W`` alone: the steps of :func:`nablasso.hierarchy.problem.alternating` increase
+it, and ``kappa`` bounds it from above. O(R^2) a step for R nodes outside.
 """
 
 from __future__ import annotations
@@ -47,13 +42,13 @@ from nablasso.hierarchy.problem import (
     HullPoint,
     HullProblem,
     HullSolution,
-    LossSample,
     bytes_held,
     descendant_norms,
     dual_bound,
     solve,
     weights_of,
 )
+from nablasso.problems import LossSample
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem
@@ -224,8 +219,8 @@ class Search:
 
     def null_dual(self) -> Array:
         """``-p l'(y, b)``: alpha times the dual variable at ``f = 0``."""
-        sample = self.sample
-        return np.asarray(-sample.weights * sample.loss.gradient(sample.y, sample.null))
+        y, p = self.sample.y, self.sample.weights
+        return np.asarray(-p * self.sample.loss.gradient(y, self.sample.null))
 
     def best_source(self) -> Node:
         """The source with the largest kernel at ``f = 0``."""
@@ -295,7 +290,11 @@ class Search:
         """Take zero nodes out, and certify what is left over all kernels."""
         share = SHARE
         for _ in range(SHARPER):
-            inner, point = self._without_zeros(problem, solved, share)
+            inner, point, active = problem, solved.point, _active(problem, solved.point)
+            if not active.all():  # solve once more on the nodes that are not zero
+                kept = [node for node, a in zip(problem.nodes, active, strict=True) if a]
+                inner = self.problem(kept, problem.alpha)
+                point = self._solve(inner, solved.point.weights.x[active], share).point
             sizes = problem.per_node((problem.Phi.T @ point.dual) ** 2)
             bound_in = dual_bound(solved.point.weights, sizes)[0]
             if inner.full_gap(point, bound_in) <= self._target() / 2 or not solved.converged:
@@ -321,17 +320,6 @@ class Search:
             lacking = "violators" if missing or outside.violators else "bound"
         known = (problem.nodes, solved.point.weights.x, inner, point, gap, inner.primal(point))
         return Found(*known, certified, outside.rule, lacking, n_iter, outside.violators)
-
-    def _without_zeros(
-        self, problem: HullProblem, solved: HullSolution, share: float
-    ) -> tuple[HullProblem, HullPoint]:
-        """Solve once more on the nodes that are not zero."""
-        active = _active(problem, solved.point)
-        if active.all():
-            return problem, solved.point
-        kept = [node for node, a in zip(problem.nodes, active, strict=True) if a]
-        inner = self.problem(kept, problem.alpha)
-        return inner, self._solve(inner, solved.point.weights.x[active], share).point
 
 
 def _shares(new: list[Node]) -> dict[Node, float]:
@@ -429,7 +417,14 @@ def hull_consistency(
     kept = p @ Phi**2 > CONSTANT * np.maximum(p @ raw**2, SMALLEST)  # the root of a grid is not
     Phi, target = Phi[:, kept], target[kept]
     covariance = (Phi.T * p) @ Phi
-    _check_invertible(covariance)
+    root = np.sqrt(np.diag(covariance))
+    values = np.linalg.eigvalsh(covariance / np.outer(root, root))
+    if values[0] <= SINGULAR * values[-1]:
+        raise InvalidParameterError(
+            "The correlations of the relevant features must be invertible, assumption (A3) of the "
+            f"paper; the smallest eigenvalue is {values[0]:.1e}. Use more rows than features, or "
+            "Whitened kernels where nodes contain their ancestors."
+        )
     fitted = p * (Phi @ np.linalg.solve(covariance, target))  # adds up to zero
     sizes = np.array([hierarchy.size(v, fitted) for v in outside])
     if not np.any(sizes > 0):
@@ -467,14 +462,3 @@ def _slopes(hierarchy: Hierarchy, hull: list[Node], function: Mapping[Node, Arra
     d = np.array([hierarchy.weight(v) for v in hull])
     scales = zip((d / norms) @ ancestors, coefs.values(), strict=True)
     return np.concatenate([scale * c for scale, c in scales])
-
-
-def _check_invertible(covariance: Array) -> None:
-    root = np.sqrt(np.diag(covariance))
-    values = np.linalg.eigvalsh(covariance / np.outer(root, root))
-    if values[0] <= SINGULAR * values[-1]:
-        raise InvalidParameterError(
-            "The correlations of the relevant features must be invertible, assumption (A3) of the "
-            f"paper; the smallest eigenvalue is {values[0]:.1e}. Use more rows than features, or "
-            "Whitened kernels where nodes contain their ancestors."
-        )

@@ -1,11 +1,7 @@
 r"""What a kernel is: three scalar functions, and the products they make possible.
 
-A function of the representer space is
-
-.. math:: f = \sum_j u_j\, k(x_j, \cdot) + \sum_{j,a} v_{j,a}\, \partial_a k(x_j, \cdot)
-
-with ``u`` of shape (n,) and ``v`` of shape (n, d). A :class:`KernelOperator` binds a kernel to
-evaluation points ``Z`` (rows) and centres ``X`` (columns) and computes
+A :class:`KernelOperator` binds a kernel to evaluation points ``Z`` (rows) and centres ``X``
+(columns) of a function of the representer space (:mod:`nablasso.spaces`) and computes
 
 * values     ``K u + D' v``      at ``Z``, shape (m,)
 * gradients  ``D u + L v``       at ``Z``, shape (m, d)
@@ -41,7 +37,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator
 
 from nablasso.errors import InvalidParameterError
-from nablasso.types import Array, Mask
+from nablasso.types import Array
 
 BLOCK_ELEMENTS = 1 << 18  # entries of a temporary block: 2 MiB, about a core's cache
 WIDTH_RULES = ("median", "half_median", "neighbour20", "median20")
@@ -96,10 +92,6 @@ class KernelOperator(ABC):
 
         Only the reference solvers on small problems need these.
         """
-
-    def values(self, u: Array, v: Array) -> Array:
-        """``K u + D' v`` at ``Z``."""
-        return self.gram() @ u + self.push(v)[0]
 
 
 class ProfileOperator(KernelOperator):
@@ -345,10 +337,12 @@ def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS)
         return 1.0
     distances = pdist(X)
     if rule in ("median", "half_median"):
-        width = _median_of_pairs(distances, weights)
+        i, j = np.triu_indices(len(weights), k=1)
+        pairs = weights[i] * weights[j]
+        width = weighted_median(distances, pairs)
         if rule == "half_median":
             if width == 0 and distances.any():
-                width = _median_of_pairs(distances, weights, apart=distances > 0)
+                width = weighted_median(distances[distances > 0], pairs[distances > 0])
             width /= 2
     else:
         k = min(NEIGHBOURS, len(X) - 1)
@@ -360,17 +354,10 @@ def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS)
     return width if width > 0 else 1.0
 
 
-def _median_of_pairs(distances: Array, weights: Array, apart: Mask | None = None) -> float:
-    """Weighted median of the distances, of the pairs ``apart`` if given."""
-    chosen = slice(None) if apart is None else apart
-    if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
-        return float(np.median(distances[chosen]))
-    i, j = np.triu_indices(len(weights), k=1)
-    return weighted_median(distances[chosen], (weights[i] * weights[j])[chosen])
-
-
 def weighted_median(values: Array, weights: Array) -> float:
     """Middle of the smallest and largest value that halve the weight: the median when equal."""
+    if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
+        return float(np.median(values))
     order = np.argsort(values, kind="stable")
     values, below = values[order], np.cumsum(weights[order])
     half = below[-1] / 2

@@ -1,26 +1,15 @@
-r"""Dot-product kernels ``k(z, x) = phi(z . x)``.
+r"""Dot-product kernels ``k(z, x) = phi(z . x)``, and powers of an additive kernel.
 
-.. math::
-    \partial_z k = \phi'\,x, \qquad \partial_x k = \phi'\,z, \qquad
-    (\partial_z \partial_x k)_{ab} = \phi'\,\delta_{ab} + \phi''\,x_a z_b .
-
-The products are those of :class:`~nablasso.kernels.base.ProfileOperator`.
-
-**Powers of an additive kernel**: smooth functions of few variables at a time, at matrix speed.
-
-A fixed map ``phi`` takes a number to ``rank`` smooth features, and
+Products are those of :class:`~nablasso.kernels.base.ProfileOperator`. **Powers of an additive
+kernel** are smooth functions of few variables at a time, at matrix speed: a fixed map ``phi`` takes
+a number to ``rank`` smooth features, and
 
 .. math:: k(z, x) = \Big(c + \sum_a \phi(z_a)\cdot\phi(x_a)\Big)^m
 
 so order ``m = 1`` is the additive model and order ``m`` holds all interactions of at most ``m``
 variables, as the ANOVA kernels do. It is a dot-product kernel of the features
-``Phi(x) = (phi(x_1), ..., phi(x_d))``: with ``J_a = phi'(x_a)``
-
-.. math:: \partial_{z_a} k = J_a(z) \cdot \partial_{\Phi_a} k
-
-every product is that of a dot-product kernel on ``d rank`` columns, with ``v``
-multiplied by ``J`` on the way in and gradients on the way out: matrix products only, where the
-exact ANOVA kernel evaluates an exponential per pair of rows and variable.
+``Phi(x) = (phi(x_1), ..., phi(x_d))``, and with ``J_a = phi'(x_a)`` every product is that kernel's
+on ``d rank`` columns, ``v`` multiplied by ``J`` on the way in and gradients on the way out.
 
 **The features.** ``phi(x) = G^{-1/2} (exp(-(x - t)^2 / 2 h^2))_t`` minus its value at zero, for
 ``rank`` knots ``t`` on [-3, 3] with Gram matrix ``G``: nearly the features of a Gaussian kernel of
@@ -32,6 +21,7 @@ then its variance stands outside ``phi``, and ``k`` of order one is linear in it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -109,6 +99,7 @@ class Polynomial(DotProductKernel):
         return int(p), float(c)
 
 
+@dataclass(eq=False, repr=False)
 class AdditivePower(Kernel):
     """``(offset + sum_a phi(z_a) . phi(x_a))^order``.
 
@@ -128,19 +119,11 @@ class AdditivePower(Kernel):
 
     has_width = False  # the knots are in deviations of a column
 
-    def __init__(
-        self,
-        order: int = 2,
-        offset: float = 1.0,
-        rank: int = 10,
-        centre: Array | None = None,
-        scale: Array | None = None,
-    ) -> None:
-        self.order = order
-        self.offset = offset
-        self.rank = rank
-        self.centre = centre
-        self.scale = scale
+    order: int = 2
+    offset: float = 1.0
+    rank: int = 10
+    centre: Array | None = None
+    scale: Array | None = None
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""

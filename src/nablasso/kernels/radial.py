@@ -1,17 +1,8 @@
-r"""Radial kernels ``k(z, x) = phi(|z - x|^2 / 2)``.
+r"""Radial kernels ``k(z, x) = phi(|z - x|^2 / 2)``, and ANOVA kernels made of them.
 
-With ``r = |z - x|^2 / 2`` and ``delta = z - x``
-
-.. math::
-    \partial_z k = \phi'\,\delta, \qquad \partial_x k = -\phi'\,\delta, \qquad
-    \partial_z \partial_x k = -\phi' I - \phi''\,\delta\delta^\top .
-
-The products are those of :class:`~nablasso.kernels.base.ProfileOperator`.
-
-**ANOVA kernels**: low-order interactions of one-dimensional kernels.
-
-With ``k_a = phi((z_a - x_a)^2 / 2)`` and ``e_s`` the elementary symmetric polynomials of
-``k_1, ..., k_d``,
+Products of radial kernels are those of :class:`~nablasso.kernels.base.ProfileOperator`. **ANOVA
+kernels** hold low-order interactions of one-dimensional ones: with ``k_a = phi((z_a - x_a)^2 / 2)``
+and ``e_s`` the elementary symmetric polynomials of ``k_1, ..., k_d``,
 
 .. math:: k = e_1 + \dots + e_m, \qquad m \in \{1, 2, 3\}.
 
@@ -35,6 +26,7 @@ one-dimensional kernels are kept up to ``KEEP_BYTES`` and recomputed per block o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -86,11 +78,11 @@ class RadialKernel(ScalarKernel):
         return phi, d1, d2
 
 
+@dataclass(eq=False, repr=False)
 class Gaussian(RadialKernel):
     r"""``exp(-|z - x|^2 / (2 length_scale^2))``."""
 
-    def __init__(self, length_scale: float = 1.0) -> None:
-        self.length_scale = length_scale
+    length_scale: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -105,18 +97,16 @@ class Gaussian(RadialKernel):
         return k, k / -s2
 
 
+@dataclass(eq=False, repr=False)
 class Matern52(RadialKernel):
     r"""Matern kernel of smoothness 5/2: ``(1 + q + q^2/3) exp(-q)``, ``q = sqrt(5) |z-x| / s``."""
 
-    def __init__(self, length_scale: float = 1.0) -> None:
-        self.length_scale = length_scale
+    length_scale: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
         s2 = positive(self.length_scale, "length_scale") ** 2
-        q = np.sqrt(10.0 * r / s2)
-        e = np.exp(-q)
-        return (1 + q + q**2 / 3) * e, (1 + q) * e * (-5 / (3 * s2)), e * (25 / (3 * s2**2))
+        return *self.first_two(r), np.exp(-np.sqrt(10.0 * r / s2)) * (25 / (3 * s2**2))
 
     def first_two(self, r: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""
@@ -134,6 +124,7 @@ class Matern52(RadialKernel):
         return square, q
 
 
+@dataclass(eq=False, repr=False)
 class Rough(RadialKernel):
     r"""``exp(tip - sqrt(tip^2 + |z - x|^2 / s^2))``: rough, with a rounded tip.
 
@@ -142,17 +133,15 @@ class Rough(RadialKernel):
     tip of ``1/10`` is smooth at a tenth of the length scale only.
     """
 
-    def __init__(self, length_scale: float = 1.0, tip: float = 0.1) -> None:
-        self.length_scale = length_scale
-        self.tip = tip
+    length_scale: float = 1.0
+    tip: float = 0.1
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
-        s2 = positive(self.length_scale, "length_scale") ** 2
-        tip = positive(self.tip, "tip")
-        q = np.sqrt(tip**2 + 2 * r / s2)
-        k = np.exp(tip - q)
-        return k, k / (-s2 * q), k * (1 / q + 1) / (s2 * q) ** 2
+        k, slope = self.first_two(r)
+        s2 = float(self.length_scale) ** 2
+        q = np.sqrt(self.tip**2 + 2 * r / s2)
+        return k, slope, k * (1 / q + 1) / (s2 * q) ** 2
 
     def first_two(self, r: Array) -> tuple[Array, Array]:
         """``phi, phi'``."""
@@ -166,12 +155,12 @@ class Rough(RadialKernel):
         return k, np.divide(k, q, out=q)
 
 
+@dataclass(eq=False, repr=False)
 class RationalQuadratic(RadialKernel):
     r"""``(1 + |z - x|^2 / (2 mixture length_scale^2))^(-mixture)``."""
 
-    def __init__(self, length_scale: float = 1.0, mixture: float = 1.0) -> None:
-        self.length_scale = length_scale
-        self.mixture = mixture
+    length_scale: float = 1.0
+    mixture: float = 1.0
 
     def profile(self, r: Array) -> tuple[Array, Array, Array]:
         """``phi, phi', phi''``."""
@@ -183,12 +172,12 @@ class RationalQuadratic(RadialKernel):
         return k, k1 / -s2, k1 / base * ((m + 1) / (m * s2**2))
 
 
+@dataclass(eq=False, repr=False)
 class Anova(Kernel):
     """Sum over all sets of at most ``order`` variables of products of one-dimensional kernels."""
 
-    def __init__(self, order: int = 2, base: RadialKernel | None = None) -> None:
-        self.order = order
-        self.base = base
+    order: int = 2
+    base: RadialKernel | None = None
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""

@@ -30,7 +30,7 @@ error.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -125,8 +125,8 @@ class LinearBlock:
         return np.zeros(0)
 
     def bend(self, slopes: Array) -> Array:
-        """The Hessian of the conjugate times slopes: ``Phi Phi' s / l2``."""
-        return np.asarray(self.Phi @ (slopes @ self.Phi)) / self.l2
+        """The Hessian of the conjugate times slopes."""
+        return -self(slopes, np.zeros(0))[0]
 
     def values(self, parameters: Array) -> Array:
         """``Phi w``."""
@@ -221,8 +221,7 @@ def weighted_gram(Phi: Array, s: Array) -> Array:
     return M
 
 
-@dataclass(frozen=True)
-class SlopePoint:
+class SlopePoint(NamedTuple):
     """Coordinates ``t`` (n, k) of the slopes; ``c`` (1,) of a density's integral, else (0,)."""
 
     t: Array
@@ -262,15 +261,16 @@ class DualProblem:
     def evaluate(self, point: SlopePoint) -> Evaluation:
         """Dual value, its derivatives, and the functions that belong to the point."""
         slopes = self.loss.slopes(point.t)
-        found = self.attained(slopes, point.c)
-        penalties = sum(value for value, _, _ in found)
-        parameters, spectra = [p for _, p, _ in found], [spectrum for _, _, spectrum in found]
+        penalties, parameters, spectra = map(
+            list, zip(*self.attained(slopes, point.c), strict=True)
+        )
         Z = self.outputs(parameters)
-        linear = float(self.weights @ (slopes @ self.offset)) - float(point.c.sum()) - penalties
+        linear = (
+            float(self.weights @ (slopes @ self.offset)) - float(point.c.sum()) - sum(penalties)
+        )
         dual = float(self.weights @ self.loss.conjugate(point.t)) + linear
         ascent = self.weights[:, None] * self.loss.ascent(point.t, Z)
-        excess = self.excess(parameters)
-        return Evaluation(point, dual, ascent, excess, parameters, Z, spectra)
+        return Evaluation(point, dual, ascent, self.excess(parameters), parameters, Z, spectra)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -97,17 +97,18 @@ class PSDFitter:
         most = [(task.rank or n) * (1 if sign else FREE) for sign in task.nonnegative]
         ranks = [min(n, rank) for rank in most]
         for rank in set(ranks):
-            rng, kernel = np.random.default_rng(task.random_state), (task.height, task.constant)
-            made[rank] = make_factor(X, task.weights, rank, rng, *kernel)
+            rng = np.random.default_rng(task.random_state)
+            made[rank] = make_factor(X, task.weights, rank, rng, task.height, task.constant)
         return tuple(made[rank] for rank in ranks)
 
     @cached_property
     def features(self) -> tuple[Array, ...]:
         """Features of the rows for each block, shared as the factors are."""
-        X, made = self.task.X * self.task.scales, dict[int, Array]()
-        for factor in self.factors:
-            if id(factor) not in made:
-                made[id(factor)] = factor.features(X)
+        X, distinct = (
+            self.task.X * self.task.scales,
+            {id(factor): factor for factor in self.factors},
+        )
+        made = {key: factor.features(X) for key, factor in distinct.items()}
         return tuple(made[id(factor)] for factor in self.factors)
 
     @cached_property
@@ -218,7 +219,7 @@ class Factor:
 
     def in_features(self, W: Array) -> Array:
         """A functional's matrix on the bumps, in the coordinates of the features."""
-        T = self._pull(self._pull(W).T)
+        T = self._push(self._push(W, "N").T, "N")
         return np.asarray(0.5 * (T + T.T))
 
     def psd_model(self, F: Array) -> PSDModel:
@@ -229,17 +230,11 @@ class Factor:
         """``w . Phi`` as a model in the units of ``Z``."""
         return LinearModel(self.bumps, self._push(w))
 
-    def _push(self, F: Array) -> Array:
-        """Coefficients of the bumps, ``height L^{-T} F``."""
+    def _push(self, F: Array, trans: Literal["N", "T"] = "T") -> Array:
+        """Coefficients of the bumps, ``height L^{-T} F``; without ``trans`` ``height L^{-1} F``."""
         r = len(self.Z)
-        top = solve_triangular(self.L, F[:r], lower=True, trans="T", check_finite=False)
+        top = solve_triangular(self.L, F[:r], lower=True, trans=trans, check_finite=False)
         return self.height * np.concatenate([top, np.sqrt(self.constant) * F[r:]])
-
-    def _pull(self, W: Array) -> Array:
-        """``height L^{-1} W``, the transpose of :meth:`_push`."""
-        r = len(self.Z)
-        top = solve_triangular(self.L, W[:r], lower=True, check_finite=False)
-        return self.height * np.concatenate([top, np.sqrt(self.constant) * W[r:]])
 
 
 def make_factor(

@@ -5,12 +5,7 @@ r"""The PSD model: a non-negative function that is linear in its parameters.
 where ``v(x)`` are Gaussian bumps :math:`g_i(x) = \exp(-\frac12 \sum_a p_{ia} (x_a - z_{ia})^2)`
 (precisions zero: the constant 1). The factor ``C`` (m, q) is stored, so values are sums of squares.
 Linear functionals are ``Tr(B W)`` with ``W[i, j] = functional(g_i g_j)``, in closed form, O(m^2 d),
-because the product of two bumps is one, times a number:
-
-.. math::
-    g_i g_j = e^{-\frac12 \sum_a (p_{ia} p_{ja} / t_a) (z_{ia} - z_{ja})^2}
-              e^{-\frac12 \sum_a t_a (x_a - c_a)^2}, \qquad
-    t = p_i + p_j, \quad c = (p_i z_i + p_j z_j) / t .
+because the product of two bumps is one, times a number (:meth:`Bumps.times`).
 
 **Draws** are exact: one coordinate at a time, by inversion of the distribution function of
 
@@ -103,7 +98,10 @@ class Bumps:
         return Bumps(centres, precisions)
 
     def times(self, other: Bumps) -> tuple[Bumps, Array]:
-        """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors."""
+        """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors.
+
+        Precisions ``t = p + s``, centres ``(p z + s y) / t``, logs ``- sum_a p s (z - y)^2 / 2t``.
+        """
         m, q = len(self), len(other)
         left, right = np.repeat(np.arange(m), q), np.tile(np.arange(q), m)
         p, s = self.precisions[left], other.precisions[right]
@@ -134,37 +132,28 @@ def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None
     return logs
 
 
-def _pairs(z: Array, p: Array) -> tuple[Array, Array, Array]:
-    """Centre, precision and log factor of all products of two bumps of one variable."""
+def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
+    """Logs of the integrals of all products of two bumps of one variable."""
     total = p[:, None] + p
     safe = np.where(total > 0, total, 1.0)
-    centre = (p * z)[:, None] + p * z
-    return centre / safe, total, -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
-
-
-def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
-    centre, total, log_factor = _pairs(z, p)
+    centre = ((p * z)[:, None] + p * z) / safe
+    log_factor = -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
     if (total <= 0).any() and (interval is None or not np.isfinite(interval).all()):
         raise InvalidParameterError(
             "A function with a constant part has no integral over an unbounded region. Give a "
             "bounded box, or a base measure."
         )
-    root = np.sqrt(np.where(total > 0, total, 1.0))
+    root = np.sqrt(safe)
     logs = log_factor + LOG_ROOT_TWO_PI - np.log(root)
     if interval is None:
         return np.asarray(logs)
     low, high = interval
     flat = np.log(high - low) if high > low else -np.inf
-    shares = _interval_shares((low - centre) * root, (high - centre) * root)
+    left, right = (low - centre) * root, (high - centre) * root
+    flip = left > 0  # so that digits are left in either tail
+    shares = ndtr(np.where(flip, -left, right)) - ndtr(np.where(flip, -right, left))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(total > 0, logs + np.log(shares), flat))
-
-
-def _interval_shares(low: Array, high: Array) -> Array:
-    """Normal probability between two numbers, with digits left in either tail."""
-    flip = low > 0
-    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-    return np.maximum(np.asarray(ndtr(high) - ndtr(low)), 0.0)
+        return np.asarray(np.where(total > 0, logs + np.log(np.maximum(shares, 0.0)), flat))
 
 
 @dataclass(frozen=True)
@@ -292,7 +281,9 @@ class PSDModel(OnBumps):
             for start in range(0, n_samples, step):
                 rows = slice(start, start + step)
                 u = heights[rows] if a else heights[:1]
-                out[rows, a] = _invert(_densities(kappa, u, F), grid, uniform[rows, a])
+                H = [kappa @ (row[:, None] * F) for row in u]
+                density = np.array([np.einsum("tq,tq->t", h, h) for h in H])  # (rows, nodes)
+                out[rows, a] = _invert(density, grid, uniform[rows, a])
             heights *= bumps.values(out[:, [a]])
             heights /= np.maximum(heights.max(axis=1, keepdims=True), 1e-300)
         return out
@@ -362,15 +353,6 @@ def _panels(bumps: Bumps) -> Array:
         edges = np.linspace(low, high, int(np.ceil((high - low) / (PANEL * widths.min()))) + 1)
         parts.append(edges[:-1, None] + 0.5 * np.diff(edges)[:, None] * (1 + _nodes))
     return np.concatenate(parts)
-
-
-def _densities(kappa: Array, u: Array, F: Array) -> Array:
-    """``|F'(u * kappa(t))|^2`` for each row of ``u`` and node, shape (rows, nodes)."""
-    out = np.empty((len(u), len(kappa)))
-    for i, heights in enumerate(u):
-        H = kappa @ (heights[:, None] * F)
-        out[i] = np.einsum("tq,tq->t", H, H)
-    return out
 
 
 def _invert(density: Array, grid: Array, uniform: Array) -> Array:

@@ -5,25 +5,17 @@ r"""Three ways up the dual, each a stream of evaluations that :func:`solve` foll
 :func:`newton`, for losses whose conjugates are smooth in ``t``. The negative Hessian in ``(t, c)``
 is ``Diag(p k) + J' p M Q M' p J`` with the curvature ``k`` of the conjugates and ``Q`` the
 derivatives of the blocks' values, never formed: steps are solved by conjugate gradients in units of
-its diagonal, in which it is about the identity plus an operator of rapidly decaying spectrum. The
-gradient is piecewise smooth, which is enough (semismooth Newton); a line search keeps it climbing.
-With many rows a product costs as much as an evaluation, so L-BFGS steps come first. A step costs
-one or two eigendecompositions, O(n r^2 + r^3), and O(n r q) a product with q positive eigenvalues.
+its diagonal, and a line search keeps them climbing (semismooth Newton). With many rows a product
+costs as much as an evaluation, so L-BFGS steps come first.
 
 :func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method in
 ``u``, the slopes in units of their box, with ``z(u) - y = e+ - e-, e+ (1 - u) = e- u = mu``. A step
-
-.. math:: \Big(-z'(u) + \mathrm{Diag}\big(\tfrac{e^+}{1-u} + \tfrac{e^-}{u}\big)\Big) du
-          = z(u) - y - \frac{\mu}{1-u} + \frac{\mu}{u}
-
 climbs the dual plus ``mu sum log u (1 - u)``, and a line search on that keeps it safe. ``mu`` is
-Mehrotra's. About 10 to 25 steps, each a Cholesky factorisation of order n p up to ``DENSE``, above
-that conjugate gradients with the free function treated exactly.
+Mehrotra's. Each step is a Cholesky factorisation of order n p up to ``DENSE``, above that conjugate
+gradients with the free function treated exactly.
 
 :func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference: forward-backward steps
-in the slopes with Nesterov's momentum, ``v = a + s z, x = prox_{l / s}(v / s), a+ = v - s x`` and
-``c+ = c + s u^2 (Tr(A W) - 1)`` with ``s = 1 / L``. ``a+`` is a subgradient of ``l`` at ``x``,
-which gives the dual value. One eigendecomposition per PSD block and iteration.
+in the slopes with Nesterov's momentum. One eigendecomposition per PSD block and iteration.
 """
 
 from __future__ import annotations
@@ -104,11 +96,8 @@ class Climb:
             self.watch(self.n_evaluations, self.gap)
         if evaluation.dual > self.dual:
             self.dual, self.point = evaluation.dual, evaluation.point
-        problem = self.problem
-        feasible = [
-            block.feasible(theta)
-            for block, theta in zip(problem.blocks, evaluation.parameters, strict=True)
-        ]
+        problem, each = self.problem, zip(self.problem.blocks, evaluation.parameters, strict=True)
+        feasible = [block.feasible(theta) for block, theta in each]
         parameters = [theta for theta in feasible if theta is not None]
         if len(parameters) < len(feasible):
             return
@@ -158,13 +147,10 @@ def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
     if len(climb.problem.weights) > many:
         _quasi_newton(climb, space, start)
     x = space.pack(climb.point)
-    here = space.evaluate(x)
-    while True:
-        yield here
-        found = _newton_step(space, x, here)
-        if found is None:
-            return
-        x, here = found
+    found: tuple[Array, Evaluation] | None = (x, space.evaluate(x))
+    while found is not None:
+        yield found[1]
+        found = _newton_step(space, *found)
 
 
 class Coordinates:
@@ -260,16 +246,10 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
             raise StopIteration
 
     limit = min(QUASI, climb.max_iter)
-    options: dict[str, Any] = {"maxiter": limit, "maxfun": EVALUATIONS * limit + 1}
-    options |= {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
-    result: OptimizeResult = minimize(  # type: ignore[call-overload]
-        descent,
-        space.pack(start) * units,
-        jac=True,
-        method="L-BFGS-B",
-        callback=look,
-        options=options,
-    )
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": look}
+    how["options"] = {"maxiter": limit, "maxfun": EVALUATIONS * limit + 1}
+    how["options"] |= {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
+    result: OptimizeResult = minimize(descent, space.pack(start) * units, **how)
     climb.n_iter = int(result.nit)
 
 
@@ -279,10 +259,9 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
 def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
     """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
     path = _Path(climb.problem, start, dense)
-    while True:
+    yield path.here
+    while path.advance():
         yield path.here
-        if not path.advance():
-            return
 
 
 class _Path:

@@ -13,21 +13,18 @@ with :math:`\Omega = l_1 \mathrm{Tr} A + \frac{l_2}{2} \|A\|_F^2` for a PSD mode
 ``G = C (C'C)^{-1}``: the operators of Theorem 13 of Marteau-Ferey, Bach and Rudi; otherwise the
 rays are enumerated, and the functions are a subset of Theorem 13's.
 
-**Scales by evidence.** A skewed column is uneven ground for one length scale. Its rank, the share
-of the rows below a value, is even, and a kernel that sees both follows whichever the target does.
-With ``y ~ N(0, s K(theta) + v Diag(1 / (n p)))`` for centred targets in units of their deviation,
-``K`` the Gaussian kernel with a scale ``e^theta_g`` for every group of columns and for the ranks of
-each, the scales minimise
+**Scales by evidence.** A kernel that sees a column and its rank, the share of the rows below a
+value, follows whichever the target does. With ``y ~ N(0, s K(theta) + v Diag(1 / (n p)))`` for
+centred targets in units of their deviation, ``K`` the Gaussian kernel with a scale ``e^theta_g``
+for every group of columns and for the ranks of each, the scales minimise
 
 .. math:: \tfrac12 y^\top A^{-1} y + \tfrac12 \log \det A
           + \tfrac{1}{2 \rho^2} \sum_g (\theta_g - \theta^0)^2
           + \tfrac{1}{2 \rho_s^2} \log^2 s
 
 from the isotropic start ``theta0``, half the inverse median distance. The last terms are priors:
-with few rows most columns should stay where they were, and nothing is dropped. Kernel and
-derivatives are those of :class:`~nablasso.regression.evidence.Covariance`; its evidence, which
-selects, has no prior and a signal at its best value. L-BFGS; an evaluation costs O(n^3 + n^2 m) for
-m columns and at most ``EVIDENCE_ROWS`` rows, fewer when there are many groups.
+with few rows most columns should stay where they were, and nothing is dropped. L-BFGS; an
+evaluation costs O(n^3 + n^2 m) for m columns and at most ``EVIDENCE_ROWS`` rows.
 """
 
 from __future__ import annotations
@@ -218,14 +215,8 @@ def evidence_scales(X: Array, y: Array, weights: Array, labels: Index) -> Array:
     if not np.ptp(y) > 0:
         return np.ones(X.shape[1])
     evidence = ScaleEvidence(X, y, weights / weights.sum(), labels)
-    found: OptimizeResult = minimize(
-        evidence,
-        evidence.start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=evidence.bounds,
-        options={"maxiter": STEPS},
-    )
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": STEPS}}
+    found: OptimizeResult = minimize(evidence, evidence.start, bounds=evidence.bounds, **how)
     return np.asarray(np.exp(found.x[:-2] - found.x[:-2].max())[labels])
 
 

@@ -25,25 +25,19 @@ def as_solver(
 
     For a ``loss`` other than the squared one it solves the models of :class:`Newton`.
     """
-    made = _made(solver, tol, max_iter)
-    if loss is None or isinstance(loss, Squared) or isinstance(made, Newton):
-        return made
-    return Newton(made, tol=made.tol)
-
-
-def _made(solver: str | Solver[Any], tol: float, max_iter: int | None) -> Solver[Any]:
     if isinstance(solver, Solver):
-        return solver
-    if not isinstance(solver, str) or solver not in SOLVERS:
+        made = solver
+    elif isinstance(solver, str) and solver in SOLVERS:
+        limit = {} if max_iter is None else {"max_iter": max_iter}
+        made = SOLVERS[solver]().set_params(tol=tol, **limit)
+    else:
         raise InvalidParameterError(
             f"solver must be one of {', '.join(SOLVERS)} or a nablasso.solvers.Solver object; "
             f"got {solver!r}."
         )
-    made = SOLVERS[solver]()
-    made.set_params(tol=tol)
-    if max_iter is not None:
-        made.set_params(max_iter=max_iter)
-    return made
+    if loss is None or isinstance(loss, Squared) or isinstance(made, Newton):
+        return made
+    return Newton(made, tol=made.tol)
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from nablasso.problems import Coefficients, DualPoint, Problem, SquaredProblem
+from nablasso.problems import Coefficients, DualPoint, Problem
 from nablasso.types import Array, Mask
 
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
@@ -30,15 +30,9 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Solution:
-    """A function, its dual point and its certificate.
+class Certified:
+    """Primal and dual value of what a solver found, its iterations, and how it ended."""
 
-    ``coef`` is the function, ``point`` the dual point that certifies it: for the dual solver they
-    are one and the same. ``gap = primal - dual`` bounds the suboptimality of ``coef``.
-    """
-
-    coef: Coefficients
-    point: DualPoint
     primal: float
     dual: float
     n_iter: int
@@ -48,6 +42,41 @@ class Solution:
     def gap(self) -> float:
         """Bound on ``primal - optimum``."""
         return self.primal - self.dual
+
+
+Found = TypeVar("Found", bound=Certified)
+
+
+def follow(steps: Iterable[Found | None], target: float, max_iter: int) -> Found:
+    """The last solution that a method's ``steps`` gave, until its gap is at most ``target``.
+
+    A method gives None for steps whose gap was not looked at, and ends when it stalls.
+    """
+    found, status = None, Status.STALLED
+    try:
+        for step in steps:
+            found = step or found
+            if step is not None and (step.gap <= target or step.n_iter >= max_iter):
+                status = Status.CONVERGED if step.gap <= target else Status.MAX_ITER
+                break
+    except KeyboardInterrupt:
+        if found is None:
+            raise
+        status = Status.INTERRUPTED
+    assert found is not None
+    return replace(found, status=status)
+
+
+@dataclass(frozen=True)
+class Solution(Certified):
+    """A function and its certificate.
+
+    ``coef`` is the function, ``point`` the dual point that certifies it: for the dual solver they
+    are one and the same. ``gap = primal - dual`` bounds the suboptimality of ``coef``.
+    """
+
+    coef: Coefficients
+    point: DualPoint
 
 
 class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
@@ -82,11 +111,11 @@ def closer(solution: Solution, polished: Solution) -> Solution:
     return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
 
 
-def certify(problem: SquaredProblem, coef: Coefficients, n_iter: int, status: Status) -> Solution:
+def certify(problem: Problem, coef: Coefficients, n_iter: int) -> Solution:
     """Solution of a primal method: its function, and a dual point made feasible from its ``v``."""
     point = problem.feasible_point(coef.v * (2 * problem.ridge / problem.root))
     dual = problem.primal_dual(point)[1]
-    return Solution(coef, point, problem.primal(coef), dual, n_iter, status)
+    return Solution(problem.primal(coef), dual, n_iter, Status.CONVERGED, coef, point)
 
 
 def support_of(problem: Problem, solution: Solution) -> Mask:

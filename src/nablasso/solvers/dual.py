@@ -11,20 +11,17 @@ operator. Two step rules share the loop:
   problems make the spectral steps wander.
 
 Where ``n d`` is at most ``max_factored``, a problem that has not converged after ``4 n d`` products
-gets a better point from :class:`~nablasso.solvers.Admm`, if ``RESCUE_STEPS`` of its iterations
-find one. With a light ridge that saves tens of thousands of products; under a heavy one ADMM would
-wander for thousands of iterations, each as dear as ten products.
+gets a better point from :class:`~nablasso.solvers.Admm`, if ``RESCUE_STEPS`` of its iterations find
+one: with a light ridge that saves tens of thousands of products.
 
-``Phi`` is quadratic, so ``g`` is affine in ``s``: the gradient at an extrapolated point is the same
-combination of gradients already known. Every product is therefore spent at a feasible iterate,
-whose gap comes for free, and every gap is checked.
+The gradient at an extrapolated point is the same combination of gradients already known: every
+product is spent at a feasible iterate, whose gap comes for free, and every gap is checked.
 
 **Newton's method** for losses other than the squared one. Each step solves the second-order model
-of (P) at the current function, a problem with the squared loss, by another solver, started from the
-current dual variable and only as exactly as the gap of (P) warrants; a line search on the true
-objective follows. The model's solution is made dual feasible where it is not
-(:meth:`~nablasso.problems.SmoothProblem.certificate`), and the gap of that point is what ends the
-iteration and what is returned. Cost: one O(n^3) inversion a step, and five to ten steps.
+of (P) at the current function by another solver, started from the current dual variable and only as
+exactly as the gap of (P) warrants; a line search on the true objective follows. The model's
+solution is made dual feasible (:meth:`~nablasso.problems.SmoothProblem.certificate`), and the gap
+of that point ends the iteration. Cost: one O(n^3) inversion a step, and five to ten steps.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone
 
-from nablasso.problems import DualPoint, SmoothProblem, SquaredProblem, between, descend
+from nablasso.problems import DualPoint, Problem, SmoothProblem, SquaredProblem, between, descend
 from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
 from nablasso.solvers.papers import Admm
 from nablasso.types import Array
@@ -102,8 +99,7 @@ class DualSolver(Solver[SquaredProblem]):
                     break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        primal, dual = problem.primal_dual(run.point)
-        return Solution(problem.unpack(run.point), run.point, primal, dual, n_iter, status)
+        return _solution(problem, run.point, n_iter, status)
 
     def polish(self, problem: SquaredProblem, solution: Solution) -> Solution:
         """Spend up to twice as many products again to bring the gap far below ``tol``.
@@ -305,7 +301,8 @@ class Newton(Solver[SmoothProblem]):
         return onward, found, drop
 
 
-def _solution(problem: SmoothProblem, point: DualPoint) -> Solution:
+def _solution(
+    problem: Problem, point: DualPoint, n_iter: int = 0, status: Status = Status.CONVERGED
+) -> Solution:
     """A dual point as a solution."""
-    primal, dual = problem.primal_dual(point)
-    return Solution(problem.unpack(point), point, primal, dual, 0, Status.CONVERGED)
+    return Solution(*problem.primal_dual(point), n_iter, status, problem.unpack(point), point)

@@ -45,7 +45,10 @@ et al. (2010), section 3.4.1. ``(x)_+`` in the paper's Proposition 4 is ``max(0,
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +57,7 @@ from scipy.linalg import cho_factor, cho_solve
 from nablasso.errors import InvalidParameterError
 from nablasso.penalties import Penalty
 from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
-from nablasso.solvers.base import Callback, Solution, Solver, Status, certify
+from nablasso.solvers.base import Callback, Solution, Solver, certify, follow
 from nablasso.types import Array, Mask
 
 OUTER_TOL = 1e-2  # of the outer rule, at first
@@ -68,17 +71,15 @@ ADAPT_STEPS = 100  # kappa must settle, or convergence is not guaranteed
 RESIDUAL_TOL = 1e-2  # relative: smaller residuals call for a look at the gap; then half of it
 
 
-class Denovas(Solver[SquaredProblem]):
-    """The two nested loops of Algorithm 1.
+class PaperSolver(Solver[SquaredProblem]):
+    """A primal method: its own rule says when to look at a gap, and is halved where that is large.
 
     Parameters
     ----------
     tol : float
-        Gap relative to the primal at ``f = 0``. The paper's outer rule
-        ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||`` says when to look at the gap; where the gap is
-        still too large the rule is tightened by half.
+        Gap relative to the primal at ``f = 0``.
     max_iter : int
-        Outer iterations.
+        Iterations, of the outer loop if there are two.
     """
 
     def __init__(self, tol: float = 1e-6, max_iter: int = 5000) -> None:
@@ -88,30 +89,47 @@ class Denovas(Solver[SquaredProblem]):
     def solve(
         self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
-        """Run Algorithm 1; ``start`` (a dual variable) gives the first function."""
-        maps = _Maps(problem)
-        target, outer_tol = self.tol * problem.reference, OUTER_TOL
+        """Follow the method; ``start`` (a dual variable) gives the first function or multiplier."""
+        steps = self.steps(problem, start, callback)
+        return follow(steps, self.tol * problem.reference, self.max_iter)
+
+    @abstractmethod
+    def steps(
+        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
+    ) -> Iterator[Solution | None]:
+        """What the method finds in each iteration, beginning with the start."""
+
+
+class Denovas(PaperSolver):
+    """The two nested loops of Algorithm 1; the rule is ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``.
+
+    Settings are those of :class:`PaperSolver`.
+    """
+
+    def steps(
+        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
+    ) -> Iterator[Solution | None]:
+        """The outer loop."""
+        maps, outer_tol, small = _Maps(problem), OUTER_TOL, False
         f = before = maps.function(start)
         v, momentum = -f.b * (problem.ridge / maps.sigma), 1.0  # their relation at the solution
         shrink = 1 - problem.ridge / maps.sigma
         coef = maps.unpack(f)
-        for t in range(1, self.max_iter + 1):
+        for t in count(1):
+            yield certify(problem, coef, t - 1) if small or t > self.max_iter else None
+            outer_tol /= 2 if small else 1
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             weight, momentum = (momentum - 1) / following, following
             ahead = f.plus(f.plus(before, -1.0), weight)  # equations (12) to (16)
-            residual = maps.centred_values(ahead) - maps.y
+            Sf = maps.centred(maps.s * problem.space.values(*maps.coefficients(ahead)))
+            residual = Sf - maps.y
             w = _Function(shrink * ahead.a - residual / maps.sigma, shrink * ahead.b)
             v = self._inner(maps, w, v, t)
             f, before = _Function(w.a, w.b - v), f
             coef = maps.unpack(f)
             if callback is not None:
                 callback(t, coef)
-            if maps.norm(f.plus(before, -1.0)) <= outer_tol * maps.norm(f):
-                solution = certify(problem, coef, t, Status.CONVERGED)
-                if solution.gap <= target:
-                    return solution
-                outer_tol /= 2
-        return certify(problem, coef, self.max_iter, Status.MAX_ITER)
+            small = maps.norm(f.plus(before, -1.0)) <= outer_tol * maps.norm(f)
 
     def _inner(self, maps: _Maps, w: _Function, v: Array, t: int) -> Array:
         """Equation (15) until condition (28) holds."""
@@ -138,19 +156,28 @@ class _Function(NamedTuple):
         return _Function(self.a + factor * other.a, self.b + factor * other.b)
 
 
-class _Maps:
+class Rooted:
+    """A problem with the roots of the weights of its rows and penalty points."""
+
+    def __init__(self, problem: SquaredProblem) -> None:
+        self.problem, self.root, self.s = problem, problem.root, np.sqrt(problem.weights)
+
+    def centred(self, a: Array) -> Array:
+        """``Q a``: rooted values less their mean, where there is an intercept."""
+        return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
+
+
+class _Maps(Rooted):
     """The sampling and gradient operators of the paper and their norms."""
 
     def __init__(self, problem: SquaredProblem) -> None:
-        self.problem = problem
-        self.root = problem.root
-        self.s = np.sqrt(problem.weights)
-        self.y = self._centre(self.s * problem.y)
+        super().__init__(problem)
+        self.y = self.centred(self.s * problem.y)
         gram = problem.space.gram * self.s[:, None] * self.s
         rng = np.random.default_rng(0)
         v, a = rng.standard_normal(problem.space.points.shape), rng.standard_normal(self.s.shape)
         self.eta = SAFE * top_eigenvalue(self.normal, v, POWER_STEPS)
-        sampling = top_eigenvalue(lambda a: self._centre(gram @ self._centre(a)), a, POWER_STEPS)
+        sampling = top_eigenvalue(lambda a: self.centred(gram @ self.centred(a)), a, POWER_STEPS)
         self.sigma = SAFE * sampling + problem.ridge
 
     def function(self, s: Array | None) -> _Function:
@@ -161,11 +188,7 @@ class _Maps:
 
     def coefficients(self, f: _Function) -> tuple[Array, Array]:
         """``u`` and ``v`` of ``S* a + nabla* b``."""
-        return self.s * self._centre(f.a), self.root * f.b
-
-    def centred_values(self, f: _Function) -> Array:
-        """``S f``."""
-        return self._centre(self.s * self.problem.space.values(*self.coefficients(f)))
+        return self.s * self.centred(f.a), self.root * f.b
 
     def gradient(self, f: _Function) -> Array:
         """``nabla f``."""
@@ -183,9 +206,6 @@ class _Maps:
 
     def unpack(self, f: _Function) -> Coefficients:
         return self.problem.with_intercept(*self.coefficients(f))
-
-    def _centre(self, a: Array) -> Array:
-        return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
 
 
 def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
@@ -240,41 +260,29 @@ def consistent_tau(
     return float(scale * n_samples**-q)
 
 
-class Admm(Solver[SquaredProblem]):
-    """Alternating directions with closed-form steps; the gap is looked at when residuals are small.
+class Admm(PaperSolver):
+    """Alternating directions with closed-form steps; the rule is that residuals are small.
 
-    Parameters
-    ----------
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
+    Settings are those of :class:`PaperSolver`.
     """
 
-    def __init__(self, tol: float = 1e-6, max_iter: int = 5000) -> None:
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def solve(
-        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Run ADMM; ``start`` (a dual variable) gives the first multiplier."""
-        state = self.first(problem, start)
-        target, residual_tol = self.tol * problem.reference, RESIDUAL_TOL
+    def steps(
+        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
+    ) -> Iterator[Solution | None]:
+        """S1, S2 and S3."""
+        state, residual_tol, small = self.first(problem, start), RESIDUAL_TOL, False
         coef = problem.with_intercept(*state.w)
-        for n_iter in range(1, self.max_iter + 1):
+        for n_iter in count():
+            looked = small or n_iter == self.max_iter or (n_iter and n_iter % LOOK_EVERY == 0)
+            yield certify(problem, coef, n_iter) if looked else None
+            residual_tol /= 2 if small else 1
             primal_residual, dual_residual, scale = state.iterate()
             coef = problem.with_intercept(*state.w)
             if callback is not None:
-                callback(n_iter, coef)
+                callback(n_iter + 1, coef)
             small = max(primal_residual, dual_residual) <= residual_tol * scale
-            if small or n_iter % LOOK_EVERY == 0:
-                solution = certify(problem, coef, n_iter, Status.CONVERGED)
-                if solution.gap <= target:
-                    return solution
-                residual_tol /= 2 if small else 1
-            if n_iter <= ADAPT_STEPS:
+            if n_iter < ADAPT_STEPS:
                 state.adapt(primal_residual, dual_residual)
-        return certify(problem, coef, self.max_iter, Status.MAX_ITER)
 
     def first(self, problem: SquaredProblem, start: Array | None) -> AdmmState:
         """Where to begin, and who solves S1."""
@@ -330,12 +338,11 @@ class AdmmState:
         self.lam = self.lam / factor
 
 
-class LinearStep:
+class LinearStep(Rooted):
     """S1: dense Cholesky, refactored when ``kappa`` changes."""
 
     def __init__(self, problem: SquaredProblem) -> None:
-        self.problem = problem
-        self.root, self.s = problem.root, np.sqrt(problem.weights)
+        super().__init__(problem)
         self.n = len(self.s)
         self.kappa = 0.0
         self.prepare()
@@ -368,7 +375,7 @@ class LinearStep:
 
     def coefficients(self, x: Array, kappa: float) -> tuple[Array, Array]:
         """``u`` and ``v`` of ``w = T' x``."""
-        u = np.sqrt(2) * self.s * self._centre(x[: self.n])
+        u = np.sqrt(2) * self.s * self.centred(x[: self.n])
         v = self.scale(kappa) * self.root * x[self.n :].reshape(self.problem.space.points.shape)
         return u, v
 
@@ -391,8 +398,5 @@ class LinearStep:
 
     def into(self, values: Array, weighted: Array, kappa: float) -> Array:
         """``T`` applied to values and to gradients already times ``sqrt p``."""
-        top = np.sqrt(2) * self._centre(self.s * values)
+        top = np.sqrt(2) * self.centred(self.s * values)
         return np.concatenate([top, (self.scale(kappa) * weighted).ravel()])
-
-    def _centre(self, a: Array) -> Array:
-        return a - self.s * (self.s @ a) if self.problem.fit_intercept else a
