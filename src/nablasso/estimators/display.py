@@ -18,8 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
-from nablasso.estimators.answering import answer_of
-from nablasso.estimators.explained import ONE_WAY, player_names, table_columns
+from nablasso.estimators.explained import (
+    ONE_WAY,
+    answer_of,
+    curves_of,
+    player_names,
+    table_columns,
+)
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
@@ -244,47 +249,32 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
 
     Empty where the model keeps no curves.
     """
-    if not hasattr(model, "shapes") or not model.support_.any():
+    if not hasattr(model, "_explanation"):
         return {}
-    table = model.shapes()
-    part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
-    labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
     found: dict[Any, dict[str, Dependence]] = {}
     numbers = _numbers(model)
-    for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
-        own = (labels == label) & (part["column"] == name)
-        gapped = _is_gapped(part["x"][own])
-        if gapped:  # the curve of a number with gaps; what a gap adds stands in the table
-            own &= part["x"] != "missing"
-        x = [float(one) if gapped else one for one in part["x"][own].tolist()]
-        words = any(isinstance(value, str) for value in x)
-        at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
-        value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
-        levels = tuple(str(one) for one in x) if words else ()
-        if words:  # levels by what they add
-            order = np.argsort(value, kind="stable")
-            value, low, high = value[order], low[order], high[order]
-            levels = tuple(levels[i] for i in order)
-        found.setdefault(label, {})[str(name)] = Dependence(
-            name=str(name),
+    for label, name, points, curve in curves_of(model):
+        x, order = np.asarray(points), np.arange(len(points))
+        words = x.dtype == object
+        seen = x != "missing" if words else np.ones(len(x), dtype=bool)
+        if not seen.all() and all(map(NUMBER.fullmatch, x[seen])):
+            # the curve of a number with gaps; what a gap adds stands in the table
+            order, words = np.flatnonzero(seen), False
+        elif words:  # levels by what they add
+            order = np.argsort(curve.value, kind="stable")
+        found.setdefault(label, {})[name] = Dependence(
+            name=name,
             column=-1,
             kind="category" if words else "continuous",
             unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
-            grid=at,
-            mean=value,
-            quantiles=numbers.get(str(name), nothing())[:RUG],
-            labels=levels,
-            low=low,
-            high=high,
+            grid=np.arange(float(len(x))) if words else x[order].astype(float),
+            mean=curve.value[order],
+            quantiles=numbers.get(name, nothing())[:RUG],
+            labels=tuple(map(str, x[order])) if words else (),
+            low=curve.low[order],
+            high=curve.high[order],
         )
     return found
-
-
-def _is_gapped(x: Any) -> bool:
-    """Whether values in words are numbers and "missing"."""
-    return "missing" in x.tolist() and all(
-        isinstance(one, str) and (one == "missing" or NUMBER.fullmatch(one)) for one in x.tolist()
-    )
 
 
 def _numbers(model: Any) -> dict[str, Array]:

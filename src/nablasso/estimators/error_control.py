@@ -31,10 +31,9 @@ from sklearn.utils.validation import column_or_1d
 
 from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import class_shares
+from nablasso.estimators.base import Selects, class_shares
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     Check,
     check_count,
@@ -86,27 +85,19 @@ class Rows(NamedTuple):
 
 @estimator
 class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
-    """A selector that asks another estimator; the result is ``support_``.
+    """A selector that asks another estimator; the result is ``support_``."""
 
-    Attributes
-    ----------
-    support_ : array of bool, shape (n_features,)
-        The selected variables.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-    """
-
-    estimator: Any = parameter(REQUIRED, "estimator", "What is asked.")
+    estimator: Any = parameter(REQUIRED, "What is asked.", kind="estimator")
     _: KW_ONLY
     random_state: Any = parameter(
         None,
-        "int or RandomState",
         "Draws what is drawn, and seeds the estimator where its own ``random_state`` is None.",
+        kind="int or RandomState",
     )
     n_jobs: int | None = parameter(
-        None, "int", "Fits and tests in parallel. The result does not depend on it."
+        None, "Fits and tests in parallel. The result does not depend on it."
     )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    verbose: int = parameter(0, "Log progress on the ``nablasso`` logger.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -290,16 +281,15 @@ class StabilitySelection(WrappedSelector):
 
     estimator: Any = parameter(
         REQUIRED,
-        "estimator",
         "Selects by ``support_`` or ``get_support``, else by non-zero ``feature_importances_`` or "
         "``coef_``. It should select few variables: the bounds grow with the square of their "
         "number.",
+        kind="estimator",
     )
     _: KW_ONLY
-    n_pairs: int = parameter(50, "int", "Times that the rows are split.", check_count)
+    n_pairs: int = parameter(50, "Times that the rows are split.", check_count)
     threshold: float = parameter(
         0.6,
-        "float",
         "Above 1/2 and at most 1.",
         Check(
             lambda v: check_share.allows(v) and v > 0.5,
@@ -308,16 +298,15 @@ class StabilitySelection(WrappedSelector):
     )
     max_expected_false: float | None = parameter(
         None,
-        "float",
         "Raise the threshold until the bound on the expected number of false selections is at most "
         "this.",
         check_positive,
     )
     assumption: str = parameter(
         "r-concave",
-        '{"r-concave", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
         ":mod:`nablasso.inference`.",
+        kind='{"r-concave", "worst-case"}',
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -386,17 +375,17 @@ class KnockoffSelector(WrappedSelector):
 
     estimator: Any = parameter(
         REQUIRED,
-        "estimator",
         "With ``feature_importances_`` or ``coef_`` after fit; it sees twice the columns.",
+        kind="estimator",
     )
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
+    fdr: float = parameter(0.1, "Largest false discovery rate.", check_rate)
     offset: int = parameter(
         1,
-        "{1, 0}",
         "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
         "variables are selected.",
         Check(lambda v: v in (0, 1), "0 or 1"),
+        kind="{1, 0}",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -460,32 +449,33 @@ class RandomizationTest(WrappedSelector):
         Most redraws per variable.
     """
 
-    estimator: Any = parameter(REQUIRED, "estimator", "A regressor or classifier with ``predict``.")
+    estimator: Any = parameter(
+        REQUIRED, "A regressor or classifier with ``predict``.", kind="estimator"
+    )
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
+    fdr: float = parameter(0.1, "Largest false discovery rate.", check_rate)
     n_draws: int | None = parameter(
         None,
-        "int",
         "Most redraws per variable; by default as many as let one variable among all be selected, "
         "``n_features / fdr``, at least 199. Variables that are clearly null need few.",
         check_count,
     )
     cv: Any = parameter(
         5,
-        "int, splitter or iterable",
         "Folds. A number draws them in a canonical order of the rows, stratified for classifiers.",
+        kind="int, splitter or iterable",
     )
     sampler: Any = parameter(
         "auto",
-        '"auto" or callable',
         'How a column is redrawn. ``"auto"``: ridge regression on the other columns and its '
         "exchanged residuals; discrete columns (at most 10 values) keep their values. A function "
         "``sampler(X, columns, rng)`` returns the redrawn ``X[:, columns]``.",
+        kind='"auto" or callable',
     )
     feature_groups: Any = parameter(
         None,
-        "list of lists, mapping or labels",
         "Columns that are redrawn together and share a p-value, such as indicators of one factor.",
+        kind="list of lists, mapping or labels",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:

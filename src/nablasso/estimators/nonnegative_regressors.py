@@ -31,13 +31,13 @@ from nablasso.estimators.nonnegative import (
     NonnegativeEstimator,
     TunedPenalty,
     WidthAndWeights,
-    weight_of_any_sign,
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
     check_new_data,
+    check_positive,
     check_training_data,
     group_labels,
 )
@@ -148,6 +148,21 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         return table.y[:, None]
 
 
+@estimator
+class WithFreeParts(NonnegativeRegressor):
+    """Some of the functions may have any sign."""
+
+    _: KW_ONLY
+    linear_weight: float | None = parameter(
+        None,
+        "Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth "
+        "of it for means and middle quantiles: the larger function needs the lighter weight.",
+        check_positive,
+    )
+
+    linear_share = LIGHTER
+
+
 class Inputs:
     """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
 
@@ -192,8 +207,8 @@ class PSDRegressor(NonnegativeRegressor):
     _: KW_ONLY
     loss: str = parameter(
         "squared",
-        '{"squared", "poisson"}',
         "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
+        kind='{"squared", "poisson"}',
     )
 
     def predict_gradient(self, X: Any) -> Array:
@@ -236,14 +251,12 @@ class PSDRegressor(NonnegativeRegressor):
 class PSDRegressorCV(TunedPenalty, PSDRegressor):
     """:class:`PSDRegressor` with width and weight of smallest held-out loss."""
 
-    has_linear = False
-
 
 # ----------------------------------------------------------------------- means and noise levels
 
 
 @estimator
-class HeteroscedasticRegressor(NonnegativeRegressor):
+class HeteroscedasticRegressor(WithFreeParts):
     r"""Gaussian regression with a noise level that depends on the inputs.
 
     The precision ``h = 1 / sigma^2`` is ``1 / (100 var(y))`` plus a PSD model, so that the noise
@@ -268,11 +281,6 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
     >>> bool(std[1] > 1.5 * std[0])
     True
     """
-
-    _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
-
-    linear_share = LIGHTER
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of the target and, if asked for, its standard deviation.
@@ -335,7 +343,7 @@ class HeteroscedasticRegressorCV(TunedPenalty, HeteroscedasticRegressor):
 
 
 @estimator
-class MultiQuantileRegressor(NonnegativeRegressor):
+class MultiQuantileRegressor(WithFreeParts):
     """Quantiles at any list of levels, ordered everywhere by construction.
 
     The quantile nearest to the median is a linear kernel model, each step from it up or down a PSD
@@ -363,25 +371,22 @@ class MultiQuantileRegressor(NonnegativeRegressor):
 
     levels: Any = parameter(
         (0.1, 0.5, 0.9),
-        "float or sequence of floats",
         "Between 0 and 1. A number gives predictions of shape (n_samples,).",
+        kind="float or sequence of floats",
     )
     _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
     metric: str | None = parameter(
         None,
-        '{"evidence"}',
         "Give every column, and its rank, the scale of largest evidence of a Gaussian process "
         "(:mod:`nablasso.nonnegative.task`); without it all columns are alike.",
+        kind='{"evidence"}',
     )
     feature_groups: Any = parameter(
         None,
-        "lists of columns, mapping or labels",
         "With a metric: columns that are scaled together.",
+        kind="lists of columns, mapping or labels",
     )
     tol: float = 1e-4  # in deviations of y
-
-    linear_share = LIGHTER
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Negative mean pinball loss over the levels."""
@@ -506,7 +511,7 @@ def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:
 
 
 @estimator
-class ConeRegressor(NonnegativeRegressor):
+class ConeRegressor(WithFreeParts):
     """Least squares with outputs ``y`` that satisfy ``C' y >= 0`` at every input.
 
     Outputs are ``G g + N u``: the columns of ``G`` are the extreme rays of the cone, ``g`` PSD
@@ -532,12 +537,11 @@ class ConeRegressor(NonnegativeRegressor):
 
     cone: Any = parameter(
         "nonnegative",
-        '{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
         "Every output at least 0; outputs increasing with their number; increasing steps; or the "
         "matrix ``C``.",
+        kind='{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
     )
-    _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
+    linear_share = 1.0
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, Y = check_training_data(self, X, y, multi_output=True)
