@@ -442,11 +442,27 @@ class Selector(Grouped, Solved):
             self.class_importances_ = rows
 
     def _keep_status(self, data: Data, table: Table, gain: tuple[float, float]) -> None:
-        """What left-out rows say of the selection: R2, and the gain in standard errors."""
-        self.loo_r2_, self._loo_gain = gain
-        self._n_rows = len(data.X)
+        """How far the selection can be trusted; ``gain`` are R2 and standard errors of left-outs.
+
+        * ``"constant target"``, ``"none found"``: nothing was selected.
+        * ``"too few rows"``: the selected variables predict left-out rows not clearly better than
+          the mean (by less than two standard errors).
+        * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another
+          one correlated 0.95 or more with it.
+        * ``"clear"``: none of these.
+        """
+        self.loo_r2_, self._n_rows = gain[0], len(data.X)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
-        self.selection_status_, self.twins_ = selection_status(self, table)
+        chosen = np.flatnonzero(self.support_[table.columns])
+        if len(chosen) > MANY:
+            sizes = self.feature_importances_[table.columns[chosen]]
+            chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:MANY]])
+        self.twins_ = correlated_pairs(table, chosen)
+        self.selection_status_ = "replaceable" if self.twins_ else "clear"
+        if not chosen.size:
+            self.selection_status_ = nothing_status(table.y)
+        elif gain[1] < CLEAR_GAIN:
+            self.selection_status_ = "too few rows"
 
 
 @estimator
@@ -472,9 +488,11 @@ def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:
     }
 
 
-def keep_gaps(model: Any, solved: Iterable[tuple[float, float, float]]) -> None:
-    """Set these attributes."""
-    vars(model).update(gaps_of(solved))
+def keep_gaps(
+    model: Any, solved: Iterable[tuple[float, float, float]], n_iter: Iterable[int]
+) -> None:
+    """Set these attributes, and ``n_iter_``."""
+    vars(model).update(gaps_of(solved) | {"n_iter_": max([1, *n_iter])})
 
 
 def worst_status(solved: Iterable[Any]) -> str:
@@ -486,27 +504,3 @@ def worst_status(solved: Iterable[Any]) -> str:
 def nothing_status(y: Array) -> str:
     """Why nothing was selected."""
     return "none found" if np.ptp(y) > 0 else CONSTANT
-
-
-def selection_status(
-    selector: Any, table: Table, many: int = MANY
-) -> tuple[str, list[tuple[int, int]]]:
-    """How far the selection can be trusted, and the pairs that could stand for each other.
-
-    * ``"constant target"``, ``"none found"``: nothing was selected.
-    * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
-      mean (by less than two standard errors).
-    * ``"replaceable"``: a selected variable, of the ``many`` most important ones, has another one
-      correlated 0.95 or more with it.
-    * ``"clear"``: none of these.
-    """
-    chosen = np.flatnonzero(selector.support_[table.columns])
-    if not chosen.size:
-        return nothing_status(table.y), []
-    if len(chosen) > many:
-        sizes = selector.feature_importances_[table.columns[chosen]]
-        chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:many]])
-    twins = correlated_pairs(table, chosen)
-    if selector._loo_gain < CLEAR_GAIN:
-        return "too few rows", twins
-    return ("replaceable" if twins else "clear"), twins

@@ -402,8 +402,15 @@ def path(
     check_count(n_alphas, "n_alphas", none=True)
     if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
         raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
-    unlabelled = () if X_unlabeled is None else (X_unlabeled,)
-    data = (estimator._data if unlabelled else estimator._read)(X, y, sample_weight, *unlabelled)
+    if X_unlabeled is None:
+        data = estimator._read(X, y, sample_weight)
+    elif hasattr(estimator, "_data"):
+        data = estimator._data(X, y, sample_weight, X_unlabeled)
+    else:
+        raise InvalidParameterError(
+            f"X_unlabeled is for the lasso on derivatives; {type(estimator).__name__} takes no "
+            "such rows. Leave them out."
+        )
     count, least = estimator.along
     asked = (n_alphas or count) if alphas is None else alphas
     walked: Path = estimator._path(data, estimator._table(data), asked, eps or least)

@@ -47,7 +47,6 @@ from nablasso.estimators.cross_validation import (
     CrossValidated,
     Path,
     as_fitted,
-    certificates_along,
     decreasing,
     grid_points,
     positive_list,
@@ -280,8 +279,14 @@ class DerivativeEstimator(Answers, Selects, Selector):
         """What the solved problems say, per column of the input."""
         first, table, d = fits[0], fits[0].family.table, data.X.shape[1]
         for fit in fits:
-            if fit.support.any() or not self.debias:
-                _warn_if_degenerate(fit)
+            steepness = fit.family.steepness(fit.solution)
+            if steepness > STEEP and (fit.support.any() or not self.debias):
+                warn(
+                    f"The fitted function is {steepness:.0f} times steeper between the data than "
+                    "at them, so its derivatives at the data say little. Raise ridge, widen "
+                    "length_scale, lower alpha, or give X_unlabeled.",
+                    DegenerateFitWarning,
+                )
         proven = np.any([fit.support & fit.certified for fit in fits], axis=0)
         outside = np.all([~fit.support & fit.certified for fit in fits], axis=0)
         support = np.any([fit.support for fit in fits], axis=0)
@@ -295,23 +300,11 @@ class DerivativeEstimator(Answers, Selects, Selector):
         self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
         self._target: Target = replace(self._target, loss=self.loss_)
-        keep_gaps(self, (fit.gap for fit in fits))
-        self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
+        keep_gaps(self, (fit.gap for fit in fits), (fit.solution.n_iter for fit in fits))
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep([fit.function(self.debias) for fit in fits], table)
         losses = [fit.left_out_losses() for fit in fits]
         self._keep_status(data, table, saving(losses, table.weights))
-
-
-def _warn_if_degenerate(fit: Fit) -> None:
-    steepness = fit.family.steepness(fit.solution)
-    if steepness > STEEP:
-        warn(
-            f"The fitted function is {steepness:.0f} times steeper between the data than at "
-            "them, so its derivatives at the data say little. Raise ridge, widen "
-            "length_scale, lower alpha, or give X_unlabeled.",
-            DegenerateFitWarning,
-        )
 
 
 def _group_weights(asked: Any, labels: Index) -> Array:
@@ -381,7 +374,7 @@ class GivenWeights(AtAlpha, DerivativeEstimator):
             feature_names(self),
             top,
             ridge=ridge,
-            **certificates_along([[fit.gap] for fit in fits]),
+            dual_gaps=np.array([fit.solution.gap for fit in fits]),
             n_iter=np.array([fit.solution.n_iter for fit in fits], dtype=np.intp),
         )
 

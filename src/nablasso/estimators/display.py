@@ -321,23 +321,21 @@ def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
 
 def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
     """An answer for a notebook, with ``shapes`` by the names of columns."""
-    first = [fact for fact in answer.facts() if fact[0] in FIRST]
-    rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
+    said = [
+        (label, f"<p><b>{escape(label)}</b> {escape(sentence)}</p>")
+        for label, sentence in answer.facts()
+    ]
     parts = [
         f'<div class="nablasso"><style>{STYLE}</style>',
         f'<p class="head">{escape(answer.headline())}</p>',
         _html_table(answer, shapes or {}) if answer.selected else "",
-        *(_html_fact(*fact) for fact in first),
+        *(text for label, text in said if label in FIRST),
         *(f'<p class="warn">{escape(caution)}</p>' for caution in answer.cautions),
         "<details><summary>Left out, why, certificate, what next</summary>",
-        *(_html_fact(*fact) for fact in rest),
+        *(text for label, text in said if label not in FIRST),
         f'<p class="note">{escape(answer.legend())}</p></details></div>',
     ]
     return "".join(parts)
-
-
-def _html_fact(label: str, sentence: str) -> str:
-    return f"<p><b>{escape(label)}</b> {escape(sentence)}</p>"
 
 
 def _html_table(answer: Answer, shapes: Mapping[str, Dependence]) -> str:
@@ -414,7 +412,19 @@ def draw_answer(
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
-    _draw_sizes(cells[0], answer)
+    chosen = answer.selected[::-1]
+    sizes = np.array([column.size for column in chosen])
+    cells[0].barh(range(len(chosen)), sizes, color=ACCENT, height=0.6)
+    ends = [(c.low, c.high) for c in chosen if c.share is not None and c.low is not None]
+    if len(ends) == len(chosen):
+        low, high = np.array(ends, dtype=float).T
+        spread = np.maximum([sizes - low, high - sizes], 0.0)
+        cells[0].errorbar(
+            sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2
+        )
+    cells[0].set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
+    shares = all(column.share is not None for column in chosen)
+    cells[0].set_xlabel("share of the variance of the prediction" if shares else "strength")
     for cell, name in zip(cells[1:], drawn, strict=False):
         nothing_added = cell.axvline if shapes[name].kind == "category" else cell.axhline
         nothing_added(0.0, color="0.7", lw=0.8)
@@ -425,20 +435,6 @@ def draw_answer(
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
     return figure
-
-
-def _draw_sizes(cell: Any, answer: Answer) -> None:
-    chosen = answer.selected[::-1]
-    sizes = np.array([column.size for column in chosen])
-    cell.barh(range(len(chosen)), sizes, color=ACCENT, height=0.6)
-    ends = [(c.low, c.high) for c in chosen if c.share is not None and c.low is not None]
-    if len(ends) == len(chosen):
-        low, high = np.array(ends, dtype=float).T
-        spread = np.maximum([sizes - low, high - sizes], 0.0)
-        cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
-    cell.set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
-    shares = all(column.share is not None for column in chosen)
-    cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
 def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:

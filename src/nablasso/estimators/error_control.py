@@ -215,13 +215,8 @@ def column_scores(fitted: Any, d: int, *, masks: bool = False) -> Array:
     return scores
 
 
-def used_columns(fitted: Any, d: int) -> Mask:
-    """Columns that predictions may depend on: all, unless the estimator says otherwise."""
-    scores = _find_scores(fitted, d, masks=True)
-    return np.ones(d, dtype=bool) if scores is None else scores > 0
-
-
 def _find_scores(fitted: Any, d: int, masks: bool) -> Array | None:
+    """These sizes, or None where the estimator does not say."""
     if isinstance(fitted, Pipeline):
         columns, scores = np.arange(d), np.zeros(d)
         for _, step in fitted.steps[:-1]:
@@ -392,8 +387,13 @@ class KnockoffSelector(WrappedSelector):
         """Select variables; ``sample_weight`` needs an estimator that takes weights."""
         rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         rng = np.random.default_rng(seed)
-        Z, knockoffs = knockoffs_of(rows, rng)
-        d = Z.shape[1]
+        d, p = rows.X.shape[1], rows.weights / rows.weights.sum()
+        centred = rows.X - p @ rows.X
+        size = np.sqrt(p @ centred**2)
+        varies = size > 1e-12 * np.abs(rows.X).max(axis=0)  # constant columns are zero in both
+        Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
+        drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
+        knockoffs = np.where(varies, drawn, 0.0)
         swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
         swapped[rows.column_order] = rng.random(d) < 0.5
         left, right = np.where(swapped, knockoffs, Z), np.where(swapped, Z, knockoffs)
@@ -416,17 +416,6 @@ class KnockoffSelector(WrappedSelector):
                 "variable."
             )
         return self
-
-
-def knockoffs_of(rows: Rows, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Standardised columns and their knockoffs; constant columns are zero in both."""
-    p = rows.weights / rows.weights.sum()
-    centred = rows.X - p @ rows.X
-    size = np.sqrt(p @ centred**2)
-    varies = size > 1e-12 * np.abs(rows.X).max(axis=0)
-    Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
-    drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
-    return Z, np.where(varies, drawn, 0.0)
 
 
 @estimator
@@ -480,7 +469,13 @@ class RandomizationTest(WrappedSelector):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Compute p-values and select variables; losses and redraws are weighted too."""
-        self._check_parameters()
+        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
+            raise InvalidParameterError(
+                f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
+                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
+            )
+        if isinstance(self.cv, Integral) and self.cv < 2:
+            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
         own_folds = groups is None and isinstance(self.cv, Integral)
         rows = self._rows(X, y, sample_weight, canonical=own_folds)
         labels = group_labels(self, self.feature_groups)
@@ -517,13 +512,11 @@ class RandomizationTest(WrappedSelector):
             kind = StratifiedKFold if classes else KFold
             splitter = kind(int(self.cv), shuffle=True, random_state=seed)
             return list(splitter.split(rows.X, rows.targets))
-        folds = [
-            (
-                np.flatnonzero(np.isin(rows.origin, train)),
-                np.flatnonzero(np.isin(rows.origin, test)),
-            )
-            for train, test in splitter.split(X, y, groups)
-        ]
+
+        def kept(part: Index) -> Index:
+            return np.flatnonzero(np.isin(rows.origin, part))
+
+        folds = [(kept(train), kept(test)) for train, test in splitter.split(X, y, groups)]
         if not all(len(train) and len(test) for train, test in folds):
             raise InvalidDataError(
                 "Every fold of cv needs training and test rows of non-zero weight; one has none."
@@ -534,27 +527,17 @@ class RandomizationTest(WrappedSelector):
         """Fit on each fold; what its predictor loses on the held-out rows."""
         training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
-        fitted = self._on_parts(fit_clone, rows, training, seeds, label)
-        return [
-            HeldOut(test, self._loss(model, rows, test), used_columns(model, rows.X.shape[1]))
-            for model, (_, test) in zip(fitted, folds, strict=True)
-        ]
-
-    def _loss(self, model: Any, rows: Rows, test: Index) -> PredictionLoss:
-        weights = rows.weights[test]
-        if not chooses_classes(self.estimator):
-            return PredictionLoss(model.predict, rows.y[test], weights, squared_loss)
-        predict = partial(class_probabilities, model, np.unique(rows.targets))
-        return PredictionLoss(predict, rows.y[test], weights, log_loss)
-
-    def _check_parameters(self) -> None:
-        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
-            raise InvalidParameterError(
-                f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
-                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
-            )
-        if isinstance(self.cv, Integral) and self.cv < 2:
-            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
+        found, d = [], rows.X.shape[1]
+        for k, model in enumerate(self._on_parts(fit_clone, rows, training, seeds, label)):
+            test, predict, loss = folds[k][1], model.predict, squared_loss
+            if chooses_classes(self.estimator):
+                predict = partial(class_probabilities, model, np.unique(rows.targets))
+                loss = log_loss
+            lost = PredictionLoss(predict, rows.y[test], rows.weights[test], loss)
+            scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
+            used = np.ones(d, dtype=bool) if scores is None else scores > 0
+            found.append(HeldOut(test, lost, used))
+        return found
 
 
 def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> Array:

@@ -347,8 +347,7 @@ class KernelSelector(Answers, Selects, Selector):
         nodes = {node for found in finds for node in found.hull}
         self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
         self.alpha_ = finds[0].alpha
-        keep_gaps(self, map(_gap, finds))
-        self.n_iter_ = max(1, *(found.n_iter for found in finds))
+        keep_gaps(self, map(_gap, finds), (found.n_iter for found in finds))
         self.certified_ = all(found.certified for found in finds)
         self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
         self.search_status_ = next((f.reason for f in finds if not f.certified), "certified")

@@ -201,7 +201,13 @@ def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]
 
 def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
     """Largest alpha of the grid at which the problems together select every variable."""
-    alphas = max(map(_worth_a_look, problems)) * np.array(FRACTIONS)
+    tops = []  # where the penalty of the ridge fit takes back all that it saves over zero
+    for problem in problems:
+        point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
+        penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
+        saved = problem.reference - problem.objective(point)
+        tops.append(saved / penalty if penalty > 0 else 0.0)
+    alphas = max(tops) * np.array(FRACTIONS)
     starts: list[Array | None] = [None] * len(problems)
     reached = alphas[0]
     for alpha in alphas:
@@ -220,26 +226,6 @@ def _finished(solution: Solution) -> Solution:
     return solution
 
 
-def _worth_a_look(problem: Problem) -> float:
-    """The alpha at which the penalty of the ridge fit takes back all that it saves over zero."""
-    point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
-    penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
-    return (problem.reference - problem.objective(point)) / penalty if penalty > 0 else 0.0
-
-
-def proofs_of(decision: Decision, space: RepresenterSpace, loss: Loss) -> list[Proof]:
-    """(P) on the selected columns in the metric of the model, groups to keep unpenalised."""
-    few = decision.few
-    columns = np.flatnonzero(np.isin(few.labels, decision.model.groups))
-    groups, labels = np.unique(few.labels[columns], return_inverse=True)
-    weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-    penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
-    total = float(few.precisions.sum())
-    noise = float(np.exp(decision.model.noise)) / total
-    setting = Setting(space, few.precisions / total, penalty, loss, noise)
-    return certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
-
-
 def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
     """Fitted attributes of the penalised function in the metric of the model."""
     d, function = selector.n_features_in_, decision.few.function(decision.model)
@@ -252,12 +238,18 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
     proofs: list[Proof] = []
     if space is not None:
         selector.scales_[chosen] = space.scales
-        proofs = proofs_of(decision, space, selector._loss())
+        few, loss = decision.few, selector._target.loss
+        groups, labels = np.unique(few.labels[function.columns], return_inverse=True)
+        weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
+        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        total = float(few.precisions.sum())
+        noise = float(np.exp(decision.model.noise)) / total
+        setting = Setting(space, few.precisions / total, penalty, loss, noise)
+        proofs = certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
     selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
     selector.ridge_ = proofs[0].problem.ridge if proofs else 0.0
-    keep_gaps(selector, (proof.gap for proof in proofs))
+    keep_gaps(selector, (proof.gap for proof in proofs), (one.solution.n_iter for one in proofs))
     selector.certificate_ = METRIC
-    selector.n_iter_ = max((proof.solution.n_iter for proof in proofs), default=1) or 1
     selector.importance_bounds_ = np.zeros((d, 2))
     selector.support_certified_ = np.ones(d, dtype=bool)
     selector.slopes_ = np.zeros(d)
@@ -277,7 +269,8 @@ def read_sums(selector: Any, grown: Sequence[Grown]) -> None:
         selector.certificate_ = f"{METRIC}, on a sample of {selector._n_sampled} rows"
         return
     selector.alpha_, selector.ridge_, selector.certificate_ = proofs[0].alpha, 0.0, SUMS
-    keep_gaps(selector, ((one.gap, one.objective, one.at_zero or 1.0) for one in proofs))
+    gaps = [(one.gap, one.objective, one.at_zero or 1.0) for one in proofs]
+    keep_gaps(selector, gaps, [selector.n_iter_])
 
 
 def discoveries(
@@ -377,10 +370,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
         pair._replace(a=int(table.columns[pair.a]), b=int(table.columns[pair.b]))
         for pair in (alternatives(evidence) if evidence is not None and len(chosen) else ())
     ]
-    selector.replaceable_ = [
-        (int(table.columns[one.a]), table.columns[list(one.by)].tolist(), one.r2)
-        for one in told_by_others(few.X, few.weights, few.labels, chosen)
-    ]
+    selector.replaceable_ = _told(table.columns, few.X, few.weights, few.labels, chosen)
     selector.cautions_ = _cautions(selector, table, evidence)
     selector._dropped = {} if decision.interrupted else _dropped(table, decision)
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
@@ -445,12 +435,16 @@ def read_all_rows(
     labels = np.unique(selector._labels[rows.columns], return_inverse=True)[1]
     place = np.flatnonzero(np.isin(rows.columns, chosen))
     told = rows.fresh if len(rows.fresh) > rows.n_searched else np.arange(rows.n_searched)
-    selector.replaceable_ = [
-        (int(rows.columns[one.a]), rows.columns[list(one.by)].tolist(), one.r2)
-        for one in told_by_others(rows.Z[told], rows.weights[told], labels, place)
-    ]
+    seen = rows.Z[told], rows.weights[told]
+    selector.replaceable_ = _told(rows.columns, *seen, labels, place)
     weak = evidence[chosen].max(initial=0.0) < WEAK and not len(joined)
     selector.selection_status_ = _status(selector, CLEAR_GAIN, weak, rows.y)
+
+
+def _told(columns: Index, *data: Any) -> list[tuple[int, list[int], float]]:
+    """Selected columns that others tell together, which ones, and how much of them."""
+    found = told_by_others(*data)
+    return [(int(columns[one.a]), columns[list(one.by)].tolist(), one.r2) for one in found]
 
 
 def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:

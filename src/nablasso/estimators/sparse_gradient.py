@@ -260,8 +260,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
         self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
         self.bandwidth_ = shared.bandwidth
-        keep_gaps(self, map(_gap, fits))
-        self.n_iter_ = max(1, *(fit.solution.n_iter for fit in fits))
+        keep_gaps(self, map(_gap, fits), (fit.solution.n_iter for fit in fits))
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
