@@ -65,6 +65,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
     """
 
     _flat = True  # whether predictions have the shape (n_samples,)
+    _relative = np.empty((2, 0))  # scales of columns and their ranks, (2, n_features) if learned
 
     @abstractmethod
     def _row_loss(self, Y: Array) -> RowLoss:
@@ -93,11 +94,12 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         return Data(X, y, check_weights(sample_weight, len(X)))
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
+        Y, inputs = self._targets_of(table), Inputs(table, self._relative)
+        X = inputs.seen(table.X)
         made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
         scales = np.ones(1)
         if table.columns.size:
-            relative = self._relative_of(table)
+            relative = inputs.relative
             width = penalty.width * width_of(X * relative, table.weights, self.length_scale)
             scales = relative / width
         return self._made(
@@ -111,7 +113,8 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
-        self._inputs, self._centre, self._unit = self._inputs_of(table), task.centre, task.unit
+        self._inputs = Inputs(table, self._relative)
+        self._centre, self._unit = task.centre, task.unit
         self._offset, self._mixing = task.offset, task.mixing
         self.functions_ = fitted.functions
 
@@ -136,13 +139,6 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         """Outputs in the units of the target from values of the functions, shape (k, p)."""
         return np.asarray(self._centre + self._unit * (self._offset + F @ self._mixing.T))
 
-    def _inputs_of(self, table: Table) -> Inputs:
-        return Inputs(table)
-
-    def _relative_of(self, table: Table) -> Array:
-        """Scales of what kernels see of a table, relative to each other."""
-        return np.ones(table.columns.size)
-
     def _targets_of(self, table: Table) -> Array:
         """Targets (n, q)."""
         return table.y[:, None]
@@ -164,11 +160,14 @@ class WithFreeParts(NonnegativeRegressor):
 
 
 class Inputs:
-    """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
+    """What kernels see of rows: the standardised columns of a table and, if scaled, their ranks."""
 
-    def __init__(self, table: Table, *, ranked: bool = False) -> None:
-        self.scaler, self.columns = table.scaler, table.columns
-        self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
+    def __init__(self, table: Table, relative: Array) -> None:
+        self.scaler, self.columns, self._ranks = table.scaler, table.columns, None
+        self.relative = np.ones(table.columns.size)
+        if relative.size and table.columns.size:
+            self._ranks = Ranks(table.X, table.weights)
+            self.relative = relative[:, table.columns].ravel()
 
     def seen(self, Z: Array) -> Array:
         """Columns that vary, standardised, as kernels see them; zeros where none varies."""
@@ -422,29 +421,18 @@ class MultiQuantileRegressor(WithFreeParts):
     def _look_at(self, data: Data) -> Table:
         """Learn the metric once, on all rows: scales of columns and ranks, (2, n_features)."""
         table = super()._look_at(data)
+        self._relative = np.empty((2, 0))
         if self.metric == "evidence":
-            self._relative = np.zeros((2, int(self.n_features_in_)))
-            self._relative[:, table.columns] = self._learned(table)
+            self._relative = np.ones((2, data.X.shape[1]))
+            labels = group_labels(self, self.feature_groups)[table.columns]
+            if len(labels):
+                doubled = np.concatenate([labels, labels + 1 + labels.max()])
+                units = np.concatenate([table.deviations, np.ones(len(labels))])
+                X = Inputs(table, self._relative).seen(table.X) / units
+                scales = evidence_scales(X, table.y, table.weights, doubled) / units
+                self._relative[:] = 0.0
+                self._relative[:, table.columns] = scales.reshape(2, -1)
         return table
-
-    def _learned(self, table: Table) -> Array:
-        """Scales of largest evidence of a table's columns and of their ranks, (2, d)."""
-        labels = group_labels(self, self.feature_groups)[table.columns]
-        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
-        units = np.concatenate([table.deviations, np.ones(len(labels))])
-        if not len(labels):
-            return np.empty((2, 0))
-        X = self._inputs_of(table).seen(table.X) / units
-        scales = evidence_scales(X, table.y, table.weights, doubled) / units
-        return np.asarray(scales.reshape(2, -1))
-
-    def _inputs_of(self, table: Table) -> Inputs:
-        return Inputs(table, ranked=self.metric == "evidence")
-
-    def _relative_of(self, table: Table) -> Array:
-        if self.metric is None:
-            return super()._relative_of(table)
-        return np.asarray(self._relative[:, table.columns].ravel())
 
     def _outputs(self, F: Array) -> Array:
         """Quantiles of the target from values of the functions; sums, so the order is exact."""
