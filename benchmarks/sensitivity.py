@@ -305,7 +305,7 @@ def intervals(draw: int, name: str) -> Iterator[dict[str, Any]]:
     model = NablassoRegressor(time=False).fit(X[:INTERVAL_ROWS], y[:INTERVAL_ROWS])
     predicted, ends = model.predict(X[INTERVAL_ROWS:], return_interval=LEVEL)
     new, level = y[INTERVAL_ROWS:], noise[INTERVAL_ROWS:]
-    one = model._predictor
+    one = model._functions[0]
     half = interval_half_width(one.residuals, one.weights, LEVEL)
     t = one.even(predicted - model._y_mean)
     constant = model._y_mean + one.back(np.column_stack([t - half, t + half]))

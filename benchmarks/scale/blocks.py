@@ -204,7 +204,7 @@ def fitted(case: Case, folder: Path) -> Cost:
 
 def grown(model: Any) -> Grown:
     """The terms that all rows decided."""
-    (found,) = [part.grown for part in model._predictor.parts if isinstance(part, Terms)]
+    (found,) = [part.grown for part in model._functions[0].parts if isinstance(part, Terms)]
     return found
 
 

@@ -27,7 +27,8 @@ from nablasso.errors import (
     InvalidParameterError,
     NotTwiceDifferentiableError,
 )
-from nablasso.estimators.base import Data, selection_status
+from nablasso.estimators import base
+from nablasso.estimators.base import Data
 from nablasso.kernels import Gaussian, Matern52, Polynomial
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.solvers import Denovas
@@ -1050,11 +1051,13 @@ def test_kernel_objects_show_in_the_summary():
     assert "Polynomial(degree=3)" in fitted(kernel=Polynomial(3), alpha=0.5).summary()
 
 
-def test_twins_of_the_most_important_columns_where_many_are_selected():
+def test_twins_of_the_most_important_columns_where_many_are_selected(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 4))
     X = np.column_stack([X, X[:, 0], X[:, 3]])
     model = DerivativeLasso(alpha=1e-6).fit(X, 5 * X[:, 0] + X[:, 1] + X[:, 2] + 0.5 * X[:, 3])
     assert model.twins_ == [(0, 4), (3, 5)]
-    table = model._table(Data(X, X[:, 0], np.ones(len(X))))
-    assert selection_status(model, table, many=2) == ("replaceable", [(0, 4)])
+    monkeypatch.setattr(base, "MANY", 2)
+    data = Data(X, X[:, 0], np.ones(len(X)))
+    model._keep_status(data, model._table(data), (0.9, 10.0))
+    assert (model.selection_status_, model.twins_) == ("replaceable", [(0, 4)])

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from nablasso import NablassoRegressor
 from nablasso.data.table import prepare
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators import automatic, certificate
+from nablasso.estimators import automatic, outcome
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.search.families import FAMILIES
 from nablasso.search.rules import Rules
@@ -182,12 +182,12 @@ def test_at_most_so_many():
     [
         ({"max_features": 0}, r"max_features must be a whole number of at least 1.*got 0"),
         ({"max_features": 1.5}, r"max_features must be a whole number of at least 1.*got 1.5"),
-        ({"fdr": 0.0}, r"fdr is the share of false discoveries.*got 0.0"),
-        ({"fdr": 1.5}, r"fdr is the share of false discoveries.*got 1.5"),
+        ({"fdr": 0.0}, r"fdr must be a number strictly between 0 and 1.*or None; got 0.0"),
+        ({"fdr": 1.5}, r"fdr must be a number strictly between 0 and 1.*or None; got 1.5"),
         ({"cv": 1}, r"cv must be between 2 and the number of distinct rows, 50; got 1"),
         ({"cv": 51}, r"cv must be between 2 and the number of distinct rows, 50; got 51"),
         ({"kernel": "cubic"}, r"kernel must be one of"),
-        ({"rules": 3}, r"rules must be a .*Rules or None; got 3"),
+        ({"rules": 3}, r"rules must be a .*Rules, or None; got 3"),
     ],
 )
 def test_parameters_are_checked(options, message):
@@ -338,7 +338,7 @@ def test_scores_are_those_of_left_out_predictions():
 def test_discoveries_pay_for_their_number(monkeypatch):
     """Three p-values are under 0.2; of six, Benjamini-Hochberg lets one pass."""
     p = np.array([0.01, 0.09, 0.15, 0.8, 0.9, 0.95])
-    monkeypatch.setattr(certificate, "randomization_p_values", lambda *args, **kw: p)
+    monkeypatch.setattr(outcome, "randomization_p_values", lambda *args, **kw: p)
     model = regressor(fdr=0.2).fit(*problem())
     np.testing.assert_array_equal(np.sort(model.p_values_), p)
     np.testing.assert_array_equal(model.p_values_[model.support_], [0.01])

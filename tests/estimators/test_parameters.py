@@ -31,11 +31,10 @@ class Smoother(BaseEstimator):
     2
     """
 
-    kernel: Any = parameter("gaussian", "str or Kernel", "One of them.")
+    kernel: Any = parameter("gaussian", "One of them.", kind="str or Kernel")
     _: KW_ONLY
     width: float | None = parameter(
         None,
-        "float",
         """
         Of the kernel;
         by default measured.
@@ -43,7 +42,7 @@ class Smoother(BaseEstimator):
         Another paragraph.
         """,
     )
-    scales: Any = parameter((1.0, 2.0), "tuple of float")
+    scales: Any = parameter((1.0, 2.0), kind="tuple of float")
 
     def fit(self, X, y=None, sample_weight=None):
         """Smooth.
@@ -74,7 +73,7 @@ class Narrow(Smoother):
     """
 
     width: float | None = 0.5
-    alpha: float = parameter(1.0, "float", "Weight.")
+    alpha: float = parameter(1.0, "Weight.")
 
 
 def test_the_docstring_is_built_from_the_fields():
@@ -132,7 +131,7 @@ def test_a_required_parameter_has_no_default():
     class Wrapper(BaseEstimator):
         """Wrap."""
 
-        inner: Any = parameter(REQUIRED, "estimator", "What is wrapped.")
+        inner: Any = parameter(REQUIRED, "What is wrapped.", kind="estimator")
 
     assert "inner : estimator\n    What is wrapped." in (Wrapper.__doc__ or "")
     with pytest.raises(TypeError, match="inner"):
@@ -151,7 +150,7 @@ def test_a_written_section_of_parameters_is_refused():
             width : float
             """
 
-            width: float = parameter(1.0, "float", "Here.")
+            width: float = parameter(1.0, "Here.")
 
 
 PUBLIC = [name for name in nablasso.__all__ if hasattr(getattr(nablasso, name), "fit")]

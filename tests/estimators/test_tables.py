@@ -30,8 +30,7 @@ from nablasso import (
 )
 from nablasso.errors import InvalidDataError, TableProblems, UnseenValuesWarning
 from nablasso.estimators.display import shapes_of
-from nablasso.estimators.tables import behind, players
-from nablasso.estimators.validation import check_new_data
+from nablasso.estimators.validation import behind, check_new_data, players
 from nablasso.inspection import sobol_indices
 
 RELEVANT = {"size", "species", "grade", "when"}

@@ -17,7 +17,7 @@ from nablasso import (
     SparseGradientRegressor,
 )
 from nablasso.errors import InvalidParameterError, MissingExtraError
-from nablasso.estimators.fitting import Path
+from nablasso.estimators.cross_validation import Path
 from nablasso.hierarchy import ExplicitDag
 from nablasso.inspection import (
     DagDisplay,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.estimators.certificate import settled
+from nablasso.estimators.outcome import settled
 from nablasso.regression.noise import Assumption
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of

@@ -108,7 +108,7 @@ def test_a_target_that_its_logarithm_explains_is_explained_so_from_all_rows():
     y = X[:, 0] ** 4 / X[:, 1] ** 3 * np.exp(0.05 * rng.normal(size=1100))
     train, test = slice(800), slice(800, None)
     model = NablassoRegressor().fit(X[train], y[train])
-    parts = model._predictor.parts
+    parts = model._functions[0].parts
     assert any(isinstance(part, Unwarped) and part.warp is not None for part in parts)
     assert np.flatnonzero(model.support_).tolist() == [0, 1]
     assert model.score(X[test], y[test]) > 0.98

@@ -1,5 +1,7 @@
 """scikit-learn estimators: validate, build, solve, unpack."""
 
+from nablasso.estimators.automatic import NablassoClassifier, NablassoRegressor
+from nablasso.estimators.cross_validation import Path, path
 from nablasso.estimators.derivative import (
     DerivativeLasso,
     DerivativeLassoClassifier,
@@ -11,7 +13,6 @@ from nablasso.estimators.error_control import (
     RandomizationTest,
     StabilitySelection,
 )
-from nablasso.estimators.fitting import Path, path
 from nablasso.estimators.held_out_screening import HeldOutScreening
 from nablasso.estimators.hierarchical import (
     HierarchicalKernelClassifier,
@@ -19,7 +20,6 @@ from nablasso.estimators.hierarchical import (
     HierarchicalKernelRegressor,
     HierarchicalKernelRegressorCV,
 )
-from nablasso.estimators.nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.estimators.nonnegative import PSDDensity, PSDDensityCV
 from nablasso.estimators.nonnegative_regressors import (
     ConeRegressor,

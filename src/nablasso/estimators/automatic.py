@@ -1,4 +1,7 @@
-"""What both tasks of the one call share: rows, search, screening, all rows, certificate."""
+"""The one call: decide which columns matter (:mod:`nablasso.search.decide`), predict, certify.
+
+What both tasks share is the selector: rows, search, screening, all rows, certificate.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,40 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from nablasso.data.table import Table, is_in_blocks
+from nablasso.data.table import Table, is_in_blocks, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.certificate import discoveries, read_proofs
+from nablasso.estimators.base import (
+    Data,
+    Grouped,
+    PredictsClasses,
+    PredictsNumbers,
+    Selects,
+    Target,
+    check_classes,
+    class_shares,
+)
 from nablasso.estimators.cross_validation import draw_folds, fold_score
 from nablasso.estimators.display import Answers
-from nablasso.estimators.explained import Explains
-from nablasso.estimators.outcome import read_outcome
+from nablasso.estimators.explained import Explains, explanation_of
+from nablasso.estimators.outcome import (
+    discoveries,
+    read_all_rows,
+    read_outcome,
+    read_proofs,
+    read_sums,
+)
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
+    Check,
+    check_count,
+    check_new_data,
+    check_parameters,
+    check_rate,
     column_indices,
     feature_kinds,
     group_labels,
@@ -29,15 +52,17 @@ from nablasso.estimators.validation import (
     target_name,
 )
 from nablasso.kernels import as_kernel
-from nablasso.losses import Loss
-from nablasso.reading.explanation import Explanation
+from nablasso.losses import Squared
+from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import narrowed
 from nablasso.search.decide import decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown, grow
+from nablasso.search.predictor import Predictor, odds_of, predictor_of
 from nablasso.search.rules import Rules
-from nablasso.search.together import AllRows
+from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
+from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source, open_table
@@ -49,13 +74,11 @@ FRESH = 2000  # rows at most that judge what was found on others
 
 
 @estimator
-class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
+class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     """Shared by :class:`NablassoRegressor` and :class:`NablassoClassifier`.
 
     Attributes
     ----------
-    support_ : array of bool, shape (n_features,)
-        The selected variables.
     feature_importances_ : array, shape (n_features,)
         The share of the variance of the prediction (for classes: of the log-odds) that a column
         carries: its Shapley effect where columns depend on one another
@@ -141,56 +164,51 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         Leave-one-out R2 on the selected variables, in what is explained.
     feature_kinds_ : array of str, shape (n_features,)
         ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
     """
 
     kernel: Any = parameter(
         "auto",
-        '"auto", str or Kernel',
         '``"auto"`` compares linear, polynomial, additive, Gaussian and Matern families; a '
         "kernel restricts the search to it.",
+        kind='"auto", str or Kernel',
     )
     _: KW_ONLY
-    feature_groups: Any = parameter(
-        None,
-        "lists of columns, mapping or labels",
-        "Columns that are selected together, such as those of one category.",
+    max_features: int | None = parameter(
+        None, "Largest number of variables or groups.", check_count
     )
-    always_keep: Any = parameter(None, "columns", "Columns that stay in, by name or number.")
-    max_features: int | None = parameter(None, "int", "Largest number of variables or groups.")
     fdr: float | None = parameter(
         None,
-        "float",
         "Select by p-values instead: the expected share of false discoveries among the selected.",
+        check_rate,
     )
     cv: Any = parameter(
         None,
-        "int, splitter or iterable",
         "Rows that are left out together when the selected variables are checked; single rows "
         "without it, groups of rows with ``groups``.",
+        kind="int, splitter or iterable",
     )
     scoring: Any = parameter(
         None,
-        "str or callable",
         "What left-out predictions are checked by, instead of absolute errors and log densities.",
+        kind="str or callable",
     )
     time: bool = parameter(
         True,
-        "bool",
         "Whether the order of the rows may mean time. Where residuals then follow one "
         "another, that is taken into account and said; otherwise the order of the rows "
         "changes nothing.",
     )
     rules: Rules | None = parameter(
-        None, "Rules", "The numbers that decide, see :class:`nablasso.search.rules.Rules`."
+        None,
+        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
+        Check(lambda v: isinstance(v, Rules), "a nablasso.search.Rules"),
     )
     random_state: Any = parameter(
         None,
-        "int or RandomState",
         "Draws the folds and the randomisation; without it the draw is fixed.",
+        kind="int or RandomState",
     )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    verbose: int = parameter(0, "Log progress on the ``nablasso`` logger.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,42 +244,23 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         if is_in_blocks(X):
             self._fit_blocks(self._opened(open_table(X, y, sample_weight)), groups)
             return self
-        self._fit_arrays(*self._arrays(X, y, sample_weight), groups)
+        X, y, weights, _ = self._read(X, y, sample_weight)
+        self._fit_arrays(X, y, weights, groups)
         return self
 
     def _opened(self, source: Source) -> Source:
         """A table in blocks, its target read."""
+        self._target = Target(Squared(), centred=True)
         return source
-
-    @abstractmethod
-    def _arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        """Validated columns, targets and weights."""
-
-    @abstractmethod
-    def _table(self, X: Array, y: Any, weights: Array) -> Table:
-        """Rows of non-zero weight, or a fair sample of them: merged, in order, standardised."""
-
-    @abstractmethod
-    def _targets(self, table: Table) -> Array:
-        """What the search explains, (n, q)."""
-
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """Loss of the certificate."""
 
     @abstractmethod
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        """Remember what predicts."""
-
-    @abstractmethod
-    def _explained(self, table: Table, n: int) -> Explanation:
-        """What predicts, to be read at rows of the table, of which ``n`` were searched."""
+        """Remember what predicts: ``_functions`` and their ``_spreads``."""
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
-        self._check_parameters()
         used = np.flatnonzero(weights > 0)
         if len(used) < self._rules.few_rows + self._rules.fresh:
             self._fit_rows(X, y, weights, np.arange(len(X)), None, groups)
@@ -283,7 +282,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             raise InvalidParameterError(
                 "groups are for rows in memory; leave them out for a table in blocks."
             )
-        self._check_parameters()
+        check_parameters(self)
         sample = prepared_rows(source)
         self.n_features_in_ = source.n_columns
         if source.named and source.reading.encoding is None:
@@ -296,7 +295,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         """Everything between validated rows, at their places in the table, and attributes."""
         self._n_rows = int(np.sum(weights > 0))
         self._labels = group_labels(self, self.feature_groups)
-        table = self._table(X, y, weights)
+        table = prepare(X, y, weights, standardize=True, centre_y=self._target.centred)
         few, fresh = self._rules.few_rows, self._rules.fresh
         n = len(table.X) if len(table.X) < few + fresh else few
         with threadpool_limits(1, user_api="blas"):
@@ -320,10 +319,11 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
             read_outcome(self, searched, decision)
             self._scaler = table.scaler
+        self._judged_of = 0  # all rows, where some of them judge
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
-            self._explanation = self._explained(table, n)
-        used = np.concatenate([function.columns for function in self._explanation.functions])
+            self._explanation = explanation_of(self, table, self._functions, self._spreads, n)
+        used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
         self._warn(decision)
 
@@ -338,7 +338,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         np.minimum.at(first, table.rows[came], place[came].astype(float))
         return FewRows.of(
             table,
-            self._targets(table),
+            self._target.functions(table.y),
             groups_of(self, table),
             n,
             time=first[:n] if self.time else None,
@@ -346,7 +346,7 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
             families=self._families(),
             folds=folds,
             most=None if self.max_features is None else int(self.max_features),
-            classes=not self._loss().translates,
+            classes=self._target.classes is not None,
             score=None if self.scoring is None else partial(fold_score, self, table),
         )
 
@@ -441,18 +441,148 @@ class AutomaticSelector(Answers, Explains, Selects, BaseEstimator, ABC):
         for caution in self.cautions_:
             warn(caution)
 
-    def _check_parameters(self) -> None:
-        if self.fdr is not None and not 0 < float(self.fdr) < 1:
-            raise InvalidParameterError(
-                f"fdr is the share of false discoveries to allow, between 0 and 1, or None; got "
-                f"{self.fdr!r}."
+
+@estimator
+class NablassoRegressor(PredictsNumbers, AutomaticSelector):
+    """Select variables and predict a number, everything chosen from the data.
+
+    Families of functions propose variables; one number, the log evidence minus what the choice
+    costs, decides between sets of variables, families and assumptions about the noise; left-out
+    rows must agree; a derivative lasso in the learned metric certifies the answer
+    (:mod:`nablasso.search.decide`).
+
+    Examples
+    --------
+    >>> from nablasso import NablassoRegressor
+    >>> from nablasso.datasets import make_two_way
+    >>> data = make_two_way(60, 6, random_state=0)
+    >>> model = NablassoRegressor().fit(data.X, data.y)
+    >>> model.get_feature_names_out().tolist()
+    ['x0', 'x1', 'x2', 'x3']
+    """
+
+    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+        return_interval : float, optional
+            Probability, for instance 0.9: intervals that cover a new target this often are
+            returned too, wide where rows are noisy (:mod:`nablasso.reading.intervals`).
+
+        Returns
+        -------
+        y : array, shape (n_samples,)
+        interval : array, shape (n_samples, 2)
+            Lower and upper ends; only with ``return_interval``.
+        """
+        check_is_fitted(self)
+        Z = self._scaler.transform(check_new_data(self, X))
+        y = self._y_mean + self._functions[0].values(Z)
+        if return_interval is None:
+            return y
+        return y, self._y_mean + self._explanation.intervals_at(Z, float(return_interval))
+
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
+        if source is None or rows is None:
+            predictor, self._y_mean = predictor_of(decision, table.columns), table.y_mean
+        else:
+            grown = self._grown(source, "auto")
+            predictor, joined = predictor_of_all(
+                decision, table.columns, grown, rows, full=self.max_features is not None
             )
-        most = self.max_features
-        if most is not None and (not isinstance(most, int | np.integer) or most < 1):
-            raise InvalidParameterError(
-                f"max_features must be a whole number of at least 1, or None; got {most!r}."
+            self._y_mean, self._judged_of = 0.0, len(rows.y)
+            if grown is not None:
+                read_all_rows(self, [grown], joined, [predictor], rows)
+                read_sums(self, [grown])
+        self._functions, self._spreads = [predictor], [None]
+        observed, left_out = predictor.observed + self._y_mean, predictor.left_out + self._y_mean
+        self._left_out = observed, left_out, predictor.weights / predictor.weights.sum()
+
+
+@estimator
+class NablassoClassifier(PredictsClasses, AutomaticSelector):
+    """Select variables and predict a class, everything chosen from the data.
+
+    The search explains the labels by least squares; what it finds must hold for the log-odds too,
+    whose variances and probabilities come from Laplace's approximation
+    (:mod:`nablasso.regression.laplace`), one class against the rest for more than two.
+
+    Examples
+    --------
+    >>> from nablasso import NablassoClassifier
+    >>> from nablasso.datasets import make_rings
+    >>> data = make_rings(40, 6, random_state=0)
+    >>> model = NablassoClassifier().fit(data.X, data.y)
+    >>> model.get_feature_names_out().tolist()
+    ['x0', 'x1']
+    """
+
+    def _opened(self, source: Source) -> Source:
+        classes, totals = source.labels()
+        check_classes(classes)
+        self._target = Target(self._loss(), classes, self.class_weight)
+        factors = self._target.class_factors(np.arange(len(totals), dtype=float), totals)
+        self.classes_, self._class_factors = classes, factors
+        return source.with_classes(classes, factors)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data = super()._read(X, y, sample_weight)
+        factors = self._class_factors = self._target.class_factors(data.y, data.weights)
+        return data._replace(weights=data.weights * factors[data.y.astype(np.intp)])
+
+    def _keep_functions(
+        self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
+    ) -> None:
+        fitted = odds_of(decision.few, decision.model)
+        functions = [
+            replace(function, columns=table.columns[function.columns]) for function, _ in fitted
+        ]
+        self._spreads = [spread for _, spread in fitted]
+        self._functions: list[Function | Predictor] = [*functions]
+        few = decision.few
+        odds = [
+            left_out_odds(function.space.gram, function.u, function.intercept, y, few.weights)
+            if isinstance(function.space, RepresenterSpace) and function.u is not None
+            else np.full(len(y), function.intercept)
+            for function, y in zip(functions, few.targets.T, strict=True)
+        ]
+        codes = table.y[: len(few.X)].astype(np.intp)
+        self._judge(np.column_stack(odds), codes, few.weights)
+        if source is None or rows is None:
+            return
+        if len(self._functions) > 1 and self.max_features is not None:
+            return  # the limit is one for all classes
+        grown, joined = [], np.empty(0, dtype=np.intp)
+        targets = self._target.functions(rows.y).T
+        looks = float(np.log(len(targets)))  # as many times more, one for each class
+        for k, target in enumerate(targets):
+            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
+            function = self._functions[k]
+            if found is None or not isinstance(function, Function):
+                return
+            grown.append(found)
+            self._functions[k], own = odds_of_all(
+                decision.few.rules,
+                found,
+                function,
+                rows,
+                target,
+                full=self.max_features is not None,
             )
-        if self.rules is not None and not isinstance(self.rules, Rules):
-            raise InvalidParameterError(
-                f"rules must be a nablasso.search.Rules or None; got {self.rules!r}."
-            )
+            joined = np.union1d(joined, own).astype(np.intp)
+        read_all_rows(self, grown, joined, self._functions, rows)
+        read_sums(self, grown)
+        fresh = rows.fresh
+        odds = [function.values(rows.standardised(fresh)) for function in self._functions]
+        codes, self._judged_of = rows.y[fresh].astype(np.intp), len(rows.y)
+        self._judge(np.column_stack(odds), codes, rows.weights[fresh])
+
+    def _judge(self, odds: Array, codes: Index, weights: Array) -> None:
+        """Keep what left-out rows are predicted as; weights by class count as one row each."""
+        weights = weights / self._class_factors[codes]
+        shares = class_shares(odds[:, 0] if odds.shape[1] == 1 else odds)
+        self._left_out = (codes, shares, weights / weights.sum())

@@ -11,22 +11,24 @@ given or chosen, and keeps what predicts and how far the selection can be truste
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import log_loss
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import CONSTANT
 from nablasso.data.roles import many_classes
-from nablasso.data.table import Table, check_weights, prepare
+from nablasso.data.table import Table, check_weights, is_frame, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn_of_gap
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
@@ -101,10 +103,6 @@ class Target:
             return -float(np.average(self.loss.value(y, model._link(X)), weights=sample_weight))
         shares = model.predict_proba(X)
         return -float(log_loss(y, shares, labels=self.classes, sample_weight=sample_weight))
-
-    def fitted(self, loss: Loss) -> Target:
-        """The same target after the thresholds of the loss were measured."""
-        return replace(self, loss=loss)
 
     def class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
@@ -231,9 +229,9 @@ class PredictsClasses(ClassifierMixin):
     _: KW_ONLY
     class_weight: Any = parameter(
         None,
-        'dict or "balanced"',
         'Factors of the sample weights by class; ``"balanced"`` gives every class the same total '
         "weight.",
+        kind='dict or "balanced"',
     )
 
     def _loss(self) -> Loss:
@@ -304,22 +302,19 @@ class Solved(BaseEstimator, ABC):
 
     _: KW_ONLY
     standardize: bool = parameter(
-        True, "bool", "Centre the columns and divide them by their standard deviation."
+        True, "Centre the columns and divide them by their standard deviation."
     )
     tol: float = parameter(
-        1e-6,
-        "float",
-        "Duality gap to reach, relative to the objective at ``f = 0``.",
-        check_positive,
+        1e-6, "Duality gap to reach, relative to the objective at ``f = 0``.", check_positive
     )
-    max_iter: int | None = parameter(None, "int", "By default the solver's own.", check_count)
+    max_iter: int | None = parameter(None, "By default the solver's own.", check_count)
     random_state: Any = parameter(
         None,
-        "int or RandomState",
         "Draws what is drawn at random and, where folds are drawn for a number ``cv``, shuffles "
         "them; without it everything is fixed by the data.",
+        kind="int or RandomState",
     )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    verbose: int = parameter(0, "Log progress on the ``nablasso`` logger.")
 
     def _warn_unless_converged(self, solved: Any, target: float, cure: str) -> None:
         """Warn of ``solved``, which has ``n_iter``, ``status`` and ``gap``."""
@@ -331,7 +326,56 @@ class Solved(BaseEstimator, ABC):
 
 
 @estimator
-class Selector(Solved):
+class Selects(SelectorMixin):
+    """Selected columns of arrays as scikit-learn gives them, of encoded tables as a table.
+
+    Attributes
+    ----------
+    support_ : array of bool, shape (n_features,)
+        The selected variables.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns.
+
+        Returns
+        -------
+        array, or a frame if the estimator was fitted to one that is not all numbers
+        """
+        encoding = getattr(self, "_encoding", None)
+        if encoding is None or encoding.is_plain or not is_frame(X):
+            return super().transform(X)
+        chosen = self.get_support()
+        return X[[c.name for c, inside in zip(encoding.columns, chosen, strict=True) if inside]]
+
+
+@estimator
+class Grouped(BaseEstimator):
+    """What chooses between groups of columns, and may be told which to keep."""
+
+    _: KW_ONLY
+    feature_groups: Any = parameter(
+        None,
+        "A partition of the columns, by name or index, or one label per column. Groups, such as "
+        "the columns of one category, are selected as a whole.",
+        kind="list of lists, mapping or labels",
+    )
+    always_keep: Any = parameter(
+        None,
+        "Columns, by name, index or mask, that are always selected (with their group), unless "
+        "they are constant.",
+        kind="list",
+    )
+
+
+@estimator
+class Selector(Grouped, Solved):
     """What selects variables by a penalty, with one function or one for each class.
 
     Attributes
@@ -351,25 +395,22 @@ class Selector(Solved):
         Selected variables and others correlated 0.95 or more with them.
     """
 
-    _: KW_ONLY
-    feature_groups: Any = parameter(
-        None,
-        "list of lists, mapping or labels",
-        "A partition of the columns, by name or index, or one label per column. Groups are "
-        "selected as a whole.",
-    )
-    always_keep: Any = parameter(
-        None,
-        "list",
-        "Columns, by name, index or mask, that are always selected (with their group), unless "
-        "they are constant.",
-    )
+    @abstractmethod
+    def _weights(self, data: Data, table: Table, groups: Any) -> Any:
+        """The weights of the problem, given or chosen by cross-validation."""
 
-    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
-        data: Data = self._read(X, y, sample_weight)
-        if unlabelled is None:
-            return data
-        return data._replace(unlabelled=check_new_data(self, unlabelled))
+    @abstractmethod
+    def _fit_at(self, data: Data, table: Table, weights: Any) -> None:
+        """Solve at these weights, and unpack the solutions into fitted attributes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Select variables and fit the function."""
+        return self._fit(self._read(X, y, sample_weight), groups)
+
+    def _fit(self, data: Data, groups: Any) -> Self:
+        table = self._table(data)
+        self._fit_at(data, table, self._weights(data, table, groups))
+        return self
 
     def _table(self, data: Data, **options: Any) -> Table:
         table: Table = self._target.table(data, standardize=self.standardize, **options)
@@ -400,19 +441,58 @@ class Selector(Solved):
         if self._target.classes is not None:
             self.class_importances_ = rows
 
-    def _keep_gaps(self, solved: Sequence[tuple[Any, float, float]]) -> None:
-        """Solution, objective and that at ``f = 0`` of each function's problem."""
-        self.dual_gap_ = sum(one.gap for one, _, _ in solved)
-        self.objective_ = sum(objective for _, objective, _ in solved)
-        self.relative_gap_ = max(one.gap / reference for one, _, reference in solved)
-        self.n_iter_ = max(1, *(one.n_iter for one, _, _ in solved))
-
     def _keep_status(self, data: Data, table: Table, gain: tuple[float, float]) -> None:
-        """What left-out rows say of the selection: R2, and the gain in standard errors."""
-        self.loo_r2_, self._loo_gain = gain
-        self._n_rows = len(data.X)
+        """How far the selection can be trusted; ``gain`` are R2 and standard errors of left-outs.
+
+        * ``"constant target"``, ``"none found"``: nothing was selected.
+        * ``"too few rows"``: the selected variables predict left-out rows not clearly better than
+          the mean (by less than two standard errors).
+        * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another
+          one correlated 0.95 or more with it.
+        * ``"clear"``: none of these.
+        """
+        self.loo_r2_, self._n_rows = gain[0], len(data.X)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
-        self.selection_status_, self.twins_ = selection_status(self, table)
+        chosen = np.flatnonzero(self.support_[table.columns])
+        if len(chosen) > MANY:
+            sizes = self.feature_importances_[table.columns[chosen]]
+            chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:MANY]])
+        self.twins_ = correlated_pairs(table, chosen)
+        self.selection_status_ = "replaceable" if self.twins_ else "clear"
+        if not chosen.size:
+            self.selection_status_ = nothing_status(table.y)
+        elif gain[1] < CLEAR_GAIN:
+            self.selection_status_ = "too few rows"
+
+
+@estimator
+class AtAlpha(BaseEstimator, ABC):
+    """Fit at one ``alpha``; solved along it by :func:`nablasso.path`."""
+
+    # Only folds ask for groups.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+    along: ClassVar[tuple[int, float]]  # alphas of a path, and the smallest over the largest
+
+    @abstractmethod
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Any:
+        """The path along given alphas, or that many down to ``eps`` of the largest."""
+
+
+def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:
+    """Attributes that tell how exact problems are: gap, objective, objective at ``f = 0``."""
+    found = [(max(gap, 0.0), objective, at_zero) for gap, objective, at_zero in solved]
+    return {
+        "dual_gap_": float(sum(gap for gap, _, _ in found)),
+        "objective_": float(sum(objective for _, objective, _ in found)),
+        "relative_gap_": float(max((gap / at_zero for gap, _, at_zero in found), default=0.0)),
+    }
+
+
+def keep_gaps(
+    model: Any, solved: Iterable[tuple[float, float, float]], n_iter: Iterable[int]
+) -> None:
+    """Set these attributes, and ``n_iter_``."""
+    vars(model).update(gaps_of(solved) | {"n_iter_": max([1, *n_iter])})
 
 
 def worst_status(solved: Iterable[Any]) -> str:
@@ -424,27 +504,3 @@ def worst_status(solved: Iterable[Any]) -> str:
 def nothing_status(y: Array) -> str:
     """Why nothing was selected."""
     return "none found" if np.ptp(y) > 0 else CONSTANT
-
-
-def selection_status(
-    selector: Any, table: Table, many: int = MANY
-) -> tuple[str, list[tuple[int, int]]]:
-    """How far the selection can be trusted, and the pairs that could stand for each other.
-
-    * ``"constant target"``, ``"none found"``: nothing was selected.
-    * ``"too few rows"``: the selected variables predict left-out rows not clearly better than the
-      mean (by less than two standard errors).
-    * ``"replaceable"``: a selected variable, of the ``many`` most important ones, has another one
-      correlated 0.95 or more with it.
-    * ``"clear"``: none of these.
-    """
-    chosen = np.flatnonzero(selector.support_[table.columns])
-    if not chosen.size:
-        return nothing_status(table.y), []
-    if len(chosen) > many:
-        sizes = selector.feature_importances_[table.columns[chosen]]
-        chosen = np.sort(chosen[np.argsort(-sizes, kind="stable")[:many]])
-    twins = correlated_pairs(table, chosen)
-    if selector._loo_gain < CLEAR_GAIN:
-        return "too few rows", twins
-    return ("replaceable" if twins else "clear"), twins

@@ -1,4 +1,4 @@
-"""Candidates judged on folds: what all ``...CV`` estimators share.
+"""Along alpha: paths, and candidates judged on folds, what all ``...CV`` estimators share.
 
 An estimator says what is to be tried, and for the training rows of a fold it walks along its path
 and yields what would predict (``_candidates``). Here folds are drawn, in the canonical order of
@@ -14,15 +14,17 @@ predictions behind the face of a fitted model for a scorer of scikit-learn's.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
+from numbers import Real
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import (
@@ -37,7 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import Data
+from nablasso.estimators.base import AtAlpha, Data, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_count
 from nablasso.paths import alpha_grid
@@ -105,24 +107,24 @@ class CrossValidated(BaseEstimator):
     _: KW_ONLY
     cv: Any = parameter(
         5,
-        "int, splitter or iterable",
         "Folds. A number draws them in a canonical order of the rows; a splitter of scikit-learn's "
         "or an iterable of (train, test) is used as it is.",
+        kind="int, splitter or iterable",
     )
     scoring: Any = parameter(
         None,
-        "str or callable",
         "A scorer of scikit-learn's; by default the negative mean loss, for classifiers the "
         "negative log loss.",
+        kind="str or callable",
     )
     selection_rule: str = parameter(
         "1se",
-        '{"1se", "min"}',
         "Take the candidate that selects the fewest variables among those whose score is within "
         "one standard error of the best, or the best itself.",
+        kind='{"1se", "min"}',
     )
     n_jobs: int | None = parameter(
-        None, "int", "Folds fitted in parallel; each uses one thread of linear algebra."
+        None, "Folds fitted in parallel; each uses one thread of linear algebra."
     )
 
     def _candidates(self, train: Data, held_out: Data, grid: Any) -> Iterable[Candidate]:
@@ -148,9 +150,8 @@ class CrossValidated(BaseEstimator):
         self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
     ) -> dict[str, float]:
         """Choose among candidates; sets what scikit-learn's searches set."""
-        self.cv_results_, best = choose(
-            params, outcomes, rule=self.selection_rule, scoring=self.scoring, **options
-        )
+        options |= {"rule": self.selection_rule, "scoring": self.scoring}
+        self.cv_results_, best = choose(params, outcomes, **options)
         self.best_index_, self.best_params_ = best, params[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         return self.best_params_
@@ -197,24 +198,17 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
                 ) from error
             raise
 
-    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        return outcomes_of(model._candidates(data.at(train), held_out, grid), score_of)
-
-
-def outcomes_of(
-    candidates: Iterable[Candidate], score_of: Callable[[Any], float]
-) -> list[dict[str, float]]:
-    """What is known of every candidate; ``score_of`` judges models."""
     outcomes: list[dict[str, float]] = []
-    start = perf_counter()
-    for candidate in candidates:
-        fitted = perf_counter()
-        score = candidate.score if candidate.model is None else score_of(candidate.model)
-        scored = perf_counter()
-        seconds = fitted - start if candidate.seconds is None else candidate.seconds
-        known = score, candidate.size, seconds, scored - fitted
-        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-        start = scored
+    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
+        start = perf_counter()
+        for candidate in model._candidates(data.at(train), held_out, grid):
+            fitted = perf_counter()
+            score = candidate.score if candidate.model is None else score_of(candidate.model)
+            scored = perf_counter()
+            seconds = fitted - start if candidate.seconds is None else candidate.seconds
+            known = score, candidate.size, seconds, scored - fitted
+            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+            start = scored
     return outcomes
 
 
@@ -296,6 +290,140 @@ def decreasing(alphas: Any, top: float, smallest: float, *, zero: bool = False) 
     return alpha_grid(top, int(alphas), smallest)
 
 
+@dataclass(frozen=True)
+class Path:
+    """A path, from the largest alpha to the smallest; what a family does not have is None.
+
+    Parameters
+    ----------
+    alphas : array, shape (m,)
+    support : array of bool, shape (m, n_features)
+    importances : array, shape (m, n_features), or None
+        As ``feature_importances_``.
+    names : list of str
+        The columns.
+    alpha_max : float
+        The smallest alpha that selects nothing, as computed.
+    chosen : float or None
+        The alpha of the fitted model that the path belongs to.
+    ridge : float
+        The one that was used.
+    objectives, dual_gaps, relative_gaps : arrays, shape (m,)
+        The objective reached, and bounds on its distance from the optimum; over all kernels of a
+        hierarchy.
+    n_iter : array of int, shape (m,)
+    hulls : list of lists of nodes
+        The selected kernels of a hierarchy.
+    certified : array of bool, shape (m,)
+        Whether the gap over all its kernels is within ``tol``.
+    rules, reasons : list of str
+        Which bound was used, and how each search ended.
+    """
+
+    alphas: Array
+    support: Mask
+    importances: Any  # an array, or None
+    names: list[str]
+    alpha_max: float
+    chosen: float | None = None
+    ridge: float | None = None
+    objectives: Array | None = None
+    dual_gaps: Array | None = None
+    relative_gaps: Array | None = None
+    n_iter: Index | None = None
+    hulls: list[list[Any]] | None = None
+    certified: Mask | None = None
+    rules: list[str] | None = None
+    reasons: list[str] | None = None
+
+    @property
+    def entered(self) -> Array:
+        """Largest alpha at which each column is selected; zero where never."""
+        return np.asarray(np.max(self.alphas[:, None] * self.support, axis=0))
+
+    @property
+    def lost_at(self) -> float | None:
+        """The largest alpha without a certificate of a hierarchy; None where there always is."""
+        lost = self.alphas[:0] if self.certified is None else self.alphas[~self.certified]
+        return float(lost.max()) if lost.size else None
+
+
+def path(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    n_alphas: int | None = None,
+    eps: float | None = None,
+    alphas: Any = None,
+    X_unlabeled: Any = None,
+) -> Path:
+    """Solve the problem of an estimator along ``alpha``, with warm starts.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With one ``alpha``: :class:`~nablasso.DerivativeLasso`,
+        :class:`~nablasso.SparseGradientRegressor`,
+        :class:`~nablasso.HierarchicalKernelRegressor`, or their forms for classes. Its parameters
+        but ``alpha`` are used; it is not fitted.
+    X : array-like, shape (n_samples, n_features)
+    y : array-like, shape (n_samples,)
+        Numbers or labels; derivative and hierarchical paths are of one function: two classes.
+    sample_weight : array-like, shape (n_samples,), optional
+    n_alphas : int, optional
+        By default 50 for derivatives, 40 for gradients, 30 for hierarchies.
+    eps : float, optional
+        The smallest alpha as a fraction of the computed ``alpha_max``; by default 1e-3, 1e-2, 1e-5.
+    alphas : array-like, optional
+        The alphas themselves, instead of ``n_alphas`` and ``eps``.
+    X_unlabeled : array-like, shape (n_unlabeled, n_features), optional
+        Rows without a target, where the estimator's ``fit`` takes them.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from nablasso import DerivativeLasso, path
+    >>> from nablasso.datasets import make_product
+    >>> data = make_product(40, 3, random_state=0)
+    >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
+    >>> int(along.support[0].sum())
+    0
+    """
+    if not isinstance(estimator, AtAlpha):
+        raise InvalidParameterError(
+            "A path belongs to an estimator with one alpha, such as DerivativeLasso(), "
+            f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
+        )
+    check_count(n_alphas, "n_alphas", none=True)
+    if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
+        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
+    if X_unlabeled is None:
+        data = estimator._read(X, y, sample_weight)
+    elif hasattr(estimator, "_data"):
+        data = estimator._data(X, y, sample_weight, X_unlabeled)
+    else:
+        raise InvalidParameterError(
+            f"X_unlabeled is for the lasso on derivatives; {type(estimator).__name__} takes no "
+            "such rows. Leave them out."
+        )
+    count, least = estimator.along
+    asked = (n_alphas or count) if alphas is None else alphas
+    walked: Path = estimator._path(data, estimator._table(data), asked, eps or least)
+    return walked
+
+
+def certificates_along(solved: Iterable[Iterable[tuple[float, float, float]]]) -> dict[str, Any]:
+    """Gaps and objectives of a path, from those of each function's problem at every alpha."""
+    found = [gaps_of(problems) for problems in solved]
+    names = {"objectives": "objective_", "dual_gaps": "dual_gap_", "relative_gaps": "relative_gap_"}
+    return {name: np.array([one[own] for one in found]) for name, own in names.items()}
+
+
 def draw_folds(
     cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state: Any, *, stratify: bool = False
 ) -> list[Fold]:
@@ -367,46 +495,41 @@ def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
 
 
 class Predicted(BaseEstimator):
-    """Predictions already made, behind the face of a model."""
+    """Predictions already made, behind the face of a model; of classes least-squares outputs."""
 
     def __init__(self, outputs: Array, classes: NDArray[Any] | None = None) -> None:
         self.outputs = outputs
         self.classes = classes
         self.classes_: Any = classes
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.classes is None else "classifier"
+        return tags
+
     def fit(self, X: Any, y: Any) -> Predicted:
         """Do nothing."""
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
-class HeldOutRegressor(RegressorMixin, Predicted):
-    """Predictions as they are."""
-
-    def predict(self, X: Any) -> Array:
-        """The predictions."""
-        return self.outputs[:, 0]
-
-
-class HeldOutClassifier(ClassifierMixin, Predicted):
-    """Least-squares outputs as shares of classes."""
-
     def decision_function(self, X: Any) -> Array:
-        """Outputs, one column for two classes."""
-        return self.outputs[:, 0] if len(self.classes_) == 2 else self.outputs
+        """Outputs, one column for numbers and for two classes."""
+        one = self.classes is None or len(self.classes) == 2
+        return self.outputs[:, 0] if one else self.outputs
 
     def predict_proba(self, X: Any) -> Array:
         """Outputs from [-1, 1] as shares."""
         share = np.clip((1 + self.outputs) / 2, 1e-6, 1 - 1e-6)
-        if len(self.classes_) == 2:
-            return np.column_stack([1 - share[:, 0], share[:, 0]])
+        share = np.hstack([1 - share, share]) if share.shape[1] == 1 else share
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of the largest share."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        """The predictions, or the label of the largest share."""
+        if self.classes is None:
+            return self.outputs[:, 0]
+        return np.asarray(self.classes[self.predict_proba(X).argmax(axis=1)])
 
 
 def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fold: Index) -> float:
@@ -419,30 +542,19 @@ def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fol
     if rows.assumption.warp is not None:
         outputs = rows.assumption.warp.back(outputs)
     classes = getattr(selector, "classes_", None)
-    model: Any = HeldOutRegressor(table.y_mean + outputs)
-    y: NDArray[Any] = table.y_mean + table.y[fold]
+    model, y = Predicted(table.y_mean + outputs), table.y_mean + table.y[fold]
     if classes is not None:
-        model, y = HeldOutClassifier(outputs, classes), classes[table.y[fold].astype(np.intp)]
-    scorer = check_scoring(model, scoring=selector.scoring)
-    score = float(scorer(model, _inputs(table, fold), y, **_weights(scorer, rows.weights[fold])))
+        model, y = Predicted(outputs, classes), classes[table.y[fold].astype(np.intp)]
+    scorer, columns = check_scoring(model, scoring=selector.scoring), table.columns
+    X = np.tile(table.scaler.centre, (len(fold), 1))  # as the user gave it
+    X[:, columns] += table.X[fold] * table.scaler.scale[columns]
+    takes, weights = inspect.signature(scorer).parameters, rows.weights[fold]
+    known = "sample_weight" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
+    weighted = {"sample_weight": weights} if known and np.ptp(weights) > 0 else {}
+    score = float(scorer(model, X, y, **weighted))
     if not np.isfinite(score):
         raise InvalidDataError(
             f"scoring={selector.scoring!r} gave a score that is not a number on a fold of "
             f"{len(fold)} rows. Use fewer folds (cv) or another score."
         )
     return score
-
-
-def _inputs(table: Table, fold: Index) -> Array:
-    """The rows as the user gave them: all columns, in their order and units."""
-    centre, scale, columns = table.scaler.centre, table.scaler.scale, table.columns
-    X = np.tile(centre, (len(fold), 1))
-    X[:, columns] += table.X[fold] * scale[columns]
-    return X
-
-
-def _weights(scorer: Any, weights: Array) -> dict[str, Array]:
-    """``sample_weight`` for a scorer that takes it, where the weights differ."""
-    takes = inspect.signature(scorer).parameters
-    known = "sample_weight" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
-    return {"sample_weight": weights} if known and np.ptp(weights) > 0 else {}

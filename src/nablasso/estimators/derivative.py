@@ -18,56 +18,62 @@ penalised functions; one per problem. Candidates of one support share their refi
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.metadata_routing import UNUSED
 
 from nablasso.data.table import Table
 from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
 from nablasso.estimators.base import (
+    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
     Selector,
+    Selects,
     Target,
+    keep_gaps,
     worst_status,
 )
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
+    Path,
     as_fitted,
     decreasing,
     grid_points,
     positive_list,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Fit, Path, all_certified, spread
+from nablasso.estimators.outcome import Proof
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
-from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     check_length_scale,
+    check_new_data,
     check_non_negative,
     check_share,
     feature_names,
+    spread,
 )
 from nablasso.kernels import as_kernel
 from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
 from nablasso.problems import ABOVE, Problem
 from nablasso.progress import track
+from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import saving
 from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
 
+NEGLIGIBLE = 0.01  # of the largest derivative norm: below it, being out counts as certified
 STEEP = 10.0  # derivative norms growing this much between the data call for a warning
 DEFAULT_RIDGES = (1.0, 10.0, 100.0)  # times the leave-one-out choice
 RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
@@ -85,6 +91,46 @@ class Weights(NamedTuple):
     alpha: float | None
     ridge: float | None
     width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Fit(Proof):
+    """A solved problem of a family, and what predicts."""
+
+    family: ProblemFamily
+
+    @cached_property
+    def unit(self) -> Array:
+        """Standard deviations per deviation of y.
+
+        Losses with a link have no deviation of y; their unit is that of the link.
+        """
+        scale = self.family.table.y_scale if self.family.loss.translates else 1.0
+        return np.asarray(self.family.table.deviations / scale)
+
+    @cached_property
+    def certified(self) -> Mask:
+        """Where the bounds decide."""
+        lower, upper = self.problem.derivative_bounds(self.solution.point)
+        return np.where(self.support, lower > 0, upper <= NEGLIGIBLE * lower.max(initial=0.0))
+
+    @cached_property
+    def refit(self) -> Refit:
+        """The kernel machine on the selected columns."""
+        return self.family.refit(self.support)
+
+    def function(self, debias: bool) -> Function:
+        """What predicts: the refit, or the penalised function."""
+        return self.refit.function if debias else self.family.function(self.solution)
+
+    def left_out_losses(self) -> tuple[Array, Array]:
+        """Loss of each row under the null model, and under the refit without the row."""
+        loss, table = self.family.loss, self.family.table
+        fits = self.family.formulation.fit_intercept or loss.translates
+        nothing = np.zeros_like(table.y)
+        null = loss.best_intercept(table.y, nothing, table.weights) if fits else 0.0
+        left_out = table.y - self.refit.loo_residuals
+        return loss.value(table.y, nothing + null), loss.value(table.y, left_out)
 
 
 @estimator
@@ -117,51 +163,45 @@ class DerivativeEstimator(Answers, Selects, Selector):
 
     kernel: Any = parameter(
         "gaussian",
-        "str or Kernel",
         '``"gaussian"``, ``"matern"``, ``"rough"``, ``"rational_quadratic"``, ``"linear"``, '
         '``"polynomial"``, ``"anova"``, or an object of :mod:`nablasso.kernels`.',
+        kind="str or Kernel",
     )
     _: KW_ONLY
     length_scale: Any = parameter(
         "median",
-        'float or {"median","half_median","neighbour20","median20"}',
         "Inputs are divided by it before the kernel sees them: a number, or a rule measured on the "
         "data. Kernels of the dot product have no distance; a rule means 1 for them.",
         check_length_scale,
+        kind='float or {"median","half_median","neighbour20","median20"}',
     )
     group_weights: Any = parameter(
         "size",
-        '{"size", "sqrt"} or array-like',
         "``w_g``: the group's size, its square root, or one number per group in the order of "
         "``feature_groups``.",
+        kind='{"size", "sqrt"} or array-like',
     )
     l1_ratio: float = parameter(
         1.0,
-        "float",
         "Share of the norms in the penalty, above 0; the rest are their squares. Below 1 it is the "
         "elastic net, which keeps correlated variables together more often.",
         check_share,
     )
     loss: Any = parameter(
         "squared",
-        "str or Loss",
         '``"squared"``, ``"huber"``, ``"epsilon_insensitive_squared"``, ``"poisson"`` (counts; '
         "predictions are ``exp(f)``), or an object of :mod:`nablasso.losses`, whose thresholds are "
         "in units of a robust deviation of ``y``.",
+        kind="str or Loss",
     )
-    fit_intercept: bool = parameter(True, "bool")
+    fit_intercept: bool = parameter(True)
     debias: bool = parameter(
         True,
-        "bool",
         "Predict by a kernel machine with the same loss on the selected columns (kernel ridge "
         "regression for the squared loss; same kernel, length scale measured anew, ridge by "
         "leave-one-out) instead of the penalised function.",
     )
-    solver: Any = parameter("dual", '{"dual", "denovas", "admm"} or Solver')
-
-    @abstractmethod
-    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
-        """The weights of the problem, given or chosen."""
+    solver: Any = parameter("dual", kind='{"dual", "denovas", "admm"} or Solver')
 
     def fit(
         self,
@@ -173,12 +213,17 @@ class DerivativeEstimator(Answers, Selects, Selector):
         X_unlabeled: Any = None,
     ) -> Self:
         """Select variables and fit the function."""
-        data = self._data(X, y, sample_weight, X_unlabeled)
-        table = self._table(data)
-        alpha, ridge, width = self._weights(data, table, groups)
-        families = self._families(table, width, data.unlabelled)
-        self._unpack(data, self._solved(families, alpha, ridge))
-        return self
+        return self._fit(self._data(X, y, sample_weight, X_unlabeled), groups)
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
+        data: Data = self._read(X, y, sample_weight)
+        if unlabelled is None:
+            return data
+        return data._replace(unlabelled=check_new_data(self, unlabelled))
+
+    def _fit_at(self, data: Data, table: Table, weights: Weights) -> None:
+        families = self._families(table, weights.width, data.unlabelled)
+        self._unpack(data, self._solved(families, weights.alpha, weights.ridge))
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
@@ -234,35 +279,32 @@ class DerivativeEstimator(Answers, Selects, Selector):
         """What the solved problems say, per column of the input."""
         first, table, d = fits[0], fits[0].family.table, data.X.shape[1]
         for fit in fits:
-            if fit.support.any() or not self.debias:
-                _warn_if_degenerate(fit)
+            steepness = fit.family.steepness(fit.solution)
+            if steepness > STEEP and (fit.support.any() or not self.debias):
+                warn(
+                    f"The fitted function is {steepness:.0f} times steeper between the data than "
+                    "at them, so its derivatives at the data say little. Raise ridge, widen "
+                    "length_scale, lower alpha, or give X_unlabeled.",
+                    DegenerateFitWarning,
+                )
+        proven = np.any([fit.support & fit.certified for fit in fits], axis=0)
+        outside = np.all([~fit.support & fit.certified for fit in fits], axis=0)
         support = np.any([fit.support for fit in fits], axis=0)
         bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
         self.support_ = spread(support, table, d, fill=False)
         self._keep_importances(np.array([spread(fit.importances, table, d) for fit in fits]))
         self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
-        self.support_certified_ = spread(all_certified(fits), table, d, fill=True)
+        self.support_certified_ = spread(proven | outside, table, d, fill=True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
         self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
         self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
-        self._target: Target = self._target.fitted(self.loss_)
-        self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
+        self._target: Target = replace(self._target, loss=self.loss_)
+        keep_gaps(self, (fit.gap for fit in fits), (fit.solution.n_iter for fit in fits))
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep([fit.function(self.debias) for fit in fits], table)
         losses = [fit.left_out_losses() for fit in fits]
         self._keep_status(data, table, saving(losses, table.weights))
-
-
-def _warn_if_degenerate(fit: Fit) -> None:
-    steepness = fit.family.steepness(fit.solution)
-    if steepness > STEEP:
-        warn(
-            f"The fitted function is {steepness:.0f} times steeper between the data than at "
-            "them, so its derivatives at the data say little. Raise ridge, widen "
-            "length_scale, lower alpha, or give X_unlabeled.",
-            DegenerateFitWarning,
-        )
 
 
 def _group_weights(asked: Any, labels: Index) -> Array:
@@ -292,22 +334,19 @@ def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
 
 
 @estimator
-class GivenWeights(DerivativeEstimator):
+class GivenWeights(AtAlpha, DerivativeEstimator):
     """Fit at one ``alpha`` and ``ridge``."""
 
-    # Only folds ask for groups.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+    along = (50, SMALLEST_FRACTION)
 
     alpha: float | None = parameter(
         None,
-        "float",
         "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
         "nothing (of ``Problem.alpha_scale`` where that is blown up).",
         check_non_negative,
     )
     ridge: float | None = parameter(
         None,
-        "float",
         "Weight of ``||f||^2``; by default chosen by leave-one-out (closed form for the squared "
         "loss, to second order for others). Zero means the limit, 1e-7 of the kernel's trace: "
         "without any, f may be flat at the data and free between them.",
@@ -316,25 +355,13 @@ class GivenWeights(DerivativeEstimator):
     def _weights(self, *_: Any) -> Weights:
         return Weights(self.alpha, self.ridge)
 
-    def _path(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        X_unlabeled: Any = None,
-        n_alphas: int = 50,
-        eps: float = 1e-3,
-        alphas: Any = None,
-    ) -> Path:
-        data = self._data(X, y, sample_weight, X_unlabeled)
-        table = self._table(data)
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
         family = self._only(self._families(table, 1.0, data.unlabelled))
         ridge = family.best_ridge() if self.ridge is None else float(self.ridge)
         problem = family.problem(ridge)
         flat = problem.flat_dual()
         top = ABOVE * problem.gauge(flat)
-        grid = decreasing(n_alphas if alphas is None else alphas, top, eps, zero=True)
+        grid = decreasing(alphas, top, eps, zero=True)
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)
@@ -365,18 +392,18 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
     _: KW_ONLY
     alphas: Any = parameter(
         30,
-        "int or array-like",
         "Sparsity weights to try; a number asks for that many from ``Problem.alpha_scale`` of each "
         "ridge and width down to a thousandth of it.",
+        kind="int or array-like",
     )
     ridges: Any = parameter(
         None,
-        "array-like",
         "Weights of ``||f||^2`` to try; by default the leave-one-out choice of each width (at "
         "least 1e-4 of the kernel's trace) times 1, 10 and 100.",
+        kind="array-like",
     )
     widths: Any = parameter(
-        None, "array-like", "Multipliers of the length scale to try; by default 1."
+        None, "Multipliers of the length scale to try; by default 1.", kind="array-like"
     )
 
     fold_tol: ClassVar[float] = 1e-5  # a fold's fit need not be more exact than its score
@@ -387,7 +414,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
             families = self._families(table, width, data.unlabelled)
             cells += self._cells(families, float(width))
         judge = copy(self)
-        judge._target = self._target.fitted(families[0].loss)
+        judge._target = replace(self._target, loss=families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
 
     def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
@@ -398,30 +425,26 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         return Weights(**self._choose(params, outcomes, allowed=allowed, ties=least_shrunk))
 
     def _cells(self, families: list[ProblemFamily], width: float) -> list[Cell]:
-        """The cells of one width."""
-        ridges = positive_list(DEFAULT_RIDGES if self.ridges is None else self.ridges, "ridges")
-        unit = 1.0 if self.ridges is not None else max(map(_smallest_ridge, families))
-        null_first = self.debias and isinstance(self.alphas, int | np.integer)
-        return [
-            Cell(
-                self._alphas(families, unit * ridge),
-                {"ridge": float(unit * ridge), "width": width},
-                null_first,
-            )
-            for ridge in ridges
-        ]
-
-    def _alphas(self, families: Iterable[ProblemFamily], ridge: float) -> Array:
-        if not isinstance(self.alphas, int | np.integer):
-            return decreasing(self.alphas, 1.0, 1.0)
-        tops = [family.problem(ridge).alpha_max_and_scale() for family in families]
-        grid = decreasing(self.alphas, max(scale for _, scale in tops), SMALLEST_FRACTION)
-        grid[0] = max(top for top, _ in tops)  # the null model, in the folds as on all rows
-        return grid
+        """The cells of one width, a path of alphas for each ridge."""
+        ridges, counted = self.ridges, isinstance(self.alphas, int | np.integer)
+        if ridges is None:  # large enough for the folds' problems to be well-posed
+            least = max(max(f.best_ridge(), RIDGE_FRACTION * f.trace) for f in families)
+            ridges = least * np.array(DEFAULT_RIDGES)
+        cells = []
+        for ridge in positive_list(ridges, "ridges").tolist():
+            problems = [family.problem(ridge) for family in families] if counted else []
+            tops = [problem.alpha_max_and_scale() for problem in problems] or [(1.0, 1.0)]
+            alphas = decreasing(self.alphas, max(scale for _, scale in tops), SMALLEST_FRACTION)
+            if counted:  # the null model, in the folds as on all rows
+                alphas[0] = max(top for top, _ in tops)
+            fixed = {"ridge": ridge, "width": width}
+            cells.append(Cell(alphas, fixed, null_first=self.debias and counted))
+        return cells
 
     def _candidates(self, train: Data, held_out: Data, grid: list[Cell]) -> Iterator[Candidate]:
         table = self._table(train)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
+        solver = as_solver(self.solver, max(self.tol, self.fold_tol), self.max_iter, self._loss())
         families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
         for cell in grid:
             width = cell.fixed["width"]
@@ -429,22 +452,16 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 families[width] = [
                     (made, {}) for made in self._families(table, width, train.unlabelled)
                 ]
-            for parts in self._steps(cell, families[width], *rows):
-                model = as_fitted(self, [part.function for part in parts], table)
-                yield _candidate(parts, model)
-
-    def _steps(
-        self, cell: Cell, families: Sequence[tuple[ProblemFamily, Refits]], *held_out: Array
-    ) -> Iterator[tuple[Step, ...]]:
-        """What each family's problem gives at each alpha of a cell."""
-        solver = as_solver(self.solver, max(self.tol, self.fold_tol), self.max_iter, self._loss())
-        walks = [_path_steps(self.debias, *family, solver, cell, held_out) for family in families]
-        return zip(*walks, strict=True)
-
-
-def _smallest_ridge(family: ProblemFamily) -> float:
-    """Leave-one-out choice, but large enough for the folds' problems to be well-posed."""
-    return max(family.best_ridge(), RIDGE_FRACTION * family.trace)
+            walks = [
+                _path_steps(self.debias, *family, solver, cell, rows) for family in families[width]
+            ]
+            for parts in zip(*walks, strict=True):
+                yield Candidate(
+                    as_fitted(self, [part.function for part in parts], table),
+                    size=float(np.any([part.support for part in parts], axis=0).sum()),
+                    seconds=sum(part.seconds for part in parts),
+                    more={"steepness": max(part.steepness for part in parts)},
+                )
 
 
 class Step(NamedTuple):
@@ -454,15 +471,6 @@ class Step(NamedTuple):
     support: Mask
     steepness: float
     seconds: float
-
-
-def _candidate(parts: Sequence[Step], model: Any) -> Candidate:
-    return Candidate(
-        model,
-        size=float(np.any([part.support for part in parts], axis=0).sum()),
-        seconds=sum(part.seconds for part in parts),
-        more={"steepness": max(part.steepness for part in parts)},
-    )
 
 
 def _path_steps(

@@ -18,8 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
 from nablasso.errors import InvalidParameterError, MissingExtraError
-from nablasso.estimators.answering import answer_of
-from nablasso.estimators.explained import ONE_WAY, player_names, table_columns
+from nablasso.estimators.explained import (
+    ONE_WAY,
+    answer_of,
+    curves_of,
+    player_names,
+    table_columns,
+)
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"
@@ -244,47 +249,32 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
 
     Empty where the model keeps no curves.
     """
-    if not hasattr(model, "shapes") or not model.support_.any():
+    if not hasattr(model, "_explanation"):
         return {}
-    table = model.shapes()
-    part = {name: np.asarray(table[name]) for name in ("column", "x", "value", "low", "high")}
-    labels = np.asarray(table["class"]) if "class" in table else np.full(len(part["x"]), None)
     found: dict[Any, dict[str, Dependence]] = {}
     numbers = _numbers(model)
-    for label, name in dict.fromkeys(zip(labels.tolist(), part["column"].tolist(), strict=True)):
-        own = (labels == label) & (part["column"] == name)
-        gapped = _is_gapped(part["x"][own])
-        if gapped:  # the curve of a number with gaps; what a gap adds stands in the table
-            own &= part["x"] != "missing"
-        x = [float(one) if gapped else one for one in part["x"][own].tolist()]
-        words = any(isinstance(value, str) for value in x)
-        at = np.arange(len(x), dtype=float) if words else np.array(x, dtype=float)
-        value, low, high = (part[one][own].astype(float) for one in ("value", "low", "high"))
-        levels = tuple(str(one) for one in x) if words else ()
-        if words:  # levels by what they add
-            order = np.argsort(value, kind="stable")
-            value, low, high = value[order], low[order], high[order]
-            levels = tuple(levels[i] for i in order)
-        found.setdefault(label, {})[str(name)] = Dependence(
-            name=str(name),
+    for label, name, points, curve in curves_of(model):
+        x, order = np.asarray(points), np.arange(len(points))
+        words = x.dtype == object
+        seen = x != "missing" if words else np.ones(len(x), dtype=bool)
+        if not seen.all() and all(map(NUMBER.fullmatch, x[seen])):
+            # the curve of a number with gaps; what a gap adds stands in the table
+            order, words = np.flatnonzero(seen), False
+        elif words:  # levels by what they add
+            order = np.argsort(curve.value, kind="stable")
+        found.setdefault(label, {})[name] = Dependence(
+            name=name,
             column=-1,
             kind="category" if words else "continuous",
             unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
-            grid=at,
-            mean=value,
-            quantiles=numbers.get(str(name), nothing())[:RUG],
-            labels=levels,
-            low=low,
-            high=high,
+            grid=np.arange(float(len(x))) if words else x[order].astype(float),
+            mean=curve.value[order],
+            quantiles=numbers.get(name, nothing())[:RUG],
+            labels=tuple(map(str, x[order])) if words else (),
+            low=curve.low[order],
+            high=curve.high[order],
         )
     return found
-
-
-def _is_gapped(x: Any) -> bool:
-    """Whether values in words are numbers and "missing"."""
-    return "missing" in x.tolist() and all(
-        isinstance(one, str) and (one == "missing" or NUMBER.fullmatch(one)) for one in x.tolist()
-    )
 
 
 def _numbers(model: Any) -> dict[str, Array]:
@@ -331,23 +321,21 @@ def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
 
 def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
     """An answer for a notebook, with ``shapes`` by the names of columns."""
-    first = [fact for fact in answer.facts() if fact[0] in FIRST]
-    rest = [fact for fact in answer.facts() if fact[0] not in FIRST]
+    said = [
+        (label, f"<p><b>{escape(label)}</b> {escape(sentence)}</p>")
+        for label, sentence in answer.facts()
+    ]
     parts = [
         f'<div class="nablasso"><style>{STYLE}</style>',
         f'<p class="head">{escape(answer.headline())}</p>',
         _html_table(answer, shapes or {}) if answer.selected else "",
-        *(_html_fact(*fact) for fact in first),
+        *(text for label, text in said if label in FIRST),
         *(f'<p class="warn">{escape(caution)}</p>' for caution in answer.cautions),
         "<details><summary>Left out, why, certificate, what next</summary>",
-        *(_html_fact(*fact) for fact in rest),
+        *(text for label, text in said if label not in FIRST),
         f'<p class="note">{escape(answer.legend())}</p></details></div>',
     ]
     return "".join(parts)
-
-
-def _html_fact(label: str, sentence: str) -> str:
-    return f"<p><b>{escape(label)}</b> {escape(sentence)}</p>"
 
 
 def _html_table(answer: Answer, shapes: Mapping[str, Dependence]) -> str:
@@ -424,7 +412,19 @@ def draw_answer(
     rows = -(-n_cells // columns)
     figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
-    _draw_sizes(cells[0], answer)
+    chosen = answer.selected[::-1]
+    sizes = np.array([column.size for column in chosen])
+    cells[0].barh(range(len(chosen)), sizes, color=ACCENT, height=0.6)
+    ends = [(c.low, c.high) for c in chosen if c.share is not None and c.low is not None]
+    if len(ends) == len(chosen):
+        low, high = np.array(ends, dtype=float).T
+        spread = np.maximum([sizes - low, high - sizes], 0.0)
+        cells[0].errorbar(
+            sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2
+        )
+    cells[0].set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
+    shares = all(column.share is not None for column in chosen)
+    cells[0].set_xlabel("share of the variance of the prediction" if shares else "strength")
     for cell, name in zip(cells[1:], drawn, strict=False):
         nothing_added = cell.axvline if shapes[name].kind == "category" else cell.axhline
         nothing_added(0.0, color="0.7", lw=0.8)
@@ -435,20 +435,6 @@ def draw_answer(
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
     return figure
-
-
-def _draw_sizes(cell: Any, answer: Answer) -> None:
-    chosen = answer.selected[::-1]
-    sizes = np.array([column.size for column in chosen])
-    cell.barh(range(len(chosen)), sizes, color=ACCENT, height=0.6)
-    ends = [(c.low, c.high) for c in chosen if c.share is not None and c.low is not None]
-    if len(ends) == len(chosen):
-        low, high = np.array(ends, dtype=float).T
-        spread = np.maximum([sizes - low, high - sizes], 0.0)
-        cell.errorbar(sizes, range(len(chosen)), xerr=spread, fmt="none", ecolor="0.25", capsize=2)
-    cell.set_yticks(range(len(chosen)), [shorten(c.name) for c in chosen])
-    shares = all(column.share is not None for column in chosen)
-    cell.set_xlabel("share of the variance of the prediction" if shares else "strength")
 
 
 def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:

@@ -31,10 +31,9 @@ from sklearn.utils.validation import column_or_1d
 
 from nablasso.data.table import canonical_order, check_weights, used_rows
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import class_shares
+from nablasso.estimators.base import Selects, class_shares
 from nablasso.estimators.cross_validation import Fold
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
-from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     Check,
     check_count,
@@ -86,27 +85,19 @@ class Rows(NamedTuple):
 
 @estimator
 class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
-    """A selector that asks another estimator; the result is ``support_``.
+    """A selector that asks another estimator; the result is ``support_``."""
 
-    Attributes
-    ----------
-    support_ : array of bool, shape (n_features,)
-        The selected variables.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-    """
-
-    estimator: Any = parameter(REQUIRED, "estimator", "What is asked.")
+    estimator: Any = parameter(REQUIRED, "What is asked.", kind="estimator")
     _: KW_ONLY
     random_state: Any = parameter(
         None,
-        "int or RandomState",
         "Draws what is drawn, and seeds the estimator where its own ``random_state`` is None.",
+        kind="int or RandomState",
     )
     n_jobs: int | None = parameter(
-        None, "int", "Fits and tests in parallel. The result does not depend on it."
+        None, "Fits and tests in parallel. The result does not depend on it."
     )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    verbose: int = parameter(0, "Log progress on the ``nablasso`` logger.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,13 +215,8 @@ def column_scores(fitted: Any, d: int, *, masks: bool = False) -> Array:
     return scores
 
 
-def used_columns(fitted: Any, d: int) -> Mask:
-    """Columns that predictions may depend on: all, unless the estimator says otherwise."""
-    scores = _find_scores(fitted, d, masks=True)
-    return np.ones(d, dtype=bool) if scores is None else scores > 0
-
-
 def _find_scores(fitted: Any, d: int, masks: bool) -> Array | None:
+    """These sizes, or None where the estimator does not say."""
     if isinstance(fitted, Pipeline):
         columns, scores = np.arange(d), np.zeros(d)
         for _, step in fitted.steps[:-1]:
@@ -290,16 +276,15 @@ class StabilitySelection(WrappedSelector):
 
     estimator: Any = parameter(
         REQUIRED,
-        "estimator",
         "Selects by ``support_`` or ``get_support``, else by non-zero ``feature_importances_`` or "
         "``coef_``. It should select few variables: the bounds grow with the square of their "
         "number.",
+        kind="estimator",
     )
     _: KW_ONLY
-    n_pairs: int = parameter(50, "int", "Times that the rows are split.", check_count)
+    n_pairs: int = parameter(50, "Times that the rows are split.", check_count)
     threshold: float = parameter(
         0.6,
-        "float",
         "Above 1/2 and at most 1.",
         Check(
             lambda v: check_share.allows(v) and v > 0.5,
@@ -308,16 +293,15 @@ class StabilitySelection(WrappedSelector):
     )
     max_expected_false: float | None = parameter(
         None,
-        "float",
         "Raise the threshold until the bound on the expected number of false selections is at most "
         "this.",
         check_positive,
     )
     assumption: str = parameter(
         "r-concave",
-        '{"r-concave", "worst-case"}',
         "What is assumed of the distribution of selection proportions, see "
         ":mod:`nablasso.inference`.",
+        kind='{"r-concave", "worst-case"}',
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -386,25 +370,30 @@ class KnockoffSelector(WrappedSelector):
 
     estimator: Any = parameter(
         REQUIRED,
-        "estimator",
         "With ``feature_importances_`` or ``coef_`` after fit; it sees twice the columns.",
+        kind="estimator",
     )
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
+    fdr: float = parameter(0.1, "Largest false discovery rate.", check_rate)
     offset: int = parameter(
         1,
-        "{1, 0}",
         "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
         "variables are selected.",
         Check(lambda v: v in (0, 1), "0 or 1"),
+        kind="{1, 0}",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select variables; ``sample_weight`` needs an estimator that takes weights."""
         rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         rng = np.random.default_rng(seed)
-        Z, knockoffs = knockoffs_of(rows, rng)
-        d = Z.shape[1]
+        d, p = rows.X.shape[1], rows.weights / rows.weights.sum()
+        centred = rows.X - p @ rows.X
+        size = np.sqrt(p @ centred**2)
+        varies = size > 1e-12 * np.abs(rows.X).max(axis=0)  # constant columns are zero in both
+        Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
+        drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
+        knockoffs = np.where(varies, drawn, 0.0)
         swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
         swapped[rows.column_order] = rng.random(d) < 0.5
         left, right = np.where(swapped, knockoffs, Z), np.where(swapped, Z, knockoffs)
@@ -429,17 +418,6 @@ class KnockoffSelector(WrappedSelector):
         return self
 
 
-def knockoffs_of(rows: Rows, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Standardised columns and their knockoffs; constant columns are zero in both."""
-    p = rows.weights / rows.weights.sum()
-    centred = rows.X - p @ rows.X
-    size = np.sqrt(p @ centred**2)
-    varies = size > 1e-12 * np.abs(rows.X).max(axis=0)
-    Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
-    drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
-    return Z, np.where(varies, drawn, 0.0)
-
-
 @estimator
 class RandomizationTest(WrappedSelector):
     """P-values of the variables, and those selected at a false discovery rate.
@@ -460,37 +438,44 @@ class RandomizationTest(WrappedSelector):
         Most redraws per variable.
     """
 
-    estimator: Any = parameter(REQUIRED, "estimator", "A regressor or classifier with ``predict``.")
+    estimator: Any = parameter(
+        REQUIRED, "A regressor or classifier with ``predict``.", kind="estimator"
+    )
     _: KW_ONLY
-    fdr: float = parameter(0.1, "float", "Largest false discovery rate.", check_rate)
+    fdr: float = parameter(0.1, "Largest false discovery rate.", check_rate)
     n_draws: int | None = parameter(
         None,
-        "int",
         "Most redraws per variable; by default as many as let one variable among all be selected, "
         "``n_features / fdr``, at least 199. Variables that are clearly null need few.",
         check_count,
     )
     cv: Any = parameter(
         5,
-        "int, splitter or iterable",
         "Folds. A number draws them in a canonical order of the rows, stratified for classifiers.",
+        kind="int, splitter or iterable",
     )
     sampler: Any = parameter(
         "auto",
-        '"auto" or callable',
         'How a column is redrawn. ``"auto"``: ridge regression on the other columns and its '
         "exchanged residuals; discrete columns (at most 10 values) keep their values. A function "
         "``sampler(X, columns, rng)`` returns the redrawn ``X[:, columns]``.",
+        kind='"auto" or callable',
     )
     feature_groups: Any = parameter(
         None,
-        "list of lists, mapping or labels",
         "Columns that are redrawn together and share a p-value, such as indicators of one factor.",
+        kind="list of lists, mapping or labels",
     )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Compute p-values and select variables; losses and redraws are weighted too."""
-        self._check_parameters()
+        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
+            raise InvalidParameterError(
+                f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
+                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
+            )
+        if isinstance(self.cv, Integral) and self.cv < 2:
+            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
         own_folds = groups is None and isinstance(self.cv, Integral)
         rows = self._rows(X, y, sample_weight, canonical=own_folds)
         labels = group_labels(self, self.feature_groups)
@@ -527,13 +512,11 @@ class RandomizationTest(WrappedSelector):
             kind = StratifiedKFold if classes else KFold
             splitter = kind(int(self.cv), shuffle=True, random_state=seed)
             return list(splitter.split(rows.X, rows.targets))
-        folds = [
-            (
-                np.flatnonzero(np.isin(rows.origin, train)),
-                np.flatnonzero(np.isin(rows.origin, test)),
-            )
-            for train, test in splitter.split(X, y, groups)
-        ]
+
+        def kept(part: Index) -> Index:
+            return np.flatnonzero(np.isin(rows.origin, part))
+
+        folds = [(kept(train), kept(test)) for train, test in splitter.split(X, y, groups)]
         if not all(len(train) and len(test) for train, test in folds):
             raise InvalidDataError(
                 "Every fold of cv needs training and test rows of non-zero weight; one has none."
@@ -544,27 +527,17 @@ class RandomizationTest(WrappedSelector):
         """Fit on each fold; what its predictor loses on the held-out rows."""
         training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
-        fitted = self._on_parts(fit_clone, rows, training, seeds, label)
-        return [
-            HeldOut(test, self._loss(model, rows, test), used_columns(model, rows.X.shape[1]))
-            for model, (_, test) in zip(fitted, folds, strict=True)
-        ]
-
-    def _loss(self, model: Any, rows: Rows, test: Index) -> PredictionLoss:
-        weights = rows.weights[test]
-        if not chooses_classes(self.estimator):
-            return PredictionLoss(model.predict, rows.y[test], weights, squared_loss)
-        predict = partial(class_probabilities, model, np.unique(rows.targets))
-        return PredictionLoss(predict, rows.y[test], weights, log_loss)
-
-    def _check_parameters(self) -> None:
-        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
-            raise InvalidParameterError(
-                f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
-                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
-            )
-        if isinstance(self.cv, Integral) and self.cv < 2:
-            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
+        found, d = [], rows.X.shape[1]
+        for k, model in enumerate(self._on_parts(fit_clone, rows, training, seeds, label)):
+            test, predict, loss = folds[k][1], model.predict, squared_loss
+            if chooses_classes(self.estimator):
+                predict = partial(class_probabilities, model, np.unique(rows.targets))
+                loss = log_loss
+            lost = PredictionLoss(predict, rows.y[test], rows.weights[test], loss)
+            scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
+            used = np.ones(d, dtype=bool) if scores is None else scores > 0
+            found.append(HeldOut(test, lost, used))
+        return found
 
 
 def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> Array:

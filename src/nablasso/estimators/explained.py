@@ -1,29 +1,36 @@
-"""What a fitted selector says of its columns, as tables in the units of the input.
+"""What a fitted selector says: tables in the units of the input, and the one Answer.
 
 The numbers are those of :mod:`nablasso.reading.explanation`; here they get names, units and places
 among all columns of the input. Tables are data frames where pandas is installed, else dictionaries
-of arrays.
+of arrays. From the fitted attributes of any selector :func:`answer_of` makes the
+:class:`~nablasso.answer.Answer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso import answer as words
+from nablasso.answer import Accuracy, Answer, Certificate, Column, Interaction, Replacement, Rival
+from nablasso.data.cells import listed
 from nablasso.data.table import Scaler, Table, discrete_columns
 from nablasso.estimators.base import class_shares
-from nablasso.estimators.tables import players
 from nablasso.estimators.validation import (
     check_new_data,
     column_indices,
     feature_names,
     group_labels,
+    players,
 )
-from nablasso.reading.explanation import Explanation, LeftOut
+from nablasso.reading.explanation import Curve, Explanation, LeftOut
 from nablasso.reading.shares import players_of, quotients
 from nablasso.search.predictor import Predictor, Spread
 from nablasso.types import Array, Index, Mask
@@ -31,49 +38,48 @@ from nablasso.types import Array, Index, Mask
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
 OTHERS = "(others)"  # what faint columns add
+BANDS = ("value", "low", "high", "low_simultaneous", "high_simultaneous")
+SHOWN = {
+    "alpha": "alpha_",
+    "ridge": "ridge_",
+    "length scale": "length_scale_",
+    "bandwidth": "bandwidth_",
+}
+
+# ------------------------------------------------------------------ how much, and how
 
 
 def explanation_of(
     selector: Any, table: Table, functions: list[Any], spreads: list[Spread | None], n: int
 ) -> Explanation:
     """Of what predicts, at the rows of the table, of which the first ``n`` were searched."""
+    labels = group_labels(selector, selector.feature_groups).copy()
+    for numbers in players(selector):  # those of one column of a table have one label
+        for label in np.unique(labels[numbers])[1:]:
+            labels[labels == label] = labels[numbers].min()
     chosen = np.flatnonzero(selector.support_)
     place = {int(a): k for k, a in enumerate(chosen)}
     together = [
         np.array([place[int(a)] for a in player], dtype=np.intp)
-        for player in players_of(_player_labels(selector), chosen)
+        for player in players_of(labels, chosen)
     ]
     order = np.argsort(table.columns)
-    own = order[np.searchsorted(table.columns[order], chosen)]
+    Z = table.X[:, order[np.searchsorted(table.columns[order], chosen)]]
+    one, left_out = functions[0], None
+    if isinstance(one, Predictor) and len(one.observed):  # at the rows searched, or the next ones
+        first = 0 if n == len(Z) else n
+        rows = Z[first : first + len(one.observed)]
+        left_out = LeftOut(rows, one.observed - one.left_out, one.observed, one.weights)
     return Explanation(
         functions=tuple(functions),
         spreads=tuple(spreads),
-        Z=table.X[:, own],
+        Z=Z,
         weights=table.weights,
         chosen=chosen,
         n_columns=len(selector.support_),
         players=tuple(together),
-        left_out=_left_out(functions[0], table.X[:, own], n),
+        left_out=left_out,
     )
-
-
-def _player_labels(selector: Any) -> Index:
-    """One label for the columns of a group, and for the numbers of one column of a table."""
-    labels = group_labels(selector, selector.feature_groups).copy()
-    for numbers in players(selector):
-        for label in np.unique(labels[numbers])[1:]:
-            labels[labels == label] = labels[numbers].min()
-    return labels
-
-
-def _left_out(function: Any, Z: Array, n: int) -> LeftOut | None:
-    """The rows behind a predictor's left-out errors: those searched, or the next ones."""
-    if not isinstance(function, Predictor) or not len(function.observed):
-        return None
-    first = 0 if n == len(Z) else n
-    rows = Z[first : first + len(function.observed)]
-    errors = function.observed - function.left_out
-    return LeftOut(rows, errors, function.observed, function.weights)
 
 
 def table_columns(selector: Any) -> list[Index]:
@@ -82,55 +88,6 @@ def table_columns(selector: Any) -> list[Index]:
     encoding = getattr(selector, "_encoding", None)
     origin = np.arange(explanation.n_columns) if encoding is None else encoding.origin
     return [np.unique(origin[explanation.chosen[player]]) for player in explanation.players]
-
-
-def share_of_columns(selector: Any) -> Array:
-    """Shares of all columns of the table; several columns of one player have equal parts."""
-    shares = np.zeros(selector.n_features_in_)
-    each = zip(table_columns(selector), selector._explanation.shares, strict=True)
-    for columns, share in each:
-        shares[columns] = share / len(columns)
-    return shares
-
-
-def together_of(selector: Any, found: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Pairs or triples of players as columns of the table, with the share they have together."""
-    first = [int(columns[0]) for columns in table_columns(selector)]
-    return [(*sorted(first[a] for a in some), share) for *some, share in found]
-
-
-def importance_table(selector: Any, level: float = 0.9) -> Any:
-    """One row for each selected column or group, the largest share first."""
-    explanation: Explanation = selector._explanation
-    share, columns, names = explanation.shares, table_columns(selector), player_names(selector)
-    (slope, direction), none = slopes_of(selector), np.empty((0, 2))
-    ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
-    if explanation.players:
-        ends, (_, first, total) = explanation.intervals(level), explanation.indices
-    made: dict[str, Any] = {
-        "column": np.array(names, dtype=object),
-        "share": share,
-        **_ends("", ends.get("share", none)),
-        "of_y": share * max(float(selector.loo_r2_), 0.0),
-        "first_order": first[:, 0],
-        **_ends("first_order_", ends.get("first", none)),
-        "total": total[:, 0],
-        **_ends("total_", ends.get("total", none)),
-        "slope": slope,
-        "direction": np.array(direction, dtype=object),
-        "degrees": explanation.degrees,
-    }
-    shuffled = explanation.shuffled
-    if shuffled is not None:
-        made["shuffled"] = shuffled
-    if selector.p_values_ is not None:
-        made["p_value"] = np.array([selector.p_values_[own].min() for own in columns])
-    order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
-    return frame({name: values[order] for name, values in made.items()})
-
-
-def _ends(name: str, ends: Array) -> dict[str, Array]:
-    return {f"{name}low": ends[:, 0], f"{name}high": ends[:, 1]}
 
 
 def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
@@ -206,45 +163,35 @@ def encoded_names(selector: Any) -> list[str]:
     return feature_names(selector) if encoding is None else [str(name) for name in encoding.names]
 
 
+def groups_by_name(selector: Any) -> dict[int, str]:
+    """Groups that were given by name, by the places of their columns."""
+    groups = getattr(selector, "feature_groups", None)
+    return {
+        int(a): str(name)
+        for name, own in (groups.items() if isinstance(groups, Mapping) else ())
+        for a in column_indices(selector, [own] if isinstance(own, str) else own, "feature_groups")
+    }
+
+
 def player_names(selector: Any) -> list[str]:
     """A column's name, or that of its group: given, or its columns joined."""
-    names = feature_names(selector)
-    labels = group_labels(selector, selector.feature_groups)
-    given: dict[int, str] = {}
-    if isinstance(selector.feature_groups, Mapping):
-        for name, members in selector.feature_groups.items():
-            own = [members] if isinstance(members, str) else list(members)
-            for a in column_indices(selector, own, "feature_groups"):
-                given[int(labels[a])] = str(name)
-    found = []
-    for columns in table_columns(selector):
-        joined = " + ".join(names[a] for a in columns)
-        found.append(given.get(int(labels[columns[0]]), joined))
-    return found
+    names, given = feature_names(selector), groups_by_name(selector)
+    return [
+        given.get(int(columns[0]), " + ".join(names[a] for a in columns))
+        for columns in table_columns(selector)
+    ]
 
 
-def shape_table(selector: Any, level: float = 0.9) -> Any:
-    """Curves of all selected columns, one after the other, with their bands."""
+def curves_of(selector: Any, level: float = 0.9) -> Iterator[tuple[Any, str, Any, Curve]]:
+    """Class (None for numbers), column, points in its units, and curve, one after the other."""
     explanation: Explanation = selector._explanation
-    names = player_names(selector)
-    classes = getattr(selector, "classes_", None)
-    parts: dict[str, list[Any]] = {}
-
-    def put(name: str, values: Any) -> None:
-        parts.setdefault(name, []).append(np.atleast_1d(values))
-
+    names, classes = player_names(selector), getattr(selector, "classes_", None)
     for k, curves in enumerate(explanation.curves(level) if explanation.players else []):
+        label = None if classes is None else classes[k if len(explanation.functions) > 1 else 1]
         for curve in curves:
-            n = len(curve.value)
-            if classes is not None:
-                label = classes[k if len(explanation.functions) > 1 else 1]
-                put("class", np.full(n, label, dtype=object))
-            put("column", np.full(n, names[curve.player], dtype=object))
             columns = explanation.chosen[explanation.players[curve.player]]
-            put("x", _in_units(selector, names[curve.player], columns, curve.x))
-            for name in ("value", "low", "high", "low_simultaneous", "high_simultaneous"):
-                put(name, getattr(curve, name))
-    return frame({name: np.concatenate(values) for name, values in parts.items()})
+            name = names[curve.player]
+            yield label, name, _in_units(selector, name, columns, curve.x), curve
 
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
@@ -269,26 +216,6 @@ def _in_words(column: str, names: list[str], row: Array) -> str:
     if len(cells) == 1:
         return f"{next(iter(cells.values())):.6g}"
     return " ".join(f"{name}={value:.6g}" for name, value in cells.items())
-
-
-def contribution_table(selector: Any, Z: Array) -> Any:
-    """What every selected column adds to every prediction; ``bias`` is what it starts from.
-
-    What faint columns add is one column more. Of several classes one table for each.
-    """
-    explanation: Explanation = selector._explanation
-    parts = explanation.contributions(Z[:, explanation.chosen])
-    parts[:, 0] += getattr(selector, "_y_mean", 0.0)
-    names = ["bias", *player_names(selector)]
-    if selector.faint_.any():
-        names.append(OTHERS)
-        parts = np.concatenate([parts, explanation.of_others(Z)[:, None]], axis=1)
-    tables = [
-        frame({name: parts[:, i, k] for i, name in enumerate(names)}) for k in range(parts.shape[2])
-    ]
-    if len(tables) == 1:
-        return tables[0]
-    return dict(zip(selector.classes_.tolist(), tables, strict=True))
 
 
 def drawn_predictions(selector: Any, X: Array, count: int, code: int = 0) -> Array:
@@ -317,30 +244,73 @@ class Explains:
 
     _scaler: Scaler
     _explanation: Explanation
+    faint_: Mask
+    n_features_in_: int
+    loo_r2_: float
+    p_values_: Array | None
+    classes_: Any
 
     @property
     def feature_importances_(self) -> Array:
         """Shares of the variance of the prediction, adding up to one."""
         check_is_fitted(self)
-        return share_of_columns(self)
+        shares = np.zeros(self.n_features_in_)
+        for columns, share in zip(table_columns(self), self._explanation.shares, strict=True):
+            shares[columns] = share / len(columns)
+        return shares
 
     @property
     def importances_(self) -> Any:
         """How much each selected column matters, with intervals."""
         check_is_fitted(self)
-        return importance_table(self)
+        explanation: Explanation = self._explanation
+        share, columns, names = explanation.shares, table_columns(self), player_names(self)
+        slope, direction = slopes_of(self)
+        ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
+        if explanation.players:
+            ends, (_, first, total) = explanation.intervals(0.9), explanation.indices
+
+        def by_end(name: str, index: str) -> dict[str, Array]:
+            low, high = ends.get(index, np.empty((0, 2))).T
+            return {f"{name}low": low, f"{name}high": high}
+
+        made: dict[str, Any] = {
+            "column": np.array(names, dtype=object),
+            "share": share,
+            **by_end("", "share"),
+            "of_y": share * max(float(self.loo_r2_), 0.0),
+            "first_order": first[:, 0],
+            **by_end("first_order_", "first"),
+            "total": total[:, 0],
+            **by_end("total_", "total"),
+            "slope": slope,
+            "direction": np.array(direction, dtype=object),
+            "degrees": explanation.degrees,
+        }
+        shuffled = explanation.shuffled
+        if shuffled is not None:
+            made["shuffled"] = shuffled
+        if self.p_values_ is not None:
+            made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
+        order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
+        return frame({name: values[order] for name, values in made.items()})
 
     @property
     def interactions_(self) -> list[tuple[int, int, float]]:
         """Pairs that act together."""
         check_is_fitted(self)
-        return together_of(self, self._explanation.pairs)
+        return self._together(self._explanation.pairs)
 
     @property
     def triples_(self) -> list[tuple[int, int, int, float]]:
         """Triples that act together."""
         check_is_fitted(self)
-        return together_of(self, self._explanation.triples)
+        return self._together(self._explanation.triples)
+
+    def _together(self, found: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Pairs or triples of players as columns of the table, with the share they have."""
+        first = [int(columns[0]) for columns in table_columns(self)]
+        return [(*sorted(first[a] for a in some), share) for *some, share in found]
 
     def shapes(self, level: float = 0.9) -> Any:
         """How the prediction (for classes: the log-odds) depends on each selected column.
@@ -358,7 +328,13 @@ class Explains:
             ``class`` too.
         """
         check_is_fitted(self)
-        return shape_table(self, level)
+        parts: dict[str, list[Any]] = {}
+        for label, name, x, curve in curves_of(self, level):
+            named = {"column": name} if label is None else {"class": label, "column": name}
+            made = {key: np.full(len(x), value, dtype=object) for key, value in named.items()}
+            for key, values in {**made, "x": x, **{k: getattr(curve, k) for k in BANDS}}.items():
+                parts.setdefault(key, []).append(np.atleast_1d(values))
+        return frame({name: np.concatenate(values) for name, values in parts.items()})
 
     def contributions(self, X: Any) -> Any:
         """What each selected column adds to each prediction (for classes: to the log-odds).
@@ -375,4 +351,236 @@ class Explains:
             more than two.
         """
         check_is_fitted(self)
-        return contribution_table(self, self._scaler.transform(check_new_data(self, X)))
+        Z, read = self._scaler.transform(check_new_data(self, X)), self._explanation
+        parts = read.contributions(Z[:, read.chosen])
+        parts[:, 0] += getattr(self, "_y_mean", 0.0)
+        names = ["bias", *player_names(self)]
+        if self.faint_.any():
+            names.append(OTHERS)
+            parts = np.concatenate([parts, read.of_others(Z)[:, None]], axis=1)
+        tables = [
+            frame(dict(zip(names, parts[:, :, k].T, strict=True))) for k in range(parts.shape[2])
+        ]
+        if len(tables) == 1:
+            return tables[0]
+        return dict(zip(self.classes_.tolist(), tables, strict=True))
+
+
+# ------------------------------------------------------------------ the one Answer
+
+
+def answer_of(model: Any, n_rows: int, *, target: str = "y") -> Answer:
+    """Everything that the fitted attributes of any selector say; ``n_rows`` rows were given."""
+    names, groups, stand_ins = feature_names(model), groups_by_name(model), _stand_ins(model)
+    facts = facts_of_columns(model) if hasattr(model, "_explanation") else {}
+    found = [
+        _column(model, a, name, facts.get(a, {}), groups.get(a), tuple(stand_ins.get(a, ())))
+        for a, name in enumerate(names)
+    ]
+    found.sort(key=lambda column: (not column.selected, -column.size))
+    n_searched = int(getattr(model, "n_rows_searched_", n_rows))
+    runner_up = getattr(model, "runner_up_", None)
+    rivals = () if runner_up is None else (Rival(_names(model, runner_up[0]), runner_up[1]),)
+    return Answer(
+        target=target,
+        method=type(model).__name__,
+        task="classification" if is_classifier(model) else "regression",
+        n_rows=max(n_rows, n_searched),
+        n_searched=n_searched,
+        columns=tuple(found),
+        status=_status_of(model),
+        interactions=_interactions(model),
+        accuracy=_accuracy(model, n_rows),
+        rivals=rivals,
+        family=str(getattr(model, "family_", "")),
+        noticed=tuple(getattr(model, "assumptions_", ())),
+        cautions=tuple(getattr(model, "cautions_", ())),
+        notes=tuple(_notes(model)),
+        certificate=_certificate(model),
+    )
+
+
+def _status_of(model: Any) -> str:
+    """An interrupt comes first."""
+    folds, asked = _n_folds(model), getattr(model, "cv", None)
+    cut = isinstance(asked, int) and 0 < folds < asked
+    if cut or getattr(model, "solver_status_", "") == words.INTERRUPTED:
+        return words.INTERRUPTED
+    return str(getattr(model, "selection_status_", "clear"))
+
+
+def _n_folds(model: Any) -> int:
+    return sum(key.startswith("split") for key in getattr(model, "cv_results_", ()))
+
+
+def _column(
+    model: Any,
+    a: int,
+    name: str,
+    explained: dict[str, Any],
+    group: str | None,
+    stand_ins: tuple[Replacement, ...],
+) -> Column:
+    def of(attribute: str) -> Any:
+        values = getattr(model, attribute, None)
+        return None if values is None else values[a]
+
+    selected, kind = bool(model.support_[a]), str(of("feature_kinds_") or "")
+    strength = of("slopes_" if hasattr(model, "_explanation") else "feature_importances_")
+    bounds, evidence, clear_by = of("importance_bounds_"), of("evidence_"), of("clear_by_")
+    p_value, certified, screened = of("p_values_"), of("support_certified_"), of("screened_")
+    adds, costs, scores = getattr(model, "_dropped", {}).get(a, (None, None, None))
+    encoding, reason = getattr(model, "_encoding", None), "" if adds is None else "priced"
+    if screened is not None and not screened and kind != "constant":
+        reason = "screened"
+    return Column(
+        name=name,
+        selected=selected,
+        kind=kind,
+        strength=float(selected if strength is None else strength),
+        bounds=None if bounds is None else (_finite(bounds[0]), _finite(bounds[1])),
+        **explained if selected else {},
+        evidence=None if evidence is None else _finite(evidence),
+        clear_by=None if clear_by is None else _finite(clear_by),
+        p_value=None if p_value is None else float(p_value),
+        certified=None if certified is None else bool(certified),
+        group=group,
+        levels=None if encoding is None else encoding.columns[a].levels or None,
+        replaceable=stand_ins if selected else (),
+        **{} if selected else {"reason": reason, "adds": adds, "costs": costs, "scores": scores},
+    )
+
+
+def _finite(value: float) -> float | None:
+    """Plain data have no infinity and no NaN."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _names(model: Any, places: Iterable[int]) -> tuple[str, ...]:
+    names = feature_names(model)
+    return tuple(names[int(a)] for a in places)
+
+
+def _stand_ins(model: Any) -> dict[int, list[Replacement]]:
+    """For each column what could stand for it, the closest first."""
+    found: dict[int, list[Replacement]] = {}
+
+    def add(a: int, one: Replacement) -> None:
+        own = found.setdefault(int(a), [])
+        if one.by not in [other.by for other in own]:
+            own.append(one)
+
+    for a, b in getattr(model, "twins_", ()):
+        add(a, Replacement("twin", _names(model, [b])))
+        add(b, Replacement("twin", _names(model, [a])))
+    for a, b, ours, theirs in getattr(model, "alternatives_", ()):
+        add(a, Replacement("alternative", _names(model, [b]), ours=ours, theirs=theirs))
+    for a, by, r2 in getattr(model, "replaceable_", ()):
+        add(a, Replacement("together", _names(model, by), r2=r2))
+    return found
+
+
+def _interactions(model: Any) -> tuple[Interaction, ...]:
+    """Shares of columns that act together; products by name are among the notes."""
+    pairs = [one for one in getattr(model, "interactions_", ()) if not isinstance(one, str)]
+    found = [
+        Interaction(tuple(sorted(_names(model, pair))), float(share)) for *pair, share in pairs
+    ]
+    return tuple(sorted(found, key=lambda one: -one.share))
+
+
+def _accuracy(model: Any, n_rows: int) -> Accuracy | None:
+    """What the fit measured on left-out rows."""
+    if hasattr(model, "_left_out"):
+        n, of = len(model._left_out[0]), model._judged_of
+        how = words.said("judged" if of else "left out", n_rows=n, n_all=of)
+        accuracy = _accuracy_of_classes if is_classifier(model) else _accuracy_of_numbers
+        return accuracy(how, *model._left_out)
+    n_folds = _n_folds(model)
+    if n_folds and hasattr(model, "best_score_"):
+        how, score = f"{n_folds} folds of {words.counted(n_rows, 'row')}", float(model.best_score_)
+        if is_classifier(model):
+            return Accuracy(n_rows, how, log_loss=_finite(-score))
+        r2 = _finite(getattr(model, "loo_r2_", math.nan))
+        return Accuracy(n_rows, how, r2, rmse=math.sqrt(max(-score, 0.0)))
+    r2 = _finite(getattr(model, "loo_r2_", math.nan))
+    if r2 is None:
+        return None
+    return Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
+
+
+def _accuracy_of_numbers(how: str, observed: Array, predicted: Array, p: Array) -> Accuracy:
+    """R2 and error of left-out rows."""
+    error = float(p @ (observed - predicted) ** 2)
+    spread = float(p @ (observed - p @ observed) ** 2)
+    share = error / spread if spread > 0 else 1.0
+    return Accuracy(len(observed), how, 1 - share, math.sqrt(error), math.sqrt(share))
+
+
+def _accuracy_of_classes(how: str, codes: Index, shares: Array, p: Array) -> Accuracy:
+    """Accuracy, log-loss and AUC (with more than two classes the mean over pairs of them)."""
+    k, auc = shares.shape[1], None
+    if len(np.unique(codes)) == k:
+        auc = (
+            float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
+            if k == 2
+            else float(roc_auc_score(codes, shares, multi_class="ovo"))
+        )
+    return Accuracy(
+        len(codes),
+        how,
+        accuracy=float(p @ (shares.argmax(axis=1) == codes)),
+        guess=float(np.bincount(codes, p, minlength=k).max()),
+        log_loss=float(log_loss(codes, shares, labels=np.arange(k), sample_weight=p)),
+        auc=auc,
+    )
+
+
+def _notes(model: Any) -> Iterable[str]:
+    """What only one method has to say."""
+    products = getattr(model, "interactions_", ())
+    if any(isinstance(product, str) for product in products):
+        yield words.said("products", products=listed(products))
+    if hasattr(model, "penalised_hull_") and len(model.hull_) < len(model.penalised_hull_):
+        yield words.said("pruned", n_kept=len(model.hull_), n_penalised=len(model.penalised_hull_))
+    spectrum = getattr(model, "spectrum_", None)
+    if spectrum is not None and model.support_.any():
+        q, total = len(model.components_), float(spectrum.sum())
+        share = float(spectrum[:q].sum()) / total if total else 1.0
+        yield words.said("directions", n_some=q, share=share)
+    faint = getattr(model, "faint_", None)
+    if faint is not None and faint.any():
+        names = _names(model, np.flatnonzero(faint))
+        yield words.said("faint", n_names=len(names), names=listed(names))
+    yield from getattr(model, "table_notes_", ())
+    screened = getattr(model, "screened_", None)
+    if screened is not None and not screened.all():
+        yield words.said("screened", n_left=int(screened.sum()), n_columns=len(screened))
+
+
+def _certificate(model: Any) -> Certificate | None:
+    """The problem that was solved; none where nothing was selected automatically."""
+    gap = getattr(model, "dual_gap_", None)
+    if gap is None or getattr(model, "kernel_", "") is None:
+        return None
+    parameters: dict[str, float | str] = {
+        label: float(getattr(model, name)) for label, name in SHOWN.items() if hasattr(model, name)
+    }
+    if hasattr(model, "kernel_"):
+        parameters["kernel"] = words.short_kernel(repr(model.kernel_))
+    proven, of, state = None, None, ""
+    certified, support = getattr(model, "support_certified_", None), model.support_
+    if hasattr(model, "evidence_"):
+        problem = str(model.certificate_)
+        proven, of = int(np.sum(model.support_certified_[support])), int(support.sum())
+    elif hasattr(model, "certified_"):
+        problem = words.counted(model.n_kernels_, "kernel")
+        kind = "certified" if model.certified_ else "not certified"
+        state = words.said(kind, reason=model.search_status_)
+    else:
+        problem = words.said("stated")
+        if certified is not None:
+            proven, of = int(np.sum(certified)), len(certified)
+    return Certificate(
+        problem, float(gap), float(model.relative_gap_), proven, of, state, parameters
+    )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.estimators.base import Data, Target, read_classes, read_numbers
-from nablasso.estimators.fitting import spread
+from nablasso.estimators.base import Data, Grouped, Selects, Target, read_classes, read_numbers
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.tables import Selects
-from nablasso.estimators.validation import at_least, feature_names, groups_of
+from nablasso.estimators.validation import at_least, feature_names, groups_of, spread
 from nablasso.losses import Logistic, Squared
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
 from nablasso.search.few import FewRows
@@ -21,7 +18,7 @@ SHOWN = 10  # names listed in the summary
 
 
 @estimator
-class HeldOutScreening(Selects, BaseEstimator):
+class HeldOutScreening(Selects, Grouped):
     """Keep the columns of a wide table that tell something about ``y``, alone or in pairs.
 
     In rounds: columns whose curve, and pairs of columns whose product, predict left-out rows of
@@ -35,8 +32,6 @@ class HeldOutScreening(Selects, BaseEstimator):
 
     Attributes
     ----------
-    support_ : array of bool, shape (n_features,)
-        The columns kept.
     clear_ : array of bool, shape (n_features,)
         Those of them that are clearly relevant, or always kept.
     scores_ : array, shape (n_features,)
@@ -44,8 +39,6 @@ class HeldOutScreening(Selects, BaseEstimator):
         or less, for a useless one.
     chance_ : float
         About the largest score that one of so many useless columns gets.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -61,31 +54,21 @@ class HeldOutScreening(Selects, BaseEstimator):
 
     n_spare: int = parameter(
         10,
-        "int",
         "Columns (groups) kept besides those that are clearly relevant: the next best ones.",
         at_least(0),
     )
     _: KW_ONLY
     pairs: bool = parameter(
         True,
-        "bool",
         "Whether pairs are looked at: the part of the work that grows with the square of the "
         "columns.",
     )
     task: str = parameter(
         "auto",
-        '{"auto", "regression", "classification"}',
         'What ``y`` is; ``"auto"`` takes numbers for numbers and anything else for labels.',
+        kind='{"auto", "regression", "classification"}',
     )
-    feature_groups: Any = parameter(
-        None,
-        "list of lists, dict or array-like",
-        "Groups of columns that are kept or dropped together.",
-    )
-    always_keep: Any = parameter(
-        None, "list", "Columns, by name or index, that are kept whatever they tell."
-    )
-    verbose: int = parameter(0, "int", "Log progress on the ``nablasso`` logger.")
+    verbose: int = parameter(0, "Log progress on the ``nablasso`` logger.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the columns to keep.

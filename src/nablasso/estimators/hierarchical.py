@@ -20,34 +20,40 @@ the one of smallest criterion (:mod:`nablasso.hierarchy.refit`).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
-from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector
+from nablasso.estimators.base import (
+    AtAlpha,
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Selector,
+    Selects,
+    keep_gaps,
+)
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
+    Path,
     as_fitted,
     by_parameter,
+    certificates_along,
     decreasing,
     grid_points,
     positive_list,
     until_interrupt,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Path
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.tables import Selects
 from nablasso.estimators.validation import (
     at_least,
     check_count,
@@ -68,7 +74,7 @@ from nablasso.paths import DEFAULT_FRACTION
 from nablasso.problems import LossSample
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Mask
 
 SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
@@ -86,6 +92,14 @@ CURES = {
     "bound": "No kernel is known to be missing, but the bound on those not looked at is not sharp "
     "enough. {raise_}, or loosen tol.",
 }
+
+
+class Weights(NamedTuple):
+    """``alpha``, ``beta``, and the alphas of a cross-validation on the way down to it."""
+
+    alpha: float | None
+    beta: float | None
+    way: Array | None = None
 
 
 @estimator
@@ -130,44 +144,43 @@ class KernelSelector(Answers, Selects, Selector):
     """
 
     _: KW_ONLY
-    root_weight: float = parameter(1.0, "float", "Weight of the root, in (0, 1].", check_share)
+    root_weight: float = parameter(1.0, "Weight of the root, in (0, 1].", check_share)
     decomposition: Any = parameter(
         None,
-        "str or Decomposition",
         '``"hermite"`` (the default), ``"spline"`` (the default without interactions), '
         '``"polynomial"``, ``"gauss_hermite"``, ``"gaussian"``, ``"pca"``, or an object of '
         ":mod:`nablasso.hierarchy`.",
+        kind="str or Decomposition",
     )
     degree: int = parameter(
-        3, "int", 'Highest level ``q`` of a variable; splines have two and ``"gaussian"`` one.'
+        3, 'Highest level ``q`` of a variable; splines have two and ``"gaussian"`` one.'
     )
     whiten: bool = parameter(
-        False, "bool", "Project every node's features on the complement of its ancestors'."
+        False, "Project every node's features on the complement of its ancestors'."
     )
     dag: Any = parameter(
-        None, "KernelDag", "A graph of kernels of your own in place of products of a decomposition."
+        None,
+        "A graph of kernels of your own in place of products of a decomposition.",
+        kind="KernelDag",
     )
     interactions: bool = parameter(
         True,
-        "bool",
         "Without them one kernel per variable, all levels but the constant: multiple kernel "
         "learning, the sparse additive model. There is no ``beta`` then.",
     )
     l1_ratio: float = parameter(
-        1.0, "float", "Without interactions, below one, the elastic-net form.", check_share
+        1.0, "Without interactions, below one, the elastic-net form.", check_share
     )
     max_kernels: int | None = parameter(
         None,
-        "int",
         "Nodes that a search may look into; by default as many as the next two allow.",
         at_least(2),
     )
     max_memory: float = parameter(
-        1e9, "float", "Bytes that the features and matrices of a search may take.", check_positive
+        1e9, "Bytes that the features and matrices of a search may take.", check_positive
     )
     max_work: float = parameter(
         1e12,
-        "float",
         "Multiplications of the problems solved along one path of alphas (one to two minutes of "
         "one processor), the same on every machine; a fiftieth may go to kernels that only the "
         "certificate asks for. Where a budget ends a search while kernels are known to be missing "
@@ -177,14 +190,12 @@ class KernelSelector(Answers, Selects, Selector):
     )
     rank: int | None = parameter(
         None,
-        "int",
         "Largest rank of a node's kernel: bounds memory and time. By default as many as the "
         "kernel needs for ten digits.",
         check_count,
     )
     prune: bool | None = parameter(
         None,
-        "bool",
         "Take sinks from the hull that the penalty selects while the extended Bayes information "
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
@@ -194,7 +205,6 @@ class KernelSelector(Answers, Selects, Selector):
     )
     debias: bool = parameter(
         True,
-        "bool",
         "Predict by a kernel machine with the same loss on what was selected: with the sum of the "
         "selected kernels, or with a Gaussian kernel on the selected columns, whichever has the "
         "smaller leave-one-out loss (``refit_kind_``). Without it predict by the penalised "
@@ -202,23 +212,11 @@ class KernelSelector(Answers, Selects, Selector):
     )
     feature_groups: Any = parameter(
         None,
-        "list of lists, mapping or labels",
         "Groups of columns that are one variable: the kernel of a group at a level is the mean of "
         "its columns' kernels.",
+        kind="list of lists, mapping or labels",
     )
     tol: float = 1e-3
-
-    @abstractmethod
-    def _weights(
-        self, data: Data, table: Table, groups: Any
-    ) -> tuple[float | None, float | None, Array | None]:
-        """``alpha``, ``beta``, and the alphas on the way down, given or chosen."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Select kernels and fit the function."""
-        data = self._read(X, y, sample_weight)
-        table = self._table(data)
-        return self._fit_table(data, table, *self._weights(data, table, groups))
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
@@ -266,7 +264,10 @@ class KernelSelector(Answers, Selects, Selector):
             default = "hermite" if self.interactions else "spline"
             chosen = default if self.decomposition is None else self.decomposition
             parts = as_decomposition(chosen, self.degree)
-            grid = Grid(table.X, table.weights, parts, self._labels(table), **options)
+            labels = group_labels(self, self.feature_groups)[table.columns]
+            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+            labels = np.argsort(np.argsort(first))[inverse]  # numbered as they appear
+            grid = Grid(table.X, table.weights, parts, labels.astype(np.intp), **options)
             return grid if self.interactions else Flat(grid, l1_ratio=float(self.l1_ratio))
         if not isinstance(self.dag, KernelDag):
             raise InvalidParameterError(
@@ -292,7 +293,9 @@ class KernelSelector(Answers, Selects, Selector):
         samples = [
             LossSample(target, p, self._target.loss) for target in self._target.functions(table.y).T
         ]
-        kept = self._kept_nodes(hierarchy, table)
+        own = np.isin(table.columns, column_indices(self, self.always_keep, "always_keep"))
+        members = enumerate(hierarchy.members or [])
+        kept: list[Node] = [((g, 1),) for g, columns in members if own[list(columns)].any()]
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
         if pruners is None and self._prunes():
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
@@ -306,18 +309,6 @@ class KernelSelector(Answers, Selects, Selector):
             [Refitter(hierarchy, sample, origin, kept) for sample in samples],
         )
 
-    def _labels(self, table: Table) -> Index:
-        """Group of each table column, numbered as they appear."""
-        labels = group_labels(self, self.feature_groups)[table.columns]
-        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-        return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.intp)
-
-    def _kept_nodes(self, hierarchy: Hierarchy, table: Table) -> list[Node]:
-        """Nodes of the columns in ``always_keep``, in the search from the start."""
-        kept = np.isin(table.columns, column_indices(self, self.always_keep, "always_keep"))
-        members = hierarchy.members or []
-        return [((g, 1),) for g, columns in enumerate(members) if kept[list(columns)].any()]
-
     def _support(self, table: Table, learner: HullLearner, found: Found) -> Mask:
         """Selected columns of the input, and those always kept with their group."""
         support = self._groups()[1] & np.isin(np.arange(self.n_features_in_), table.columns)
@@ -329,18 +320,9 @@ class KernelSelector(Answers, Selects, Selector):
         """What predicts: the refits, or the penalised functions themselves."""
         return learner.refits(finds, supports) if self.debias else learner.penalised(finds)
 
-    def _fit_table(
-        self,
-        data: Data,
-        table: Table,
-        alpha: float | None,
-        beta: float | None,
-        way: Array | None = None,
-    ) -> Self:
-        """Search at one ``alpha`` and unpack what was found.
-
-        ``way`` are the alphas of a cross-validation down to ``alpha``, walked as in the folds.
-        """
+    def _fit_at(self, data: Data, table: Table, weights: Weights) -> None:
+        """Search at one ``alpha``, on the way of the folds; unpack what was found."""
+        alpha, beta, way = weights
         learner = self._learner(table, beta)
         self.alpha_max_ = max(map(largest_alpha, learner.searches))
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
@@ -353,8 +335,13 @@ class KernelSelector(Answers, Selects, Selector):
         for found in finds:
             self._warn_unless_solved(found, alpha)
         self._unpack(data, table, learner, learner.pruned(finds))
-        self._unpack_certificate(table, learner, finds)
-        return self
+        nodes = {node for found in finds for node in found.hull}
+        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
+        self.alpha_ = finds[0].alpha
+        keep_gaps(self, map(_gap, finds), (found.n_iter for found in finds))
+        self.certified_ = all(found.certified for found in finds)
+        self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
+        self.search_status_ = next((f.reason for f in finds if not f.certified), "certified")
 
     def _descend(self, search: Search, alphas: Array, kept: list[Node], *, solved: bool) -> Found:
         """Walk down to the last alpha with warm starts, and certify there.
@@ -405,18 +392,11 @@ class KernelSelector(Answers, Selects, Selector):
         self.sinks_ = sorted(set(self.hull_).difference(*self._parents.values()), key=str)
         self.interactions_ = self._interactions(hierarchy, table, strength)
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
-        losses = list(map(_left_out_losses, learner.searches, refits))
+        losses = []
+        for search, made in zip(learner.searches, refits, strict=True):
+            y, loss = search.sample.y, search.sample.loss
+            losses.append((loss.value(y, search.sample.null), loss.value(y, made.left_out)))
         self._keep_status(data, table, saving(losses, learner.searches[0].sample.weights))
-
-    def _unpack_certificate(self, table: Table, learner: HullLearner, finds: list[Found]) -> None:
-        """Set what belongs to the problem over all kernels, whatever was pruned after it."""
-        nodes = {node for found in finds for node in found.hull}
-        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
-        self.alpha_ = finds[0].alpha
-        self._keep_gaps([(found, found.primal, found.problem.sample.reference) for found in finds])
-        self.certified_ = all(found.certified for found in finds)
-        self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
-        self.search_status_ = next((f.reason for f in finds if not f.certified), "certified")
 
     def _named(
         self, hierarchy: Hierarchy, table: Table, nodes: Iterable[Any]
@@ -497,55 +477,40 @@ def _importances(learner: HullLearner, found: Found, d: int) -> Array:
     return np.asarray(np.sqrt(p @ (parts - p @ parts) ** 2) / scale)
 
 
-def _left_out_losses(search: Search, made: Any) -> tuple[Array, Array]:
-    """Loss of each row under the null model, and under the refit without the row."""
-    y, loss = search.sample.y, search.sample.loss
-    return loss.value(y, search.sample.null), loss.value(y, made.left_out)
+def _gap(found: Found) -> tuple[float, float, float]:
+    """The gap over all kernels, the objective and that at ``f = 0``."""
+    return found.gap, found.primal, found.problem.sample.reference
 
 
 @estimator
-class KernelsAtAlpha(KernelSelector):
+class KernelsAtAlpha(AtAlpha, KernelSelector):
     """Fit at one ``alpha``."""
 
-    # Only folds ask for groups.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+    along = (30, SMALLEST_FRACTION)
 
     alpha: float | None = parameter(
         None,
-        "float",
         "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
         check_positive,
     )
     _: KW_ONLY
     beta: float = parameter(
         2.0,
-        "float",
         "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
         "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
         check_positive,
     )
 
-    def _weights(self, *_: Any) -> tuple[float | None, float, None]:
+    def _weights(self, *_: Any) -> Weights:
         self._warn_of_beta(self.beta)
-        return self.alpha, self.beta, None
+        return Weights(self.alpha, self.beta)
 
-    def _path(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        n_alphas: int = 30,
-        eps: float = SMALLEST_FRACTION,
-        alphas: Any = None,
-    ) -> Path:
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
         """Search along ``alpha``, with warm starts and a certificate at every alpha."""
-        data = self._read(X, y, sample_weight)
         self._warn_of_beta(self.beta)
-        table = self._table(data)
         learner = self._learner(table, self.beta)
         top = largest_alpha(self._only(learner.searches))
-        grid = decreasing(n_alphas if alphas is None else alphas, top, eps)
+        grid = decreasing(alphas, top, eps)
         steps = learner.walk(grid, beyond=True)
         tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
         finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
@@ -556,9 +521,8 @@ class KernelsAtAlpha(KernelSelector):
             feature_names(self),
             top,
             hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
-            dual_gaps=np.array([found.gap for found in finds]),
+            **certificates_along([[_gap(found)] for found in finds]),
             certified=np.array([found.certified for found in finds]),
-            objectives=np.array([found.primal for found in finds]),
             rules=[found.rule for found in finds],
             reasons=[found.reason for found in finds],
         )
@@ -577,26 +541,26 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     _: KW_ONLY
     alphas: Any = parameter(
         30,
-        "int or array-like",
         "Values to try; a number asks for that many from ``alpha_max_`` down to 1e-5 of it (the "
         "norm is squared).",
+        kind="int or array-like",
     )
     betas: Any = parameter(
         None,
-        "array-like",
         "Values of ``beta`` to try, the weight of a node relative to its parents'; by default "
         "1.2, 2.5 and 6.",
+        kind="array-like",
     )
     selection_rule: str = parameter(
         "1se",
-        '{"1se", "min", "ebic"}',
         "As for the other estimators, or without folds: prune the hulls of all candidates on all "
         "rows and take the one of smallest criterion (see ``prune``), which selects better and "
         'costs less. ``cv_results_`` then has ``"ebic"`` and ``"rank_ebic"`` in place of scores, '
         "and ``best_score_`` is minus the criterion.",
+        kind='{"1se", "min", "ebic"}',
     )
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[float, float | None, Array]:
+    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
         cells = self._grid(table)
         if self.selection_rule == "ebic":
             self._choose_by_criterion(table, cells)
@@ -607,7 +571,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
             self._choose(grid_points(cells), outcomes)
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
-        return alpha, beta, way[way >= alpha]
+        return Weights(alpha, beta, way[way >= alpha])
 
     def _prunes(self) -> bool:
         return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
@@ -650,8 +614,16 @@ class KernelsByFolds(CrossValidated, KernelSelector):
             yield Candidate(model, float(np.any(supports, axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
-        """The pruned hull of smallest criterion; among equals the largest beta, then alpha."""
-        values = np.array(self._criteria(table, cells))
+        """The pruned hull of smallest criterion; among equals the largest beta, then alpha.
+
+        With several functions the criterion is the sum of theirs; it is not a number beyond the
+        end of a path. An interrupt keeps what is done.
+        """
+        name = type(self).__name__
+        paths = self._paths(table, track(cells, len(cells), f"{name} paths", verbose=self.verbose))
+        found = (np.nan if finds is None else learner.criterion(finds) for learner, finds in paths)
+        said = "candidates; it chooses among these."
+        values = np.array(until_interrupt(found, f"{name} was", said))
         params = grid_points(cells)[: len(values)]
         self._warn_of_paths_cut(int(np.isnan(values).sum()), len(values))
         equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
@@ -665,16 +637,6 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         }
         self.best_index_, self.best_params_ = best, params[best]
         self.best_score_ = -float(values[best])
-
-    def _criteria(self, table: Table, cells: list[Cell]) -> list[float]:
-        """Criterion of each candidate's pruned hull; not a number beyond the end of a path.
-
-        With several functions it is the sum of theirs. An interrupt keeps what is done.
-        """
-        name = type(self).__name__
-        paths = self._paths(table, track(cells, len(cells), f"{name} paths", verbose=self.verbose))
-        values = (np.nan if finds is None else learner.criterion(finds) for learner, finds in paths)
-        return until_interrupt(values, f"{name} was", "candidates; it chooses among these.")
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:

@@ -84,47 +84,46 @@ class NonnegativeEstimator(Solved):
     """
 
     _: KW_ONLY
-    width: float = parameter(1.0, "float", "Multiplier of ``length_scale``.", check_positive)
+    width: float = parameter(1.0, "Multiplier of ``length_scale``.", check_positive)
     weight: float = parameter(
-        0.01, "float", "Weight of the penalty of functions that are not negative.", check_positive
+        0.01, "Weight of the penalty of functions that are not negative.", check_positive
     )
     model: Any = parameter(
         "psd",
-        '"psd" or object',
         "How functions stay non-negative: by a positive semidefinite matrix, or by an object whose "
         "``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.FittedTask`, "
         "such as those that the experiments compare it to.",
+        kind='"psd" or object',
     )
     length_scale: Any = parameter(
         "median",
-        'float or {"median", "half_median", "neighbour20", "median20"}',
         "Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the "
         "data.",
         check_length_scale,
+        kind='float or {"median", "half_median", "neighbour20", "median20"}',
     )
     l1_ratio: float = parameter(
         0.1,
-        "float",
         "Share of the trace in the penalty: larger gives matrices of lower rank. Less than 1.",
         Check(lambda v: v == 0 or (check_share.allows(v) and v < 1), "at least 0 and less than 1"),
     )
     rank: int | None = parameter(
         200,
-        "int or None",
         "Largest number of anchor points of a non-negative function, chosen by randomly pivoted "
         "Cholesky; functions of any sign have up to twice as many. None for as many as the kernel "
         "matrix has rank.",
         check_count,
+        kind="int or None",
     )
     solver: str = parameter(
         "auto",
-        '{"auto", "fista"}',
         '``"auto"``: Newton\'s method on the dual, an interior point method for quantiles. '
         '``"fista"``: the paper\'s own algorithm, for reference.',
+        kind='{"auto", "fista"}',
     )
-    tol: float = parameter(1e-5, "float", "Duality gap to reach.", check_positive)
+    tol: float = parameter(1e-5, "Duality gap to reach.", check_positive)
 
-    linear_share: ClassVar[float] = 1.0  # linear_weight in units of weight, where it is not given
+    linear_share: ClassVar[float | None] = None  # linear_weight over weight, where there is one
 
     @abstractmethod
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
@@ -156,12 +155,21 @@ class NonnegativeEstimator(Solved):
             )
         data = self._validate(X, y, sample_weight)
         table = self._look_at(data)
-        return self._fit_at(table, self._penalty(data, table, groups))
+        task = self._task(table, self._penalty(data, table, groups))
+        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        self._unpack(task, fitted, table)
+        self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
+        self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
+        largest = float(task.scales.max())
+        self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
+        cure = "Raise max_iter, loosen tol, or raise weight."
+        self._warn_unless_converged(fitted, self.tol, cure)
+        return self
 
     def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
         """Width and weights, given or chosen."""
         linear = getattr(self, "linear_weight", None)
-        linear = self.linear_share * self.weight if linear is None else linear
+        linear = (self.linear_share or 1.0) * self.weight if linear is None else linear
         return WidthAndWeights(float(self.width), float(self.weight), float(linear))
 
     def summary(self) -> str:
@@ -186,19 +194,6 @@ class NonnegativeEstimator(Solved):
         """The table, and what is done once, before the first fit."""
         return self._prepare(data)
 
-    def _fit_at(self, table: Table, penalty: WidthAndWeights) -> Self:
-        """Fit on a table and unpack."""
-        task = self._task(table, penalty)
-        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
-        self._unpack(task, fitted, table)
-        self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
-        self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
-        largest = float(task.scales.max())
-        self.length_scale_ = 1 / largest if largest > 0 else np.inf  # no column matters
-        cure = "Raise max_iter, loosen tol, or raise weight."
-        self._warn_unless_converged(fitted, self.tol, cure)
-        return self
-
     def _path(
         self, tasks: list[Task], *, tol: float, max_iter: int | None, verbose: int = 0
     ) -> Iterable[FittedTask]:
@@ -208,37 +203,22 @@ class NonnegativeEstimator(Solved):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _seed(self) -> int:
-        """One number that fixes every random choice of a fit."""
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _made(
         self, table: Table, penalty: WidthAndWeights, nonnegative: tuple[bool, ...], **parts: Any
     ) -> Task:
         """A task; unless said otherwise outputs are the functions, of the table's columns."""
         signs, weight, m = np.array(nonnegative), penalty.weight, len(nonnegative)
+        state = self.random_state
+        seed = 0 if state is None else int(check_random_state(state).randint(2**31 - 1))
         return Task(
             weights=table.weights,
             nonnegative=nonnegative,
             l1=np.where(signs, weight * self.l1_ratio, 0.0),
             l2=np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight),
             rank=self.rank,
-            random_state=self._seed(),
+            random_state=seed,
             **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
         )
-
-
-def weight_of_any_sign() -> Any:
-    """The parameter ``linear_weight``."""
-    return parameter(
-        None,
-        "float",
-        "Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth "
-        "of it for means and middle quantiles: the larger function needs the lighter weight.",
-        check_positive,
-    )
 
 
 @estimator
@@ -252,11 +232,11 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     """
 
     _: KW_ONLY
-    widths: Any = parameter(None, "array-like", "Multipliers of the length scale to try.")
+    widths: Any = parameter(None, "Multipliers of the length scale to try.", kind="array-like")
     weights: Any = parameter(
         None,
-        "array-like",
         "Weights to try; pairs (weight, linear_weight) where functions of any sign have their own.",
+        kind="array-like",
     )
     width: Any = fixed(None)
     weight: Any = fixed(None)
@@ -266,12 +246,29 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
 
     default_widths: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0)
     default_weights: ClassVar[tuple[float, ...]] = (1e-1, 1e-2, 1e-3, 1e-4)
-    has_linear: ClassVar[bool] = True
     fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
 
     def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
         grid = self._grid()
-        self._choose_best(grid, self._judged(data, table, groups, grid))
+        said = self._judged(data, table, groups, grid)
+        scores, seconds = said["score"], said["fit_time"]
+        name, caution = type(self).__name__, None
+        if np.isnan(scores).all():
+            caution = (
+                f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
+                "tuned and the widest kernel with the largest weight is used."
+            )
+            scores = seconds = np.zeros_like(scores)
+        elif np.isneginf(scores).any(axis=0).all():
+            caution = (
+                f"Every candidate of {name} gives some held-out row probability zero, so nothing "
+                "can be compared. Use another model, or a base_measure."
+            )
+        if caution:
+            warn(caution)
+        keys = WidthAndWeights._fields[: 2 if self.linear_share is None else 3]
+        params = [{key: getattr(point, key) for key in keys} for point in grid]
+        self._choose(params, {"score": scores, "fit_time": seconds})
         return grid[self.best_index_]
 
     def _grid(self) -> list[WidthAndWeights]:
@@ -279,10 +276,10 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         given = self.default_widths if self.widths is None else self.widths
         widths = sorted(positive_list(given, "widths").tolist(), reverse=True)
         given = self.default_weights if self.weights is None else self.weights
-        if self.has_linear:
-            pairs = _positive_pairs(given, self.linear_share)
-        else:
+        if self.linear_share is None:
             pairs = [(float(w), float(w)) for w in positive_list(given, "weights")]
+        else:
+            pairs = _positive_pairs(given, self.linear_share)
         ordered = sorted(set(pairs), reverse=True)
         return [WidthAndWeights(width, *pair) for width in widths for pair in ordered]
 
@@ -315,27 +312,6 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
         kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
         return [fold for fold in kept if all(map(len, fold))]
-
-    def _choose_best(self, candidates: list[WidthAndWeights], said: dict[str, Array]) -> None:
-        """Choose by what the folds said: score and seconds of each candidate."""
-        scores, seconds = said["score"], said["fit_time"]
-        name, caution = type(self).__name__, None
-        if np.isnan(scores).all():
-            caution = (
-                f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
-                "tuned and the widest kernel with the largest weight is used."
-            )
-            scores = seconds = np.zeros_like(scores)
-        elif np.isneginf(scores).any(axis=0).all():
-            caution = (
-                f"Every candidate of {name} gives some held-out row probability zero, so nothing "
-                "can be compared. Use another model, or a base_measure."
-            )
-        if caution:
-            warn(caution)
-        keys = WidthAndWeights._fields if self.has_linear else WidthAndWeights._fields[:2]
-        params = [{key: getattr(c, key) for key in keys} for c in candidates]
-        self._choose(params, {"score": scores, "fit_time": seconds})
 
 
 def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
@@ -388,12 +364,12 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
     width: float = WIDTH
     base_measure: Any = parameter(
         None,
-        'None, "gaussian" or (mean, variance)',
         """
         Model the density with respect to Lebesgue measure, or with respect to a Gaussian with
         independent coordinates (by default centred at the data with twice their variances): the
         function then only says where the data differ from it, and tails are the Gaussian's.
         """,
+        kind='None, "gaussian" or (mean, variance)',
     )
 
     def score_samples(self, X: Any) -> Array:
@@ -482,8 +458,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
     def _prepare(self, data: Data) -> Table:
         table = super()._prepare(data)
         if len(table.columns) < data.X.shape[1]:
-            names = np.array(feature_names(self))
-            flat = np.delete(names, table.columns)
+            flat = np.delete(np.array(feature_names(self)), table.columns)
             raise InvalidDataError(
                 f"Columns {', '.join(flat[:10])} are constant, so there is no density in all "
                 f"{data.X.shape[1]} columns. Leave them out."
@@ -492,8 +467,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         n, d = table.X.shape
-        scales = np.full(d, 1 / self._width_of(table, penalty.width))
-        base = self._base_of(table)
+        scales, base = np.full(d, 1 / self._width_of(table, penalty.width)), self._base_of(table)
         return self._made(
             table,
             penalty,
@@ -549,7 +523,10 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         table = super()._look_at(data)
         d = table.X.shape[1]
         if d > MANY_FEATURES:
-            size = effective_size(table, self._width_of(table, self.width or WIDTH))
+            X = table.X[:500] / self._width_of(table, self.width or WIDTH)
+            square = np.sum(X**2, axis=1)
+            K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
+            size = float(K.mean()) * len(table.X)  # rows that count at a row
             warn(
                 f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
                 "lie within one length scale of a row, so the estimate is mostly its penalty. "
@@ -565,12 +542,3 @@ class PSDDensityCV(TunedPenalty, PSDDensity):
     default_widths = (0.35, 0.6, 1.0)
     default_weights = (30.0, 3.0, 0.3, 0.03, 0.003)
     fold_tol = FOLD_TOL
-    has_linear = False
-
-
-def effective_size(table: Table, width: float, rows: int = 500) -> float:
-    """Mean number of rows that count at a row: kernel values instead of ones."""
-    X = table.X[:rows] / width
-    square = np.sum(X**2, axis=1)
-    K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
-    return float(K.mean()) * len(table.X)

@@ -31,13 +31,13 @@ from nablasso.estimators.nonnegative import (
     NonnegativeEstimator,
     TunedPenalty,
     WidthAndWeights,
-    weight_of_any_sign,
     width_of,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
     check_new_data,
+    check_positive,
     check_training_data,
     group_labels,
 )
@@ -58,6 +58,7 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
     """
 
     _flat = True  # whether predictions have the shape (n_samples,)
+    _relative = np.empty((2, 0))  # scales of columns and their ranks, (2, n_features) if learned
 
     @abstractmethod
     def _row_loss(self, Y: Array) -> RowLoss:
@@ -86,11 +87,12 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         return Data(X, y, check_weights(sample_weight, len(X)))
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        Y, X = self._targets_of(table), self._inputs_of(table).seen(table.X)
+        Y, inputs = self._targets_of(table), Inputs(table, self._relative)
+        X = inputs.seen(table.X)
         made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
         scales = np.ones(1)
         if table.columns.size:
-            relative = self._relative_of(table)
+            relative = inputs.relative
             width = penalty.width * width_of(X * relative, table.weights, self.length_scale)
             scales = relative / width
         return self._made(
@@ -104,7 +106,8 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         )
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
-        self._inputs, self._centre, self._unit = self._inputs_of(table), task.centre, task.unit
+        self._inputs = Inputs(table, self._relative)
+        self._centre, self._unit = task.centre, task.unit
         self._offset, self._mixing = task.offset, task.mixing
         self.functions_ = fitted.functions
 
@@ -129,24 +132,35 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         """Outputs in the units of the target from values of the functions, shape (k, p)."""
         return np.asarray(self._centre + self._unit * (self._offset + F @ self._mixing.T))
 
-    def _inputs_of(self, table: Table) -> Inputs:
-        return Inputs(table)
-
-    def _relative_of(self, table: Table) -> Array:
-        """Scales of what kernels see of a table, relative to each other."""
-        return np.ones(table.columns.size)
-
     def _targets_of(self, table: Table) -> Array:
         """Targets (n, q)."""
         return table.y[:, None]
 
 
-class Inputs:
-    """What kernels see of rows: the standardised columns of a table and, if asked, their ranks."""
+@estimator
+class WithFreeParts(NonnegativeRegressor):
+    """Some of the functions may have any sign."""
 
-    def __init__(self, table: Table, *, ranked: bool = False) -> None:
-        self.scaler, self.columns = table.scaler, table.columns
-        self._ranks = Ranks(table.X, table.weights) if ranked and table.columns.size else None
+    _: KW_ONLY
+    linear_weight: float | None = parameter(
+        None,
+        "Weight of the squared norm of functions of any sign; by default ``weight``, a hundredth "
+        "of it for means and middle quantiles: the larger function needs the lighter weight.",
+        check_positive,
+    )
+
+    linear_share = LIGHTER
+
+
+class Inputs:
+    """What kernels see of rows: the standardised columns of a table and, if scaled, their ranks."""
+
+    def __init__(self, table: Table, relative: Array) -> None:
+        self.scaler, self.columns, self._ranks = table.scaler, table.columns, None
+        self.relative = np.ones(table.columns.size)
+        if relative.size and table.columns.size:
+            self._ranks = Ranks(table.X, table.weights)
+            self.relative = relative[:, table.columns].ravel()
 
     def seen(self, Z: Array) -> Array:
         """Columns that vary, standardised, as kernels see them; zeros where none varies."""
@@ -185,8 +199,8 @@ class PSDRegressor(NonnegativeRegressor):
     _: KW_ONLY
     loss: str = parameter(
         "squared",
-        '{"squared", "poisson"}',
         "Squared error, or half the Poisson deviance with the prediction as the mean itself.",
+        kind='{"squared", "poisson"}',
     )
 
     def predict_gradient(self, X: Any) -> Array:
@@ -229,14 +243,12 @@ class PSDRegressor(NonnegativeRegressor):
 class PSDRegressorCV(TunedPenalty, PSDRegressor):
     """:class:`PSDRegressor` with width and weight of smallest held-out loss."""
 
-    has_linear = False
-
 
 # ----------------------------------------------------------------------- means and noise levels
 
 
 @estimator
-class HeteroscedasticRegressor(NonnegativeRegressor):
+class HeteroscedasticRegressor(WithFreeParts):
     r"""Gaussian regression with a noise level that depends on the inputs.
 
     The precision ``h = 1 / sigma^2`` is ``1 / (100 var(y))`` plus a PSD model, so that the noise
@@ -261,11 +273,6 @@ class HeteroscedasticRegressor(NonnegativeRegressor):
     >>> bool(std[1] > 1.5 * std[0])
     True
     """
-
-    _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
-
-    linear_share = LIGHTER
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of the target and, if asked for, its standard deviation.
@@ -328,7 +335,7 @@ class HeteroscedasticRegressorCV(TunedPenalty, HeteroscedasticRegressor):
 
 
 @estimator
-class MultiQuantileRegressor(NonnegativeRegressor):
+class MultiQuantileRegressor(WithFreeParts):
     """Quantiles at any list of levels, ordered everywhere by construction.
 
     The quantile nearest to the median is a linear kernel model, each step from it up or down a PSD
@@ -356,25 +363,22 @@ class MultiQuantileRegressor(NonnegativeRegressor):
 
     levels: Any = parameter(
         (0.1, 0.5, 0.9),
-        "float or sequence of floats",
         "Between 0 and 1. A number gives predictions of shape (n_samples,).",
+        kind="float or sequence of floats",
     )
     _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
     metric: str | None = parameter(
         None,
-        '{"evidence"}',
         "Give every column, and its rank, the scale of largest evidence of a Gaussian process "
         "(:mod:`nablasso.nonnegative.task`); without it all columns are alike.",
+        kind='{"evidence"}',
     )
     feature_groups: Any = parameter(
         None,
-        "lists of columns, mapping or labels",
         "With a metric: columns that are scaled together.",
+        kind="lists of columns, mapping or labels",
     )
     tol: float = 1e-4  # in deviations of y
-
-    linear_share = LIGHTER
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Negative mean pinball loss over the levels."""
@@ -410,29 +414,18 @@ class MultiQuantileRegressor(NonnegativeRegressor):
     def _look_at(self, data: Data) -> Table:
         """Learn the metric once, on all rows: scales of columns and ranks, (2, n_features)."""
         table = super()._look_at(data)
+        self._relative = np.empty((2, 0))
         if self.metric == "evidence":
-            self._relative = np.zeros((2, int(self.n_features_in_)))
-            self._relative[:, table.columns] = self._learned(table)
+            self._relative = np.ones((2, data.X.shape[1]))
+            labels = group_labels(self, self.feature_groups)[table.columns]
+            if len(labels):
+                doubled = np.concatenate([labels, labels + 1 + labels.max()])
+                units = np.concatenate([table.deviations, np.ones(len(labels))])
+                X = Inputs(table, self._relative).seen(table.X) / units
+                scales = evidence_scales(X, table.y, table.weights, doubled) / units
+                self._relative[:] = 0.0
+                self._relative[:, table.columns] = scales.reshape(2, -1)
         return table
-
-    def _learned(self, table: Table) -> Array:
-        """Scales of largest evidence of a table's columns and of their ranks, (2, d)."""
-        labels = group_labels(self, self.feature_groups)[table.columns]
-        doubled = np.concatenate([labels, labels + 1 + labels.max(initial=0)])
-        units = np.concatenate([table.deviations, np.ones(len(labels))])
-        if not len(labels):
-            return np.empty((2, 0))
-        X = self._inputs_of(table).seen(table.X) / units
-        scales = evidence_scales(X, table.y, table.weights, doubled) / units
-        return np.asarray(scales.reshape(2, -1))
-
-    def _inputs_of(self, table: Table) -> Inputs:
-        return Inputs(table, ranked=self.metric == "evidence")
-
-    def _relative_of(self, table: Table) -> Array:
-        if self.metric is None:
-            return super()._relative_of(table)
-        return np.asarray(self._relative[:, table.columns].ravel())
 
     def _outputs(self, F: Array) -> Array:
         """Quantiles of the target from values of the functions; sums, so the order is exact."""
@@ -499,7 +492,7 @@ def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:
 
 
 @estimator
-class ConeRegressor(NonnegativeRegressor):
+class ConeRegressor(WithFreeParts):
     """Least squares with outputs ``y`` that satisfy ``C' y >= 0`` at every input.
 
     Outputs are ``G g + N u``: the columns of ``G`` are the extreme rays of the cone, ``g`` PSD
@@ -525,12 +518,11 @@ class ConeRegressor(NonnegativeRegressor):
 
     cone: Any = parameter(
         "nonnegative",
-        '{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
         "Every output at least 0; outputs increasing with their number; increasing steps; or the "
         "matrix ``C``.",
+        kind='{"nonnegative", "monotone", "convex"} or array (n_outputs, n_inequalities)',
     )
-    _: KW_ONLY
-    linear_weight: float | None = weight_of_any_sign()
+    linear_share = 1.0
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, Y = check_training_data(self, X, y, multi_output=True)

@@ -1,19 +1,53 @@
-"""From a decision to fitted attributes: numbers; their words are in :mod:`nablasso.answer`."""
+r"""From a decision to fitted attributes: how far it can be trusted, and what is proven of it.
+
+Numbers only; their words are in :mod:`nablasso.answer`.
+
+**The certificate** is the derivative lasso in the metric that was learned: (P) on the selected
+columns only, in the kernel and the scales of the model that won, with its noise as the ridge: a
+model with covariance ``K + r N`` predicts what ridge regression with
+``lambda = r / sum_i N_ii^{-1}`` and weights ``p ~ 1 / N_ii`` does. ``alpha`` is a tenth of the
+largest of a short grid at which (P) still selects all of them: it agrees with the decision made out
+of sample, with room to spare, and shrinks little. It is looked for on at most ``PATH_ROWS`` rows;
+its value carries over, since every term of (P) is a mean over rows. A classifier of K > 2 classes
+has K problems, "one against the rest".
+
+**Discoveries** have p-values: the whole search without some rows, then a test on these. Each of
+five folds is left out of a search of its own, so that the columns its p-values are about were found
+on other rows. A column is redrawn given the others; its p-value is the share of redrawn columns
+that predict the left-out rows as well (:mod:`nablasso.inference`). Nothing is discovered unless the
+searches predict left-out rows clearly better than the mean.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import log_loss, roc_auc_score
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from nablasso import answer as words
-from nablasso.answer import WEAK, Accuracy
-from nablasso.data.table import Table
-from nablasso.estimators.base import CLEAR_GAIN, nothing_status
+from nablasso.answer import WEAK
+from nablasso.data.table import Table, discrete_columns
+from nablasso.estimators.base import CLEAR_GAIN, keep_gaps, nothing_status
+from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
+from nablasso.inference import (
+    HeldOut,
+    LinearConditional,
+    PredictionLoss,
+    adjusted_p_values,
+    enough_draws,
+    randomization_p_values,
+)
+from nablasso.losses import Loss
+from nablasso.penalties import GroupLasso, Partition, Penalty
+from nablasso.problems import Problem, SmoothProblem, SquaredProblem
+from nablasso.progress import track
 from nablasso.reading.doubts import (
     Evidence,
     all_relevant,
@@ -22,19 +56,285 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.regression.ridge import saving
+from nablasso.reading.shares import importances
+from nablasso.regression.evidence import restricted_inverse
+from nablasso.regression.ridge import paired, saving
+from nablasso.search.check import to_the_end
 from nablasso.search.check import worth as worth_of
+from nablasso.search.decide import search
 from nablasso.search.families import GAUSSIAN
-from nablasso.search.few import Decision
+from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown
 from nablasso.search.predictor import Predictor
 from nablasso.search.together import AllRows
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
 from nablasso.spaces import Function, RepresenterSpace
-from nablasso.types import Array, Index
+from nablasso.types import Array, Index, Mask
 
 MAX_FRESH = 1000  # rows at which slopes are averaged
 LOOKED_AT = 12  # columns left out whose evidence is computed, those asked for most
 VARIANCES = (1e-3, 1e-2, 0.1, 1.0)  # of such a column, over the median of the selected ones
+FRACTIONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # of the largest alpha worth a look
+ROOM = 0.1
+LEAST_RIDGE = 1e-5  # of the kernel's trace: below it rounding keeps the solver from its gap
+SMOOTH_RIDGE = 1e-3  # likewise: separable classes would drive a logistic f to infinity
+PATH_ROWS = 300
+PATH_TOL, TOL = 1e-3, 1e-5
+MAX_ITER = 2000
+METRIC = "the derivative lasso on the selected columns, in the learned metric"
+SUMS = "the adaptive group lasso over the terms of all columns, on all rows"
+BUDGET = 3e9  # rows squared times columns times iterations of the last solve
+N_FOLDS = 5
+
+
+# ------------------------------------------------------------------ what is proven
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A problem and its solution; arrays are per column of the table."""
+
+    problem: Problem
+    solution: Solution
+
+    @property
+    def gap(self) -> tuple[float, float, float]:
+        """The gap, the objective and that at ``f = 0``."""
+        return self.solution.gap, self.solution.primal, self.problem.reference
+
+    @cached_property
+    def support(self) -> Mask:
+        """Which variables are in."""
+        return support_of(self.problem, self.solution)
+
+    @cached_property
+    def unit(self) -> Array:
+        """What turns derivative norms into importances: here these are the same."""
+        return np.ones(self.problem.space.n_features)
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Certified bounds of the exact minimiser's norms, in these units."""
+        lower, upper = self.problem.derivative_bounds(self.solution.point)
+        return lower * self.unit, upper * self.unit
+
+    @cached_property
+    def importances(self) -> Array:
+        """Derivative norms in these units, zero where a variable is out.
+
+        A discrete column has no slope between its levels: its norm is that of the difference
+        quotients of the penalised function between neighbouring levels.
+        """
+        g, coef, space = self.solution.point.g, self.solution.coef, self.problem.space
+        norms = np.sqrt(np.einsum("ia,ia->a", g, g))
+        discrete = discrete_columns(space.X) & self.support
+        if discrete.any():
+            function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
+            levels = importances(function, space.X, self.problem.weights, discrete)
+            norms = np.where(discrete, levels, norms)
+        return np.where(self.support, norms * self.unit, 0.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the problems of a selection share: ``X`` (n, k) standardised, weights adding up to 1."""
+
+    space: RepresenterSpace
+    weights: Array
+    penalty: Penalty
+    loss: Loss
+    noise: float
+
+    def first(self, n: int) -> Setting:
+        """On the first rows, a fair sample."""
+        space, weights = self.space, self.weights[:n]
+        few = RepresenterSpace(space.kernel, space.X[:n], space.scales)
+        return replace(self, space=few, weights=weights / weights.sum())
+
+    @cached_property
+    def ridge(self) -> float:
+        """The noise of the model, in the units of (P), at least so much of the kernel's trace."""
+        K, p = self.space.gram, self.weights
+        trace = float(p @ np.diag(K) - p @ K @ p)
+        return max(self.noise, (LEAST_RIDGE if self.loss.translates else SMOOTH_RIDGE) * trace)
+
+    def problems(self, targets: Sequence[Array], ridge: float | None = None) -> list[Problem]:
+        """(P) of each target, without a penalty yet."""
+        shared: dict[str, Any] = {
+            "space": self.space,
+            "weights": self.weights,
+            "penalty": self.penalty,
+            "loss": self.loss,
+            "alpha": 0.0,
+            "ridge": self.ridge if ridge is None else ridge,
+            "fit_intercept": True,
+        }
+        if not self.loss.translates:
+            return [SmoothProblem(**shared, y=y) for y in targets]
+        A = self.space.gram.copy()
+        A.flat[:: len(A) + 1] += shared["ridge"] / self.weights
+        factored = restricted_inverse(A)
+        if factored is None:
+            raise np.linalg.LinAlgError("The ridge is too small for the certificate's kernel.")
+        return [SquaredProblem(**shared, y=y, P=factored[0]) for y in targets]
+
+    def solver(self, tol: float, max_iter: int = MAX_ITER) -> Solver[Any]:
+        """For these problems."""
+        inner = DualSolver(tol=tol, max_iter=max_iter)
+        return inner if self.loss.translates else Newton(inner, tol=tol)
+
+
+def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]:
+    """Solve (P) for each target on the selected columns."""
+    problems = setting.problems(targets)
+    n, d = setting.space.X.shape
+    looked = problems
+    if n > PATH_ROWS:
+        pieces = [target[:PATH_ROWS] for target in targets]
+        looked = setting.first(PATH_ROWS).problems(pieces, setting.ridge)
+    alpha = ROOM * largest_alpha(looked, setting.solver(PATH_TOL))
+    solver = setting.solver(TOL, int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER)))
+    solved = [replace(problem, alpha=alpha) for problem in problems]
+    return [Proof(problem, _finished(solver.solve(problem))) for problem in solved]
+
+
+def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
+    """Largest alpha of the grid at which the problems together select every variable."""
+    tops = []  # where the penalty of the ridge fit takes back all that it saves over zero
+    for problem in problems:
+        point = problem.dual_point(np.zeros((len(problem.y), problem.space.n_features)))
+        penalty = problem.penalty.value(problem.penalty.partition.norms(point.g))
+        saved = problem.reference - problem.objective(point)
+        tops.append(saved / penalty if penalty > 0 else 0.0)
+    alphas = max(tops) * np.array(FRACTIONS)
+    starts: list[Array | None] = [None] * len(problems)
+    reached = alphas[0]
+    for alpha in alphas:
+        here = [replace(problem, alpha=float(alpha)) for problem in problems]
+        found = [_finished(solver.solve(*each)) for each in zip(here, starts, strict=True)]
+        if not np.any(list(map(support_of, here, found)), axis=0).all():
+            break
+        starts, reached = [solution.point.s for solution in found], alpha
+    return float(reached)
+
+
+def _finished(solution: Solution) -> Solution:
+    """Half a certificate is none."""
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
+
+
+def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
+    """Fitted attributes of the penalised function in the metric of the model."""
+    d, function = selector.n_features_in_, decision.few.function(decision.model)
+    chosen = table.columns[function.columns]
+    selector.support_ = np.isin(np.arange(d), chosen)
+    space = function.space
+    assert space is None or isinstance(space, RepresenterSpace)
+    selector.kernel_ = None if space is None else space.kernel
+    selector.scales_ = np.zeros(d)
+    proofs: list[Proof] = []
+    if space is not None:
+        selector.scales_[chosen] = space.scales
+        few, loss = decision.few, selector._target.loss
+        groups, labels = np.unique(few.labels[function.columns], return_inverse=True)
+        weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
+        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        total = float(few.precisions.sum())
+        noise = float(np.exp(decision.model.noise)) / total
+        setting = Setting(space, few.precisions / total, penalty, loss, noise)
+        proofs = certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
+    selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
+    selector.ridge_ = proofs[0].problem.ridge if proofs else 0.0
+    keep_gaps(selector, (proof.gap for proof in proofs), (one.solution.n_iter for one in proofs))
+    selector.certificate_ = METRIC
+    selector.importance_bounds_ = np.zeros((d, 2))
+    selector.support_certified_ = np.ones(d, dtype=bool)
+    selector.slopes_ = np.zeros(d)
+    if proofs:
+        bounds = np.max([proof.bounds for proof in proofs], axis=0)
+        selector.importance_bounds_[chosen] = bounds.T
+        proven = [proof.support & (proof.bounds[0] > 0) for proof in proofs]
+        selector.support_certified_[chosen] = np.any(proven, axis=0)
+        norms = np.max([proof.importances for proof in proofs], axis=0)
+        selector.slopes_[chosen] = norms
+
+
+def read_sums(selector: Any, grown: Sequence[Grown]) -> None:
+    """The gap of the problem on the sums of all rows takes the place of the sample's."""
+    proofs = [one.certificate for one in grown if one.certificate is not None]
+    if len(proofs) < len(grown):
+        selector.certificate_ = f"{METRIC}, on a sample of {selector._n_sampled} rows"
+        return
+    selector.alpha_, selector.ridge_, selector.certificate_ = proofs[0].alpha, 0.0, SUMS
+    gaps = [(one.gap, one.objective, one.at_zero or 1.0) for one in proofs]
+    keep_gaps(selector, gaps, [selector.n_iter_])
+
+
+def discoveries(
+    decision: Decision, fdr: float, random_state: Any, verbose: int
+) -> tuple[Decision, Array]:
+    """The decision on the groups discovered, and the p-value of every group."""
+    rows = decision.few
+    folds = stratified_folds(rows.Y, N_FOLDS, random_state)
+    held_out, gains = [], np.zeros(len(rows.X))
+    for train, test in track(folds, len(folds), "searching folds", verbose=verbose):
+        part = rows.only(train)
+        found = search(part, rows.rules.walked_rows)
+        predict = partial(_outputs, found, rows)
+        used = np.isin(rows.labels, found.model.groups)
+        loss = PredictionLoss(
+            predict, test.astype(float), rows.weights[test], partial(_distance, rows.Y)
+        )
+        held_out.append(HeldOut(test, loss, used))
+        mean = part.weights @ rows.Y[train] / part.weights.sum()
+        before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
+        gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
+    members = [np.flatnonzero(rows.labels == g) for g in range(rows.n_groups)]
+    p_values = randomization_p_values(
+        held_out,
+        rows.X,
+        LinearConditional(rows.X, rows.weights / rows.weights.sum()),
+        groups=members,
+        ranks=np.array([columns.min() for columns in members]),
+        seed=0 if random_state is None else check_random_state(random_state).randint(2**31 - 1),
+        n_draws=enough_draws(rows.n_groups, fdr),
+        n_jobs=None,
+        verbose=verbose,
+    )
+    gain = paired(gains, rows.weights)
+    convincing = gain.mean > CLEAR_GAIN * gain.error
+    discovered = (adjusted_p_values(p_values) <= fdr) & convincing
+    kept = np.isin(np.arange(rows.n_groups), rows.kept)
+    order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
+    groups = np.sort(order[discovered[order] | kept[order]])
+    return settled(decision, groups), p_values
+
+
+def settled(best: Decision, groups: Index) -> Decision:
+    """The best family on given groups, tuned to the end."""
+    few = best.few
+    tried = tuple(few.tune(family, groups) for family in few.families)
+    model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
+    return replace(best, model=model, tried=tried, clear={}, faint=False)
+
+
+def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:
+    """Predictions (m, q) in the units of all rows."""
+    functions = [found.few.function(found.model, t) for t in range(rows.Y.shape[1])]
+    values = np.column_stack([function.values(X) for function in functions])
+    (mean, unit), (whole, scale) = found.few.unit, rows.unit
+    return np.asarray((mean + unit * values - whole) / scale)
+
+
+def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:
+    """Squared error per row, added up over targets; rows are given by their numbers."""
+    rows = np.asarray(numbers, dtype=np.intp)
+    return np.asarray(np.sum((Y[rows] - outputs) ** 2, axis=1))
+
+
+# ------------------------------------------------------------------ how far it can be trusted
 
 
 def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
@@ -69,10 +369,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
         pair._replace(a=int(table.columns[pair.a]), b=int(table.columns[pair.b]))
         for pair in (alternatives(evidence) if evidence is not None and len(chosen) else ())
     ]
-    selector.replaceable_ = [
-        (int(table.columns[one.a]), table.columns[list(one.by)].tolist(), one.r2)
-        for one in told_by_others(few.X, few.weights, few.labels, chosen)
-    ]
+    selector.replaceable_ = _told(table.columns, few.X, few.weights, few.labels, chosen)
     selector.cautions_ = _cautions(selector, table, evidence)
     selector._dropped = {} if decision.interrupted else _dropped(table, decision)
     weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
@@ -137,12 +434,16 @@ def read_all_rows(
     labels = np.unique(selector._labels[rows.columns], return_inverse=True)[1]
     place = np.flatnonzero(np.isin(rows.columns, chosen))
     told = rows.fresh if len(rows.fresh) > rows.n_searched else np.arange(rows.n_searched)
-    selector.replaceable_ = [
-        (int(rows.columns[one.a]), rows.columns[list(one.by)].tolist(), one.r2)
-        for one in told_by_others(rows.Z[told], rows.weights[told], labels, place)
-    ]
+    seen = rows.Z[told], rows.weights[told]
+    selector.replaceable_ = _told(rows.columns, *seen, labels, place)
     weak = evidence[chosen].max(initial=0.0) < WEAK and not len(joined)
     selector.selection_status_ = _status(selector, CLEAR_GAIN, weak, rows.y)
+
+
+def _told(columns: Index, *data: Any) -> list[tuple[int, list[int], float]]:
+    """Selected columns that others tell together, which ones, and how much of them."""
+    found = told_by_others(*data)
+    return [(int(columns[one.a]), columns[list(one.by)].tolist(), one.r2) for one in found]
 
 
 def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
@@ -285,34 +586,3 @@ def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[st
             words.said("everything", n_selected=len(inside), n_columns=len(selector.support_))
         )
     return found
-
-
-def accuracy_of_numbers(observed: Array, predicted: Array, weights: Array, how: str) -> Accuracy:
-    """R2 and error of left-out rows."""
-    p = weights / weights.sum()
-    error = float(p @ (observed - predicted) ** 2)
-    spread = float(p @ (observed - p @ observed) ** 2)
-    share = error / spread if spread > 0 else 1.0
-    return Accuracy(len(observed), how, 1 - share, math.sqrt(error), math.sqrt(share))
-
-
-def accuracy_of_classes(codes: Index, shares: Array, weights: Array, how: str) -> Accuracy:
-    """Accuracy, log-loss and AUC (with more than two classes the mean over pairs of them)."""
-    k = shares.shape[1]
-    p = weights / weights.sum()
-    present = np.unique(codes)
-    auc = None
-    if len(present) == k:
-        auc = (
-            float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
-            if k == 2
-            else float(roc_auc_score(codes, shares, multi_class="ovo"))
-        )
-    return Accuracy(
-        len(codes),
-        how,
-        accuracy=float(p @ (shares.argmax(axis=1) == codes)),
-        guess=float(np.bincount(codes, p, minlength=k).max()),
-        log_loss=float(log_loss(codes, shares, labels=np.arange(k), sample_weight=p)),
-        auc=auc,
-    )

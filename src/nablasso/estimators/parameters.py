@@ -5,9 +5,9 @@ An estimator is a dataclass: every parameter is a field, so that it is declared 
 
     @estimator
     class Smoother(BaseEstimator):
-        width: float | None = parameter(None, "float", "Of the kernel; by default measured.")
+        width: float | None = parameter(None, "Of the kernel; by default measured.")
         _: KW_ONLY
-        verbose: int = parameter(0, "int", "Log progress.")
+        verbose: int = parameter(0, "Log progress.")
 
 The section Parameters of the docstring is made from the fields and cannot differ from the
 signature; a field may say which values are refused. A subclass inherits both: its parents'
@@ -26,8 +26,7 @@ from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
-from nablasso.estimators.tables import takes_names, takes_tables
-from nablasso.estimators.validation import Check, one_of
+from nablasso.estimators.validation import Check, one_of, takes_names, takes_tables
 
 Class = TypeVar("Class", bound=type)
 
@@ -53,11 +52,12 @@ RETURNS = {
 __all__ = ["KW_ONLY", "REQUIRED", "estimator", "fixed", "parameter"]
 
 
-def parameter(default: Any, kind: str, text: str = "", check: Check | None = None) -> Any:
-    """A parameter of an estimator: its default, what it may be, and what it does.
+def parameter(default: Any, text: str = "", check: Check | None = None, *, kind: str = "") -> Any:
+    """A parameter of an estimator: its default, what it does, and what it may be.
 
     Lines of ``text`` are joined and broken anew; an empty line begins a new paragraph. ``check``
     refuses other values when data are read; where ``kind`` is ``{"a", "b"}`` there is one already.
+    Without ``kind`` the annotation says it.
     """
     if check is None and re.fullmatch(r"\{\"[^}]*\}", kind):
         check = one_of(*re.findall(r'"(.+?)"', kind))
@@ -74,7 +74,7 @@ def estimator(cls: Class) -> Class:
     """Make a class an estimator: ``__init__`` and its documentation from its parameters.
 
     Its ``fit`` takes data frames with columns of any kind, its ``score`` names of their columns
-    (:mod:`nablasso.estimators.tables`).
+    (:mod:`nablasso.estimators.validation`).
     """
     _complete_overridden(cls)
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
@@ -149,7 +149,8 @@ def _parameters(cls: Any) -> str:
 
 
 def _described(one: Field[Any]) -> str:
-    kind, text = one.metadata["kind"], one.metadata["text"]
+    kind = one.metadata["kind"] or str(one.type).removesuffix(" | None")
+    text = one.metadata["text"]
     if one.default is None:
         kind += ", optional"
     elif one.default is not MISSING:

@@ -16,32 +16,39 @@ fold is fitted; along the grid, from large alpha to small, each fit starts from 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
-from nablasso.estimators.base import Data, PredictsClasses, PredictsNumbers, Selector, worst_status
+from nablasso.estimators.base import (
+    AtAlpha,
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Selector,
+    keep_gaps,
+    worst_status,
+)
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
+    Path,
     as_fitted,
+    certificates_along,
     decreasing,
     grid_points,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.fitting import Path, spread
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     check_count,
@@ -49,6 +56,7 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_positive,
     feature_names,
+    spread,
 )
 from nablasso.gradients.learner import (
     SOLVERS,
@@ -106,24 +114,23 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     _: KW_ONLY
     kernel: Any = parameter(
         "gaussian",
-        "str or Kernel",
         "Kernel of the partial derivatives: a name or object of :mod:`nablasso.kernels` "
         '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y).',
+        kind="str or Kernel",
     )
     length_scale: Any = parameter(
         "half_median",
-        "float or rule",
         'Inputs are divided by it before the kernel sees them. Rules: ``"half_median"`` (half '
         'the median distance between rows), ``"median"``, ``"neighbour20"``, ``"median20"``; '
         "they mean 1 for kernels of the dot product.",
         check_length_scale,
+        kind="float or rule",
     )
     bandwidth: Any = parameter(
-        "half_median", "float or rule", "The s of the weights of pairs.", check_length_scale
+        "half_median", "The s of the weights of pairs.", check_length_scale, kind="float or rule"
     )
     n_neighbors: int | None = parameter(
         None,
-        "int",
         "Without it all pairs have weights ``exp(-|x_i - x_j|^2 / 2 s^2)``, an n x n array; with "
         "it the given number of nearest rows have ``exp(-2 |x_i - x_j|^2 / s^2)``, the others "
         "none. Copies of a row count once.",
@@ -131,13 +138,12 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     )
     penalty: str = parameter(
         "lasso",
-        '{"lasso", "ridge"}',
         "Sum of the norms, or of the squared norms (gradient learning without sparsity: everything "
         "is selected).",
+        kind='{"lasso", "ridge"}',
     )
     ridge: float | None = parameter(
         None,
-        "float",
         "Weight of squared norms: of f0 (by default the leave-one-out choice of kernel logistic "
         "regression), and of the columns always kept (by default a hundredth of half the loss's "
         "largest curvature).",
@@ -145,33 +151,20 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     )
     adaptive_weights: bool = parameter(
         False,
-        "bool",
         "Solve again on the selected variables alone, weights and kernel measured in them and "
         "alpha the same fraction of ``alpha_max``, until all of them are selected.",
     )
     n_components: int | None = parameter(
         None,
-        "int",
         "Directions; by default as many as explain 95 % of the gradients' covariance.",
         check_count,
     )
     solver: str = parameter(
         "active_set",
-        '{"active_set", "forward_backward"}',
         "Accelerated steps on an active set, or the plain steps of the paper's Algorithm 1 on all "
         "columns, for reference (:mod:`nablasso.gradients.solvers`).",
+        kind='{"active_set", "forward_backward"}',
     )
-
-    @abstractmethod
-    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
-        """The sparsity weight, given or chosen by cross-validation."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Learn the gradients, select variables and find directions."""
-        data = self._read(X, y, sample_weight)
-        table = self._table(data)
-        learner = self._learner(table, self.tol)
-        return self._fit_table(data, table, learner, self._alpha(data, table, learner, groups))
 
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
@@ -239,8 +232,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
         return decreasing(alphas, wider * top, smallest / wider)
 
-    def _fit_table(self, data: Data, table: Table, learner: Learner, alpha: float | None) -> Self:
-        """Solve at one alpha and unpack the solutions into fitted attributes."""
+    def _fit_at(self, data: Data, table: Table, weights: tuple[Learner, float | None]) -> None:
+        learner, alpha = weights
         self._warn_of_isolated(learner.data)
         value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
         fits = learner.fits(value)
@@ -249,7 +242,6 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         for fit in fits:
             self._warn_of_gap(fit)
         self._unpack(data, table, learner, fits)
-        return self
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
         """Support and importances of the input's columns, over all functions."""
@@ -268,7 +260,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
         self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
         self.bandwidth_ = shared.bandwidth
-        self._keep_gaps([(f.solution, f.solution.primal, f.problem.reference) for f in fits])
+        keep_gaps(self, map(_gap, fits), (fit.solution.n_iter for fit in fits))
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
@@ -310,6 +302,11 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self._warn_unless_converged(fit.solution, self.tol * fit.problem.reference, cure)
 
 
+def _gap(fit: GradientFit) -> tuple[float, float, float]:
+    """The gap, the objective and that at ``f = 0``."""
+    return fit.solution.gap, fit.solution.primal, fit.problem.reference
+
+
 def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
     """R2 on left-out rows of kernel ridge regression, and the gain over the mean.
 
@@ -349,61 +346,44 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
 
 @estimator
-class GradientsAtAlpha(SparseGradientEstimator):
+class GradientsAtAlpha(AtAlpha, SparseGradientEstimator):
     """Fit at one ``alpha``."""
 
-    # Only folds ask for groups.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+    along = (40, SMALLEST_FRACTION)
 
     alpha: float | None = parameter(
         None,
-        "float",
         "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
         "nothing. The ridge has no such value: a tenth of its natural unit "
         "(:mod:`nablasso.gradients.solvers`).",
         check_positive,
     )
 
-    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
-        return self.alpha
+    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float | None]:
+        return self._learner(table, self.tol), self.alpha
 
-    def _path(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        n_alphas: int = 40,
-        eps: float = SMALLEST_FRACTION,
-        alphas: Any = None,
-    ) -> Path:
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
         """Learn along ``alpha``, with warm starts.
 
         An interrupted path ends where it was; points that did not reach ``tol`` give a
         :class:`~sklearn.exceptions.ConvergenceWarning`.
         """
-        table = self._table(self._read(X, y, sample_weight))
         learner = self._learner(table, float(self.tol))
         self._warn_of_isolated(learner.data)
-        grid = self._grid(learner, n_alphas if alphas is None else alphas, eps)
+        grid = self._grid(learner, alphas, eps)
         found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
         for fits in found:
             for fit in fits:
                 self._warn_of_gap(fit)
         supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
-        gaps = np.array([[fit.solution.gap for fit in fits] for fits in found])
-        references = np.array([[fit.problem.reference for fit in fits] for fits in found])
-        solved = [[fit.solution for fit in fits] for fits in found]
         return Path(
             grid[: len(found)],
             np.array(supports),
             np.array(importances),
             feature_names(self),
             learner.alpha_max,
-            objectives=np.array([sum(one.primal for one in each) for each in solved]),
-            dual_gaps=np.sum(gaps, axis=1),
-            relative_gaps=np.max(gaps / references, axis=1),
-            n_iter=np.array([max(one.n_iter for one in each) for each in solved]),
+            **certificates_along([map(_gap, fits) for fits in found]),
+            n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
         )
 
 
@@ -420,15 +400,16 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
     _: KW_ONLY
     alphas: Any = parameter(
         30,
-        "int or array-like",
         "Values to try; a number asks for that many from ``alpha_max`` (of the ridge: ten times "
         "its natural unit) down to a hundredth (thousandth) of it.",
+        kind="int or array-like",
     )
 
-    def _alpha(self, data: Data, table: Table, learner: Learner, groups: Any) -> float | None:
+    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float]:
+        learner = self._learner(table, self.tol)
         cell = Cell(self._grid(learner, self.alphas))
         outcomes = self._judged(data, table, groups, cell)
-        return self._choose(grid_points([cell]), outcomes, ties=cell.alphas)["alpha"]
+        return learner, self._choose(grid_points([cell]), outcomes, ties=cell.alphas)["alpha"]
 
     def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
         table, model = self._table(train), copy(self)

@@ -1,25 +1,57 @@
-"""What an estimator looks at before anything is computed: its parameters, rows and columns."""
+"""What comes into an estimator: its parameters, rows and columns, and tables of any kind.
+
+``@estimator`` wraps ``fit`` in :func:`takes_tables`. Arrays, and frames whose columns are all
+finite numbers, go to ``fit`` as they are. Any other frame is encoded
+(:mod:`nablasso.data.encoding`), a clone of the estimator, with the columns of numbers of a category
+in one group, is fitted to the numbers, and the estimator takes over what the clone found, said of
+the columns of the table: a column is selected if any of its numbers is, and so on by
+:data:`PER_COLUMN`. ``predict`` and the like encode their rows by :func:`check_new_data`. A fit that
+fails leaves no fitted attributes behind.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from nablasso.data.cells import LARGEST, as_pandas, listed
-from nablasso.data.encoding import Encoding
-from nablasso.data.table import MIN_ROWS, Table, correlated_columns, discrete_columns, is_frame
-from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.data.cells import LARGEST, as_pandas, listed, name_problems, read_cells
+from nablasso.data.encoding import Encoding, plain_encoding
+from nablasso.data.roles import named_roles, target_problems
+from nablasso.data.table import (
+    MIN_ROWS,
+    Table,
+    check_weights,
+    correlated_columns,
+    discrete_columns,
+    is_frame,
+    is_in_blocks,
+)
+from nablasso.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotNumbersError,
+    Problem,
+    TableProblems,
+)
 from nablasso.kernels import WIDTH_RULES
+from nablasso.streaming import open_table
+from nablasso.streaming.sample import encoded
 from nablasso.types import Array, Index
 
 TWIN_CORRELATION = 0.95
+Gather = Callable[[Any, Encoding], Any]
+
+# ------------------------------------------------------------------ rows and columns
 
 
 def check_training_data(
@@ -78,17 +110,12 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array
         X = as_pandas(cells, names)
     if not len(X):
         raise InvalidDataError("Found array with 0 sample(s): give at least one row.")
-    return encoding.encode(X, _needed(estimator, encoding))
-
-
-def _needed(estimator: BaseEstimator, encoding: Encoding) -> set[str] | None:
-    """Columns of the table that predictions depend on; None for all of them."""
-    functions = [getattr(estimator, "_predictor", None), *getattr(estimator, "_functions", ())]
-    known = [f for f in functions if f is not None]
-    if not known or not all(hasattr(f, "columns") for f in known):
-        return None
-    origin = encoding.origin[[int(a) for f in known for a in f.columns]]
-    return {encoding.columns[a].name for a in origin}
+    functions = getattr(estimator, "_functions", ())
+    needed = None  # all columns, unless predictions are known to depend on some
+    if functions and all(hasattr(f, "columns") for f in functions):
+        origin = encoding.origin[[int(a) for f in functions for a in f.columns]]
+        needed = {names[a] for a in origin}
+    return encoding.encode(X, needed)
 
 
 def by_column(estimator: BaseEstimator, gradients: Array) -> Array:
@@ -133,8 +160,18 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
             for members in feature_groups.values()
         ]
     if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
-        columns = [column_indices(estimator, group, "feature_groups") for group in feature_groups]
-        return _labels(columns, feature_names(estimator))
+        names, labels = feature_names(estimator), np.full(d, -1, dtype=np.intp)
+        for label, group in enumerate(feature_groups):
+            for column in np.unique(column_indices(estimator, group, "feature_groups")):
+                if labels[column] >= 0:
+                    raise InvalidParameterError(
+                        f"feature_groups: a column belongs to one group; {names[column]!r} is in "
+                        f"groups {labels[column]} and {label}. Leave it in one of them."
+                    )
+                labels[column] = label
+        alone = labels < 0  # a column in no group is one of its own
+        labels[alone] = len(feature_groups) + np.arange(alone.sum())
+        return labels
     labels = np.asarray(feature_groups)
     if labels.shape != (d,):
         raise InvalidParameterError(
@@ -142,22 +179,6 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
             f"{len(labels)} labels for {d} columns."
         )
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
-
-
-def _labels(groups: list[Index], names: list[str]) -> Index:
-    """Group number of each column; a column in no group is one of its own."""
-    labels = np.full(len(names), -1, dtype=np.intp)
-    for label, members in enumerate(groups):
-        for column in np.unique(members):
-            if labels[column] >= 0:
-                raise InvalidParameterError(
-                    f"feature_groups: a column belongs to one group; {names[column]!r} is in "
-                    f"groups {labels[column]} and {label}. Leave it in one of them."
-                )
-            labels[column] = label
-    alone = labels < 0
-    labels[alone] = len(groups) + np.arange(alone.sum())
-    return labels
 
 
 def column_indices(estimator: BaseEstimator, columns: Any, parameter: str) -> Index:
@@ -289,6 +310,13 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
     return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
 
 
+def spread(values: NDArray[Any], table: Table, d: int, fill: Any = 0.0) -> NDArray[Any]:
+    """Values per table column as values per input column; constant columns get ``fill``."""
+    out = np.full(d, fill, dtype=values.dtype)
+    out[table.columns] = values
+    return out
+
+
 def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
     pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
@@ -298,3 +326,283 @@ def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
             if b != a and not (inside[b] and b < a):
                 pairs.append((int(table.columns[a]), int(table.columns[b])))
     return sorted(pairs)
+
+
+# ------------------------------------------------------------------ tables
+
+
+def takes_tables(fit: Any) -> Any:
+    """``fit`` for tables too."""
+    signature = inspect.signature(fit)
+
+    @wraps(fit)
+    def fit_table(self: Any, *args: Any, **kwargs: Any) -> Any:
+        call = signature.bind(self, *args, **kwargs).arguments
+        given = {name: value for name, value in call.items() if name != "self"}
+        try:
+            for name in ("_encoding", "_numbers"):
+                vars(self).pop(name, None)
+            X = given["X"]
+            numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
+            missing = numbers and bool(np.isnan(X).any())
+            if is_in_blocks(X) and hasattr(self, "_fit_blocks"):
+                _fit_blocks(self, fit, given)
+            elif is_frame(X) and getattr(self, "takes_tables", True):
+                _fit_frame(self, fit, given)
+            elif missing and get_tags(self).input_tags.allow_nan:
+                frame = as_pandas(X, [f"x{a}" for a in range(X.shape[1])])
+                _fit_frame(self, fit, given | {"X": frame})
+                del self.feature_names_in_
+            else:
+                for role in ("y", "sample_weight"):
+                    if isinstance(given.get(role), str):
+                        raise InvalidParameterError(
+                            f"{role} is the name of a column, {given[role]!r}, so X must be a data "
+                            f"frame, files or a dask.dataframe; got {type(X).__name__}."
+                        )
+                return fit(self, **_in_time(given))
+        except BaseException:
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            raise
+        return self
+
+    return fit_table
+
+
+def takes_names(score: Any) -> Any:
+    """``score`` for a data frame that holds the target too: ``score(df, "price")``."""
+    signature = inspect.signature(score)
+
+    @wraps(score)
+    def score_table(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        if is_frame(given["X"]):
+            given, problems = named_roles(given)
+            if problems:
+                raise TableProblems(problems)
+        return score(**given)
+
+    return score_table
+
+
+def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
+    """Fit to a data frame: as it is if all of it is numbers, else encoded."""
+    given, problems = named_roles(given)
+    given = _in_time(given)
+    X, y = given["X"], given.get("y")
+    problems += name_problems(X)
+    if "y" in given:
+        problems += target_problems(y, len(X), classes=is_classifier(model))
+    numbers = None if problems else _finite_numbers(X)
+    if numbers is not None:
+        fit(model, **given)
+        if hasattr(model, "feature_names_in_"):
+            names = [str(name) for name in X.columns]
+            model._encoding = plain_encoding(names, np.median(numbers, axis=0).tolist())
+        return
+    typed, faults = read_cells(as_pandas(X).reset_index(drop=True))
+    if problems or faults:
+        raise TableProblems([*problems, *faults])
+    typed = typed.set_axis([str(name) for name in typed.columns], axis=1)
+    encoding = Encoding.learn(typed, check_weights(given.get("sample_weight"), len(typed)))
+    if not encoding.names:
+        what = f"none of the {typed.shape[1]} columns varies"
+        raise TableProblems([Problem((), what, "Add columns that could explain the target")])
+    given["X"] = encoding.encode(typed)
+    if given.get("X_unlabeled") is not None:
+        given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])
+    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+
+
+def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
+    """Fit to a table in blocks: as it is if all of it is finite numbers, else encoded."""
+    source = open_table(given["X"], given.get("y"), given.get("sample_weight"))
+    given = given | {"X": source, "y": source.target, "sample_weight": None}
+    if source.reading.encoding is None or hasattr(model, "_encoded_by"):
+        try:
+            fit(model, **given)
+            return
+        except NotNumbersError:
+            source = given["X"] = encoded(source)
+    encoding = source.reading.encoding
+    assert encoding is not None
+    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    if not source.named:
+        del model.feature_names_in_
+
+
+def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
+    """A clone, fitted to the numbers."""
+    model.n_features_in_ = len(encoding.columns)
+    model.feature_names_in_ = np.array([c.name for c in encoding.columns], dtype=object)
+    numbers, known = clone(model), model.get_params()
+    numbers._encoded_by = encoding
+    for prefix in ("", "estimator__"):
+        if f"{prefix}feature_groups" in known:
+            groups = group_labels(model, known[f"{prefix}feature_groups"])
+            alone = (np.bincount(groups)[groups] == 1)[encoding.origin]  # its parts may be apart
+            pairs = np.column_stack(
+                [groups[encoding.origin], np.where(alone, 1 + encoding.labels, 0)]
+            )
+            labels = np.unique(pairs, axis=0, return_inverse=True)[1].ravel().tolist()
+            numbers.set_params(**{f"{prefix}feature_groups": labels})
+        kept = known.get(f"{prefix}always_keep")
+        if kept is not None:
+            places = column_indices(model, kept, "always_keep")
+            inside = np.flatnonzero(np.isin(encoding.origin, places)).tolist()
+            numbers.set_params(**{f"{prefix}always_keep": inside})
+    return numbers.fit(**given)
+
+
+def _adopt(model: Any, numbers: Any, encoding: Encoding) -> None:
+    """Take over what the model of the numbers found, said of the columns of the table."""
+    own = {*model.get_params(deep=False), "n_features_in_", "feature_names_in_", "_encoded_by"}
+    for name, value in vars(numbers).items():
+        if name not in own:
+            gather = PER_COLUMN.get(name)
+            setattr(model, name, value if gather is None else gather(value, encoding))
+    model._encoding, model._numbers = encoding, numbers
+    stand_ins = [getattr(model, n, ()) for n in ("twins_", "alternatives_", "replaceable_")]
+    if getattr(model, "selection_status_", "") == "replaceable" and not any(stand_ins):
+        model.selection_status_ = "clear"  # parts of one column stood for each other
+    model.table_notes_ = encoding.remarks
+
+
+def behind(model: Any) -> Any:
+    """The model of numbers: itself, unless it was fitted to a table that had to be encoded."""
+    return getattr(model, "_numbers", model)
+
+
+def players(model: Any) -> list[Index]:
+    """The columns of ``behind(model)`` that each column of the table is, one by one if plain.
+
+    Inside ``fit`` too, where the model is the one of numbers.
+    """
+    encoding = getattr(model, "_encoded_by", None) or getattr(model, "_encoding", None)
+    if encoding is None:
+        return [np.array([a]) for a in range(int(model.n_features_in_))]
+    return list(encoding.players)
+
+
+def _finite_numbers(X: Any) -> Array | None:
+    """The numbers of a frame that holds finite ones only; None for any other."""
+    numeric = (
+        all(getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes)
+        if hasattr(X, "iloc")
+        else all(kind.is_numeric() for kind in X.dtypes)
+    )
+    if not numeric or not len(X) or not len(X.columns):
+        return None
+    numbers = np.asarray(X.to_numpy(), dtype=float)
+    return numbers if (np.abs(numbers) <= LARGEST).all() else None
+
+
+def _in_time(given: dict[str, Any]) -> dict[str, Any]:
+    """The rows sorted by ``time``, if that was given."""
+    time = given.pop("time", None)
+    if time is None:
+        return given
+    order = np.argsort(np.asarray(time), kind="stable")
+    for name in ("X", "y", "sample_weight", "groups"):
+        values: Any = given.get(name)
+        if values is not None:
+            rows = values if is_frame(values) else np.asarray(values)
+            given[name] = values.iloc[order] if hasattr(values, "iloc") else rows[order]
+    return given
+
+
+def _each(reduce: Callable[[Any], Any], nothing: Any) -> Gather:
+    """Reduce the rows of an array that belong to one column of the table."""
+
+    def gather(values: Any, encoding: Encoding) -> NDArray[Any] | None:
+        if values is None:
+            return None
+        array = np.asarray(values)
+        empty = np.full(array.shape[1:], nothing)
+        parts = [reduce(array[own]) if len(own) else empty for own in encoding.players]
+        return np.array(parts, dtype=array.dtype)
+
+    return gather
+
+
+def _size(values: Any) -> Any:
+    """One number as it is; those of several columns by the norm that the penalty gives a group."""
+    return values[0] if len(values) == 1 else np.sqrt(np.sum(np.square(values), axis=0))
+
+
+def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
+    """Copies: all numbers of one of the two columns; gaps in the same rows make no copy."""
+    inside: dict[tuple[int, int], set[int]] = {}
+    for a, b in values:
+        pair = int(encoding.origin[a]), int(encoding.origin[b])
+        if pair[0] != pair[1]:
+            inside.setdefault(pair, set()).update((int(a), int(b)))
+    whole = [{int(a) for a in own} for own in encoding.players]
+    return [(a, b) for (a, b), own in inside.items() if whole[a] <= own or whole[b] <= own]
+
+
+def _moved(value: Any, encoding: Encoding) -> Any:
+    """Columns of the table in place of those of numbers: whole numbers stand for columns."""
+    if isinstance(value, dict):
+        return {name: _moved(one, encoding) for name, one in value.items()}
+    if isinstance(value, tuple):
+        parts = [_moved(one, encoding) for one in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return sorted({_moved(one, encoding) for one in value})
+    return int(encoding.origin[value]) if isinstance(value, Integral) else value
+
+
+def _stand_ins(by_pair: bool) -> Gather:
+    """The first that could stand for each column (each pair); parts of a column do not."""
+
+    def gather(values: Any, encoding: Encoding) -> list[Any]:
+        found: dict[Any, Any] = {}
+        for one in (_moved(value, encoding) for value in values):
+            if one[0] not in np.ravel(one[1]):
+                found.setdefault(one[:2] if by_pair else one[0], one)
+        return list(found.values())
+
+    return gather
+
+
+def _dropped(values: dict[int, Any], encoding: Encoding) -> dict[int, Any]:
+    """What a column of the table would add: the most that one of its numbers would."""
+    found: dict[int, Any] = {}
+    for a, facts in values.items():
+        own = int(encoding.origin[a])
+        found[own] = max(found.get(own, facts), facts, key=lambda one: one[0])
+    return found
+
+
+def _kinds(values: Any, encoding: Encoding) -> NDArray[np.str_]:
+    kinds = []
+    for column, own in zip(encoding.columns, encoding.players, strict=True):
+        one = {"number": str(values[own[0]]) if len(own) else "", "empty": "constant"}
+        kinds.append(one.get(column.kind, column.kind))
+    return np.array(kinds)
+
+
+gather_sizes = _each(_size, 0.0)
+any_of, largest = _each(lambda v: v.any(axis=0), False), _each(lambda v: v.max(axis=0), 0.0)
+least = _each(lambda v: v.min(axis=0), 1.0)
+SIZES = ("feature_importances_", "slopes_", "importance_bounds_", "scales_")
+LARGEST_OF = ("evidence_", "selection_probabilities_", "scores_", "knockoff_statistics_")
+PER_COLUMN: dict[str, Gather] = {
+    **dict.fromkeys(("support_", "clear_", "faint_"), any_of),
+    "screened_": _each(lambda v: v.any(axis=0), True),
+    "support_certified_": _each(lambda v: v.all(axis=0), True),
+    **dict.fromkeys(SIZES, gather_sizes),
+    "class_importances_": lambda v, encoding: gather_sizes(np.asarray(v).T, encoding).T,
+    **dict.fromkeys(LARGEST_OF, largest),
+    "clear_by_": _each(lambda v: v.max(axis=0), np.nan),
+    **dict.fromkeys(("p_values_", "adjusted_p_values_"), least),
+    "twins_": _pairs,
+    "alternatives_": _stand_ins(by_pair=True),
+    "replaceable_": _stand_ins(by_pair=False),
+    "_dropped": _dropped,
+    "runner_up_": _moved,
+    "tried_": lambda values, encoding: [_moved(one, encoding) for one in values],
+    "feature_kinds_": _kinds,
+}

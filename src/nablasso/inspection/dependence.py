@@ -48,8 +48,13 @@ from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.display import LEVELS, SURE, Dependence, PairDependence, nothing
 from nablasso.estimators.explained import drawn_predictions
 from nablasso.estimators.nonnegative_regressors import weighted_quantiles
-from nablasso.estimators.tables import behind, players
-from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.estimators.validation import (
+    behind,
+    check_new_data,
+    column_indices,
+    feature_names,
+    players,
+)
 from nablasso.reading.shares import at_settings
 from nablasso.types import Array, Index
 

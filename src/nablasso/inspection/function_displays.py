@@ -17,8 +17,13 @@ from nablasso.estimators.nonnegative_regressors import (
     MultiQuantileRegressor,
     weighted_quantiles,
 )
-from nablasso.estimators.tables import behind, players
-from nablasso.estimators.validation import check_new_data, column_indices, feature_names
+from nablasso.estimators.validation import (
+    behind,
+    check_new_data,
+    column_indices,
+    feature_names,
+    players,
+)
 from nablasso.inspection import canvas
 from nablasso.inspection.dependence import (
     inspected_columns,

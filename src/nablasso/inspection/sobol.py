@@ -21,8 +21,7 @@ from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.explained import frame, player_names, table_columns
-from nablasso.estimators.tables import behind, players
-from nablasso.estimators.validation import check_new_data, feature_names
+from nablasso.estimators.validation import behind, check_new_data, feature_names, players
 from nablasso.inspection.dependence import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
 from nablasso.reading.shares import law_of_ranges

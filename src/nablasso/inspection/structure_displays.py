@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 import nablasso.estimators as families
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
+from nablasso.estimators.cross_validation import Path, path
 from nablasso.estimators.derivative import DerivativeEstimator
 from nablasso.estimators.display import shorten
-from nablasso.estimators.fitting import Path, path
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.inspection import canvas

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso import __version__
 from nablasso.answer import Answer, Interaction
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.answering import answer_of
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
 from nablasso.estimators.display import Dependence, shapes_by_class
+from nablasso.estimators.explained import answer_of
 from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.inspection import PairDependence, pair_dependence, partial_dependence
@@ -179,10 +179,9 @@ def _pairs(model: Any, X: Any, answer: Answer) -> Iterator[tuple[Interaction, Pa
 
 def _held_out(model: Any) -> HeldOut:
     """Observed and predicted targets of rows that were left out in the fit."""
-    if not is_classifier(model):
-        one, mean = model._predictor, model._y_mean
-        return HeldOut(one.observed + mean, one.left_out + mean)
     codes, shares, p = model._left_out
+    if not is_classifier(model):
+        return HeldOut(codes, shares)
     labels = tuple(map(str, model.classes_.tolist()))
     told, true = shares.ravel(), (codes[:, None] == np.arange(len(labels))).ravel()
     weights = np.repeat(p, len(labels))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nablasso.estimators.certificate import Setting, certify_selection, largest_alpha
+from nablasso.estimators.outcome import Setting, certify_selection, largest_alpha
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import GroupLasso, Partition
 from nablasso.search.families import GAUSSIAN
