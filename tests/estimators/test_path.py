@@ -151,6 +151,6 @@ def test_a_loose_tolerance_loses_no_variable():
 
 
 def test_rows_without_a_target_are_for_derivatives():
-    data = make_additive(30, 3, random_state=0)
+    data = make_additive(30, 4, random_state=0)
     with pytest.raises(InvalidParameterError, match=r"X_unlabeled is for .* Leave them out"):
         nablasso.path(nablasso.SparseGradientRegressor(), data.X, data.y, X_unlabeled=data.X)
