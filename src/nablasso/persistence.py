@@ -233,7 +233,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     Raises
     ------
     ModelFileError
-        If the file is none of ours or damaged, has a newer format, or holds types that are not
+        If the file is none of ours or damaged, has another format, or holds types that are not
         trusted; the message names them.
     """
     stamp, ours = read_stamp(path), _version()
