@@ -22,6 +22,7 @@ PAIRS = 3  # interactions in a sentence
 AGREEMENT = 0.8  # share of a curve on which nearly all rows go the same way
 APART = 0.25  # width of a band, relative to the effect, from which on rows differ
 INTERRUPTED, CONSTANT = "interrupted", "constant target"
+FAINT = "faint"  # why a column is left out that predicts together with others
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 
 STATUS = {
@@ -327,9 +328,10 @@ class Answer:
         """What no gap can prove."""
         if all(column.evidence is None for column in self.columns):
             return ""
+        matter = "no other column is selected" if self.faint else "the other columns do not matter"
         return (
-            "That the other columns do not matter is a statistical decision, by evidence and "
-            "left-out rows: no gap can prove it."
+            f"That {matter} is a statistical decision, by evidence and left-out rows: no gap can "
+            "prove it."
         )
 
     def left_out_sentence(self) -> str:
@@ -341,6 +343,11 @@ class Answer:
         if self.certificate is not None and self.certificate.of == len(self.columns):
             told += f" ({sum(bool(c.certified) for c in out)} certified)"
         return f"{told}."
+
+    @property
+    def faint(self) -> bool:
+        """Whether predictions use columns that are not selected."""
+        return any(column.reason == FAINT for column in self.columns)
 
     def dropped_sentence(self, name: str) -> str:
         """Why a column was left out, and what it would add."""
@@ -369,6 +376,8 @@ class Answer:
         if column.scores is not None:
             without, with_it = column.scores
             reason += f" R2 of left-out rows: {without:.3f} without it, {with_it:.3f} with it."
+        if column.reason == FAINT:
+            reason += " Predictions use it together with others too faint to be selected."
         return " ".join([reason, *standing[:1]])
 
     def remedies(self) -> list[str]:
@@ -525,6 +534,7 @@ SAID = {  # what only some fits have to say; {n_rows:row} is 1 row or 2 rows, {n
     "was taken for time and their noise for correlated. Set time=False if it means nothing.",
     "gained": "What was noticed explains the rows better by {nats:.0f} nats, its price paid.",
     "all rows": "On all rows: {reason}.",
+    "warped": "The target is skewed: {share:.0%} of the prediction goes through {warp}.",
     "faint": "Predictions also use {n_names:column} too faint to be selected"
     "{n_names:| one by one}: {names}.",
     "screened": "Screening left {n_left} of {n_columns:column} to the search.",

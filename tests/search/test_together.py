@@ -112,6 +112,10 @@ def test_a_target_that_its_logarithm_explains_is_explained_so_from_all_rows():
     assert any(isinstance(part, Unwarped) and part.warp is not None for part in parts)
     assert np.flatnonzero(model.support_).tolist() == [0, 1]
     assert model.score(X[test], y[test]) > 0.98
+    assert any("of the prediction goes through log(" in said for said in model.assumptions_)
+    other = NablassoRegressor().fit(X[train], 1000 * y[train] + 5)
+    np.testing.assert_allclose(other.loo_r2_, model.loo_r2_, rtol=1e-6)  # in what is explained
+    assert 0.9 < model.loo_r2_ < 0.9999
     low, high = model.predict(X[test], return_interval=0.9)[1].T
     assert 0.8 < np.mean((low <= y[test]) & (y[test] <= high)) < 0.98
 

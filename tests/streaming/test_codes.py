@@ -84,6 +84,12 @@ def test_any_unit(scale):
     np.testing.assert_allclose(column(x * scale).table, column(x).table, atol=1e-8)
 
 
+def test_columns_may_reach_as_far_as_numbers_do():
+    x = np.random.default_rng(1).uniform(-1, 1, size=20_000) * 9.5e307
+    plan = draft(x[:5000], np.ones(5000), BINS, False)
+    np.testing.assert_array_equal(plan.encode(x), np.searchsorted(plan.edges, x))
+
+
 @pytest.mark.parametrize("power", [1, 9])
 def test_codes_on_a_grid_are_those_of_a_search(power):
     rng = np.random.default_rng(0)

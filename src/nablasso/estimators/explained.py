@@ -433,6 +433,8 @@ def _column(
     encoding, reason = getattr(model, "_encoding", None), "" if adds is None else "priced"
     if screened is not None and not screened and kind != "constant":
         reason = "screened"
+    if of("faint_"):
+        reason = words.FAINT
     return Column(
         name=name,
         selected=selected,

@@ -21,7 +21,7 @@ searches predict left-out rows clearly better than the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -58,6 +58,7 @@ from nablasso.reading.doubts import (
 )
 from nablasso.reading.shares import importances
 from nablasso.regression.evidence import restricted_inverse
+from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired, saving
 from nablasso.search.check import to_the_end
 from nablasso.search.check import worth as worth_of
@@ -415,15 +416,18 @@ def read_all_rows(
     unit = 1.0
     for predictor in predictors:
         if isinstance(predictor, Predictor) and len(predictor.observed):
-            y, residuals = rows.y[rows.fresh][:, None], predictor.residuals[:, None]
-            unit = float(y.std()) or 1.0
-            selector.loo_r2_, _ = _gain(y, residuals, predictor.weights)
+            unit = float(predictor.observed.std()) or 1.0
+            even, residuals = predictor.even(predictor.observed), predictor.residuals
+            selector.loo_r2_, _ = _gain(even[:, None], residuals[:, None], predictor.weights)
     slopes = [np.sqrt(p @ predictor.gradients(Z) ** 2) / unit for predictor in predictors]
     norms = np.max(slopes, axis=0)
     selector.slopes_ = np.where(selector.support_, norms, 0.0)
     selector.family_ = "terms"
     noticed = {g.reason for g in grown if g.loss not in ("squares", "labels")}
-    selector.assumptions_ = [words.said("all rows", reason=reason) for reason in sorted(noticed)]
+    selector.assumptions_ = [
+        *(words.said("all rows", reason=reason) for reason in sorted(noticed)),
+        *(words.said("warped", warp=warp, share=share) for warp, share in _warped(predictors)),
+    ]
     selector.runner_up_, selector._dropped = None, {}
     chosen = np.flatnonzero(selector.support_)
     inside = set(chosen.tolist())
@@ -461,6 +465,16 @@ def _gain(Y: Array, residuals: Array, weights: Array) -> tuple[float, float]:
     """R2 of left-out residuals, and the gain over the mean in standard errors."""
     baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
     return saving([(baseline, np.sum(residuals**2, axis=1))], weights)
+
+
+def _warped(predictors: Sequence[Any]) -> Iterator[tuple[Warp, float]]:
+    """Logarithms that a part of the prediction goes through, and the share that does."""
+    for predictor in (one for one in predictors if isinstance(one, Predictor)):
+        shares: dict[Warp, float] = {}
+        for part, share in zip(predictor.parts, predictor.shares, strict=True):
+            if (warp := getattr(part, "warp", None)) is not None:
+                shares[warp] = shares.get(warp, 0.0) + float(share)
+        yield from shares.items()
 
 
 def _noticed(decision: Decision, mean: float) -> list[str]:

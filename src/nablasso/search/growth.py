@@ -521,7 +521,8 @@ class Growth:
         if not (self.in_time and response.least_squares):
             h = ()
         if (response, h) != (self.state.response, self.state.filter):
-            self.state, self.screening = replace(self.state, response=response, filter=h), None
+            self.state = replace(self.state, response=response, filter=h)
+            self.screening = self.on_triples = None
         if changed:
             self.banned, self.refused, self.misses = {}, {}, 0
         return changed

@@ -30,6 +30,7 @@ from nablasso.types import Array, Index
 TOLERANCE = 1e-9  # gap over the objective
 SWEEPS = 100  # each with a step of Newton's
 LEVELS = 2.0 ** np.arange(6, -4, -1)  # of alpha, in units of the noise's variance
+SINGULAR = 1e-10  # of the mean diagonal, added to it in a step of Newton's
 RANK = 1e-8  # eigenvalue of a group over its largest: a function that others of it contain
 
 
@@ -145,6 +146,7 @@ def _newton(C: Array, r: Array, parts: Sequence[slice], penalty: Array, w: Array
         H[k : k + m, k : k + m] += limit / size * (np.eye(m) - np.outer(unit, unit))
         g[k : k + m] += limit * unit
         k += m
+    H.flat[:: k + 1] += SINGULAR * float(np.trace(H)) / k  # columns may be copies of one another
     step = np.zeros_like(w)
     step[at] = -np.linalg.solve(H, g)
     bend, slope, before = float(step @ (C @ step)), float(r @ step), _norm(w, parts, penalty)

@@ -102,7 +102,8 @@ def _below(edges: Array, x: Array) -> Index:
     Cells of an even grid are monotone in x, so edges of cells below lie below; those of a value's
     own cell are compared one by one. Where a cell holds many, searchsorted it is.
     """
-    if len(x) < CELLS or len(edges) < 2 or not LEAST_REACH < edges[-1] / 2 - edges[0] / 2 < np.inf:
+    half = edges[-1] / 2 - edges[0] / 2 if len(edges) > 1 else 0.0
+    if len(x) < CELLS or not LEAST_REACH < half < np.finfo(float).max / 2:
         return np.searchsorted(edges, x)
     scale, x = CELLS / (edges[-1] - edges[0]), np.ascontiguousarray(x)
 

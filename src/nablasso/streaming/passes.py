@@ -164,7 +164,7 @@ class State:
                 eta += (tables[0][:, degrees[:, 0]] @ w)[codes[term[0]]]
             elif len(term) == 2:
                 by_codes = (tables[0][:, degrees[:, 0]] * w) @ tables[1][:, degrees[:, 1]].T
-                cell = codes[term[0]] * np.intp(len(tables[1])) + codes[term[1]]
+                cell = codes[term[0]].astype(np.intp) * len(tables[1]) + codes[term[1]]
                 eta += by_codes.ravel()[cell]
         return np.asarray(eta)
 
