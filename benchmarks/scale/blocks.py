@@ -144,13 +144,13 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def killer(client: Any) -> Any:
-    """A reporter that kills a worker in the third pass over the codes."""
-    seen, killed = {"passes": 0}, []
+def killer(client: Any, killed: list[int]) -> Any:
+    """A reporter that kills a worker in the second pass over the codes, and keeps its number."""
+    seen = {"passes": 0}
 
     def watch(progress: Progress) -> None:
         seen["passes"] += progress.label == "Sums" and progress.done == 1
-        if seen["passes"] == 3 and not killed:
+        if seen["passes"] == 2 and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
@@ -191,9 +191,12 @@ def fitted(case: Case, folder: Path) -> Cost:
                 idle = _idle(client)
                 before = sum(client.run(_cpu).values())
                 start, cpu = time.perf_counter(), time.process_time()
-                with reporting(killer(client) if case.killed else lambda _: None):
+                killed = list[int]()
+                with reporting(killer(client, killed) if case.killed else lambda _: None):
                     size = part_rows(case.n)
                     model.fit(open_table(pattern, "y", client=client, part_rows=size), None)
+                if len(killed) != case.killed:
+                    raise RuntimeError(f"{case.killed} workers were to be killed, {killed} were")
                 seconds, own = time.perf_counter() - start, time.process_time() - cpu
                 workers = sum(client.run(_cpu).values()) - before
                 peak = max(client.run(_peak).values())
