@@ -46,7 +46,7 @@ from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
-WORK = 1e10  # products of the landmarks' sums of one kernel; thrice as many: half a per cent of error at 17 000 rows
+WORK = 1e10  # products of one kernel's sums; thrice as many gain half a per cent at 17 000 rows
 LANDMARKS = (300, 1000)
 BLOCK = 4096
 ROUNDING = 1e-14  # of the trace of the sums, added to their diagonal
