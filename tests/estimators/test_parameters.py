@@ -11,7 +11,10 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import nablasso
+from nablasso import MultiQuantileRegressorCV
+from nablasso.errors import InvalidParameterError
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
+from nablasso.estimators.validation import check_parameters
 
 
 @estimator
@@ -178,3 +181,10 @@ def test_what_is_not_tuned_has_the_default_of_the_single_fit(name):
     assert {key: tuned[key].default for key in shared} == {
         key: single[key].default for key in shared
     }
+
+
+def test_none_is_allowed_where_the_annotation_says_so():
+    """Also in a class that has another default."""
+    check_parameters(MultiQuantileRegressorCV(metric=None))
+    with pytest.raises(InvalidParameterError, match="metric must be one of evidence, or None"):
+        check_parameters(MultiQuantileRegressorCV(metric="other"))

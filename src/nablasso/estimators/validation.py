@@ -264,7 +264,7 @@ def check_parameters(model: Any) -> None:
     for one in fields(model) if is_dataclass(model) else ():
         check = one.metadata.get("check")
         if check is not None and one.init:
-            none = one.default is None or "None" in one.metadata["kind"]
+            none = one.default is None or "None" in f"{one.metadata['kind']} {one.type}"
             check(getattr(model, one.name), one.name, none=none)
 
 
