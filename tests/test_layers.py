@@ -29,6 +29,7 @@ LAYERS = (
     "solvers",
     "paths",
     "search",
+    "prediction",
     "screening",
     "hierarchy",
     "gradients",

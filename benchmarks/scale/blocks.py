@@ -34,9 +34,9 @@ import numpy as np
 from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from nablasso import NablassoRegressor
+from nablasso.prediction.together import Terms
 from nablasso.progress import Progress, reporting
 from nablasso.search.grown import Grown
-from nablasso.search.together import Terms
 from nablasso.streaming import open_table
 from nablasso.streaming.files import PART_ROWS
 from nablasso.types import Array

@@ -45,14 +45,23 @@ from nablasso.errors import (
     warn,
 )
 
-FORMAT = 7  # raised when the classes of a file are to be found elsewhere
+FORMAT = 8  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
 OUR_PACKAGES = (
     *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
-    *("paths", "regression", "streaming", "search", "hierarchy", "gradients", "nonnegative"),
+    *(
+        "paths",
+        "regression",
+        "streaming",
+        "search",
+        "prediction",
+        "hierarchy",
+        "gradients",
+        "nonnegative",
+    ),
     *("inference", "reading", "answer", "estimators"),
 )
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")

@@ -53,15 +53,15 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
+from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
+from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.regression.laplace import left_out_odds
 from nablasso.screening import narrowed
 from nablasso.search.decide import decide
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown, grow
-from nablasso.search.predictor import Predictor, odds_of, predictor_of
 from nablasso.search.rules import Rules
-from nablasso.search.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows

@@ -30,9 +30,10 @@ from nablasso.estimators.validation import (
     group_labels,
     players,
 )
+from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Curve, Explanation, LeftOut
 from nablasso.reading.shares import players_of, quotients
-from nablasso.search.predictor import Predictor, Spread
+from nablasso.regression.fitted import Spread
 from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall

@@ -46,6 +46,8 @@ from nablasso.inference import (
 )
 from nablasso.losses import Loss
 from nablasso.penalties import GroupLasso, Partition, Penalty
+from nablasso.prediction.predictor import Predictor
+from nablasso.prediction.together import AllRows
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.progress import track
 from nablasso.reading.doubts import (
@@ -66,8 +68,6 @@ from nablasso.search.decide import search
 from nablasso.search.families import GAUSSIAN
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import Predictor
-from nablasso.search.together import AllRows
 from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index, Mask

@@ -19,7 +19,7 @@ logs of the squared residuals. Where nothing explains these better than its pric
 **Draws** of a fitted answer are functions that the rows allow as well as the one that predicts:
 
 * A kernel function on few rows has the posterior of a Gaussian process
-  (:mod:`nablasso.search.predictor`), with a rough function of every column for what its family
+  (:mod:`nablasso.prediction.predictor`), with a rough function of every column for what its family
   cannot bend to; a warped target is drawn before it is warped back.
 * Terms on many rows have coefficients ``w ~ N(w, s^2 P)`` (:mod:`nablasso.regression.terms`).
 * Landmarks alone are the rows of a kernel function, each for many; those that were added to terms
@@ -38,9 +38,10 @@ import numpy as np
 
 from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
+from nablasso.prediction.predictor import Predictor
+from nablasso.prediction.together import Terms
+from nablasso.regression.fitted import Spread, Unwarped
 from nablasso.search.assumptions import level_of
-from nablasso.search.predictor import Predictor, Spread, Unwarped
-from nablasso.search.together import Terms
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 

@@ -15,7 +15,7 @@ for every column, pair and triple. *Price*: what gains more than the log of the 
 *Check*: what does not earn its price leaves; the next residuals judge the rest.
 
 **Both** from 650 rows on: kernels on 600 see functions of many columns at once, terms on all rows
-have the power; fresh rows judge what only kernels found (:mod:`~nablasso.search.together`).
+have the power; fresh rows judge what only kernels found (:mod:`nablasso.prediction.together`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
 from nablasso.search.few import Decision, FewRows
 from nablasso.search.growth import Growth
-from nablasso.search.predictor import left_out
 
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
 GLIMPSE, MORE_STEPS = 4, 8  # of tuning: a family at first; one worth more, or on more rows
@@ -122,7 +121,8 @@ def misled(plain: Decision, best: Decision) -> bool:
     if best.few.assumption.serial is not None:
         return False
     y = best.few.targets[:, 0]
-    gain = paired((y - left_out(best)) ** 2 - (y - left_out(plain)) ** 2, best.few.influence)
+    own, other = (one.few.explained(one.model)[1] for one in (best, plain))
+    gain = paired((y - own) ** 2 - (y - other) ** 2, best.few.influence)
     return gain.mean > plain.few.rules.clearly * gain.error
 
 

@@ -23,6 +23,7 @@ from scipy.special import gammaln
 
 from nablasso.data.table import Table, counted, mean_one
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
+from nablasso.regression.fitted import Spread, Unwarped
 from nablasso.regression.laplace import LogOdds, Tuned
 from nablasso.regression.noise import PLAIN, Assumption
 from nablasso.search.families import FAMILIES, Family
@@ -335,6 +336,16 @@ class FewRows:
         space = RepresenterSpace(kernel, X, scales)
         intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
         return Function(intercept, columns, space, u)
+
+    def explained(self, model: Model) -> tuple[Unwarped, Array]:
+        """The fitted function in the units of the target, and its predictions of left-out rows."""
+        mean, deviation = (float(part[0]) for part in self.unit)
+        solved = self.solved(model)
+        errors = solved.left_out()[0][:, 0]
+        spread = Spread(float(np.exp(model.noise)), self.shape, float(solved.units[0]))
+        function, warp = self.function(model), self.assumption.warp
+        made = Unwarped.of(function, (mean, deviation), warp, errors, self.precisions, spread)
+        return made, made.back(mean + deviation * (self.Y[:, 0] - errors))
 
     def standardised(self, few: FewRows) -> Array:
         """All targets in the units of fewer of these rows."""

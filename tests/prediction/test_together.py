@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.regression.evidence import FLOOR
-from nablasso.regression.noise import Warp
-from nablasso.search.families import FAMILIES, GAUSSIAN, LINEAR
-from nablasso.search.few import Decision
-from nablasso.search.grown import grow
-from nablasso.search.predictor import Unwarped
-from nablasso.search.rules import Rules
-from nablasso.search.together import (
+from nablasso.prediction.together import (
     AllRows,
     Candidate,
     Terms,
@@ -21,6 +14,13 @@ from nablasso.search.together import (
     odds_of_all,
     predictor_of_all,
 )
+from nablasso.regression.evidence import FLOOR
+from nablasso.regression.fitted import Unwarped
+from nablasso.regression.noise import Warp
+from nablasso.search.families import FAMILIES, GAUSSIAN, LINEAR
+from nablasso.search.few import Decision
+from nablasso.search.grown import grow
+from nablasso.search.rules import Rules
 from nablasso.spaces import Function
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows

@@ -13,7 +13,7 @@ for both; where the sample's target was explained through its logarithm, so is `
 alone. *Fresh* rows, on which it was not tuned, judge the terms (their predictions there are
 those without these rows), the kernel, and both together: what the nearest has of the sample's own
 columns joins, and those on its columns have the shares of least squared error there
-(:func:`~nablasso.search.predictor.stacked`); faint columns predict without joining.
+(:func:`~nablasso.prediction.predictor.stacked`); faint columns predict without joining.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
+from nablasso.prediction.predictor import (
+    FAINT,
+    Part,
+    Predictor,
+    parts_of,
+    stacked,
+    with_faint,
+    without_assumptions,
+)
+from nablasso.regression.fitted import Spread, Unwarped
 from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired
 from nablasso.search.check import check
 from nablasso.search.families import ROUGH
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
 from nablasso.search.grown import Grown
-from nablasso.search.predictor import (
-    FAINT,
-    Part,
-    Predictor,
-    Spread,
-    Unwarped,
-    parts_of,
-    stacked,
-    with_faint,
-    without_assumptions,
-)
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
@@ -305,18 +304,10 @@ def _alone(
     """
     Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
     left_out = level.intercept + judged.values(Z)
-    errors, p = t - left_out, weights / weights.sum()
-    order = np.argsort(errors, kind="stable")
-    many = float(even.weights.sum()) / len(whole.space.X)
-    part = Unwarped(
-        whole,
-        level.intercept,
-        1.0,
-        warp,
-        errors[order],
-        np.cumsum(p[order]) - 0.5 * p[order],
-        Spread(noise / many, None, float(p @ errors**2) / noise),
-    )
+    errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
+    error = float(weights @ errors**2) / float(weights.sum())
+    spread = Spread(noise / many, None, error / noise)
+    part = Unwarped.of(whole, (level.intercept, 1.0), warp, errors, weights, spread)
     return Candidate((part,), part.back(left_out))
 
 

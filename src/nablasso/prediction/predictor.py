@@ -1,10 +1,7 @@
 r"""What predicts: functions in the units of the target.
 
-A part is ``y(x) = E[t^{-1}(m + s (f(x) + e))]`` with ``f`` a posterior mean, ``m, s`` the unit of
-what was explained, ``t`` the warp if any, and ``e`` the left-out residuals, over which is averaged
-(without a warp that is the plain mean). Where anything was assumed, the best families without
-assumptions, tuned on the columns found, take its place if left-out rows are predicted better:
-squared errors are not what evidence looks at.
+Where anything was assumed, the best families without assumptions, tuned on the columns found, take
+its place if left-out rows are predicted better: squared errors are not what evidence looks at.
 
 **Faint columns.** What is too faint to be named column by column may be worth a lot together: all
 columns that were not found have one variance more. Where it gains more than ``Rules.surprise``
@@ -24,35 +21,6 @@ Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``:
 points say nothing, and a target that its logarithm explains is not far below its least value. Where
 the left-out error is below a thousandth of the variance the formula is known, and predictions may
 go further by as much: a cubic of six columns without noise doubles its range with every few rows.
-
-**How sure a fitted function is**: the spread of the functions that the rows allow.
-
-A posterior mean ``f = b + k(.)' u`` of ``y = b + f + e``, ``f + e ~ N(0, c A)``, ``A = K + r N``
-(:mod:`nablasso.regression.evidence`), with the mean ``b`` integrated out has the covariance
-
-.. math:: c \Big[k(x, x') - k(x)^\top A^{-1} k(x')
-          + \frac{(1 - 1^\top A^{-1} k(x))(1 - 1^\top A^{-1} k(x'))}{1^\top A^{-1} 1}\Big].
-
-**What the family cannot bend to.** A kernel of smooth functions is too sure of where a kink is. A
-rough function of every column is therefore allowed besides,
-
-.. math:: K \leftarrow K + r\, t \sum_a \exp(-|x_a - x'_a|),
-
-of the size ``t`` that the rows give it: the mean over ``SIZES``, all deviations up to 1.5 of the
-noise's being as likely beforehand, weighted by the evidence (unit profiled, all else as it is).
-Draws are from the posterior of this sum; they are still told as differences from the mean without
-it, so where the two disagree the spread is wide.
-
-**Draws.** The difference ``d`` between a draw and the mean is drawn at ``m`` centres, the rows and
-some points between them, and interpolated there by the kernel: ``d = b + k(., C) w`` with
-``K_CC w = d_C - b``. Values of all draws at new points are then one product of a kernel matrix with
-the matrix of the ``w``, and a line between two centres for the rough function of each column. What
-is left out is the spread at points far from all centres.
-
-**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
-the effective number of parameters; what it loses when a column is held constant is the column's.
-
-Cost: O(m^3), then O(m) a point and a draw.
 """
 
 from __future__ import annotations
@@ -62,10 +30,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 
-from nablasso.regression.evidence import against, restricted_inverse, shaped
+from nablasso.regression.fitted import Spread, Unwarped
 from nablasso.regression.noise import PLAIN, Warp
 from nablasso.search.families import BENT_PAIRS, ROUGH
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, Decision, FewRows, Model
@@ -75,15 +42,9 @@ from nablasso.types import Array, Index
 UNWARPED = 3  # families that are tried without assumptions
 FAINT = (ROUGH, BENT_PAIRS)  # families in which the other columns are tried
 FIRST_FAINT = (0.3, 0.05, 0.01, 0.001)  # variances to start from, over the median of those found
-SMEARED = 200  # residuals that a warped prediction is averaged over
 ROOM = 1.0  # ranges beyond the targets seen
 KNOWN = 1e-3  # of the variance: with smaller left-out errors far points follow what was found
 NEGLIGIBLE = 0.01  # share of a part that is not worth its time
-
-FLOOR = 1e-9  # of the mean diagonal, as in the evidence
-CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
-SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
-CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 
 class Part(Protocol):
@@ -98,162 +59,6 @@ class Part(Protocol):
 
     def gradients(self, Z: Array) -> Array:
         """Per standardised unit, (m, d)."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Noise ``r`` over the kernel's variance, its shape ``N`` (None: the same) and the unit."""
-
-    noise: float
-    shape: Array | None
-    unit: float
-
-    def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
-        """Differences from a function with these rows, at ``centres`` (k, d) besides."""
-        space, columns = function.space, function.columns
-        if not isinstance(space, RepresenterSpace) or function.u is None:
-            return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
-        X = np.vstack([space.X, centres[:, columns]])
-        n, m = len(space.X), len(X)
-        K = space.kernel(X * space.scales, X * space.scales)
-        D = sum((_rough(x, x) for x in X.T), np.zeros((m, m)))
-        own = function.intercept + K[:, :n] @ function.u
-        y = own[:n] + self.noise * shaped(self.shape, function.u[:, None])[:, 0]
-        size, unit = self._rough_size(K[:n, :n], D[:n, :n], y)
-        K += size * D
-        L = np.linalg.cholesky(self._noisy(K[:n, :n]))
-        B = solve_triangular(L, np.column_stack([K[:n], y, np.ones(n)]), lower=True)
-        B, z, one = B[:, :-2], B[:, -2], B[:, -1]
-        level = float(one @ z) / float(one @ one)
-        outside = 1 - one @ B
-        C = K - B.T @ B + np.outer(outside, outside / float(one @ one))
-        e, V = np.linalg.eigh((C + C.T) / 2)
-        root = V * np.sqrt(np.maximum(e, 0.0) * unit)
-        drawn = root @ np.random.default_rng(seed).standard_normal((m, count))
-        drawn += (level + B.T @ (z - level * one) - own)[:, None]
-        mean = drawn.mean(axis=0)
-        K.flat[:: m + 1] += CENTRE_FLOOR * float(np.trace(K)) / m
-        w = cho_solve(cho_factor(K, lower=True), drawn - mean)
-        knots = [np.unique(x) for x in X.T] if size else []
-        tables = [size * _rough(at, x) @ w for at, x in zip(knots, X.T, strict=False)]
-        space = RepresenterSpace(space.kernel, X, space.scales)
-        return Draws(space, columns, w, mean, tuple(zip(knots, tables, strict=True)))
-
-    def _rough_size(self, K: Array, D: Array, y: Array) -> tuple[float, float]:
-        """Variance of the rough functions, and the unit with them."""
-        values, squares = np.zeros((2, len(SIZES)))
-        for i, t in enumerate(SIZES):
-            L = np.linalg.cholesky(self._noisy(K + t * self.noise * D))
-            z, one = solve_triangular(L, np.column_stack([y, np.ones(len(y))]), lower=True).T
-            squares[i] = max(float(z @ z - (one @ z) ** 2 / (one @ one)), 0.0)
-            values[i] = np.log(np.diag(L)).sum() + np.log(one @ one) / 2
-        if not squares.all():
-            return 0.0, self.unit
-        values += (len(y) - 1) / 2 * np.log(squares)
-        odds = np.exp(values.min() - values)
-        t = float(odds @ SIZES / odds.sum())
-        return t * self.noise, self.unit * float(np.interp(t, SIZES, squares)) / float(squares[0])
-
-    def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
-        """Effective degrees of freedom besides the mean, with some columns held constant."""
-        space = function.space
-        if not isinstance(space, RepresenterSpace):
-            return 0.0
-        X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
-        A = self._noisy(space.kernel(X, X))
-        factored = restricted_inverse(A)
-        if factored is None:
-            raise np.linalg.LinAlgError("A model that was fitted has no factor.")
-        return len(X) - 1 - self.noise * against(factored[0], self.shape)
-
-    def _noisy(self, K: Array) -> Array:
-        """``A``."""
-        n, A = len(K), K.copy()
-        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
-        if self.shape is None or self.shape.ndim == 1:
-            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
-        else:
-            A += self.noise * self.shape
-        return A
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Functions that differ from a fitted one as the rows allow."""
-
-    space: RepresenterSpace | None
-    columns: Index
-    w: Array
-    level: Array
-    rough: tuple[tuple[Array, Array], ...] = ()  # of each column: knots, values (knots, draws)
-
-    def __call__(self, Z: Array) -> Array:
-        """Differences (m, draws) at standardised points."""
-        out = np.tile(self.level, (len(Z), 1))
-        if self.space is None:
-            return out
-        own, scales = self.space.X * self.space.scales, self.space.scales
-        step = max(CHUNK // max(len(own), 1), 1)
-        for start in range(0, len(Z), step):
-            rows = slice(start, start + step)
-            out[rows] += self.space.kernel(Z[rows][:, self.columns] * scales, own) @ self.w
-        for (knots, table), x in zip(self.rough, Z[:, self.columns].T, strict=False):
-            place = np.interp(x, knots, np.arange(len(knots)))
-            left = np.minimum(place.astype(np.intp), max(len(knots) - 2, 0))
-            part = (place - left)[:, None]
-            out += table[left] * (1 - part) + table[np.minimum(left + 1, len(knots) - 1)] * part
-        return out
-
-
-def _rough(x: Array, z: Array) -> Array:
-    """The kernel of rough functions of one column."""
-    return np.asarray(np.exp(-np.abs(x[:, None] - z)))
-
-
-@dataclass(frozen=True)
-class Unwarped:
-    """A fitted function in the units of the target.
-
-    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
-    distribution. A row counts by its precision: what is taken for an outlier must not be
-    averaged back through an exponential.
-    """
-
-    function: Function
-    mean: float
-    deviation: float
-    warp: Warp | None
-    errors: Array
-    levels: Array
-    spread: Spread | None = None  # how sure the function is
-
-    @property
-    def columns(self) -> Index:
-        """Those of the function."""
-        return self.function.columns
-
-    def values(self, Z: Array) -> Array:
-        """Predictions."""
-        return self.back(self.mean + self.deviation * self.function.values(Z))
-
-    def gradients(self, Z: Array) -> Array:
-        """Their slopes."""
-        slopes = self.deviation * self.function.gradients(Z)
-        if self.warp is None:
-            return slopes
-        t, step = self.mean + self.deviation * self.function.values(Z), 1e-4 * self.deviation
-        bend = (self.back(t + step) - self.back(t - step)) / (2 * step)
-        return np.asarray(slopes * bend[:, None])
-
-    def back(self, t: Array) -> Array:
-        """The mean of the target where the mean of what was explained is ``t``."""
-        if self.warp is None:
-            return t
-        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
-        total = np.zeros_like(t)
-        for e in spread:
-            total += self.warp.back(t + self.deviation * e)
-        return total / SMEARED
 
 
 @dataclass(frozen=True)
@@ -372,7 +177,7 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     What explains rows best under uneven noise or a warp need not have the smallest error.
     """
     few, groups = decision.few, decision.model.groups
-    yield _part(few, decision.model)
+    yield few.explained(decision.model)
     if decision.plain is None or not len(groups):
         return
     plain = without_assumptions(few)
@@ -381,7 +186,7 @@ def _parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     for family in families[:UNWARPED]:
         model = plain.tune(family, groups)
         if plain.solvable(model):
-            yield _part(plain, model)
+            yield plain.explained(model)
 
 
 def without_assumptions(few: FewRows) -> FewRows:
@@ -400,7 +205,7 @@ def _faint_parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
             own = model if same else rows.tune(family, model.groups, ties=model.ties)
             wider = with_faint(rows, own, few.rules.surprise)
             if wider is not None:
-                yield _part(rows, wider)
+                yield rows.explained(wider)
 
 
 def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
@@ -420,30 +225,6 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
     x = np.concatenate([own.logs, [start, own.noise]])
     wider = few.tune(own.family, groups, x, ties=ties, paid=few.n_groups, steps=FEWER_STEPS)
     return wider if own.value - wider.value > least and few.solvable(wider) else None
-
-
-def _part(few: FewRows, model: Model) -> tuple[Unwarped, Array]:
-    mean, deviation = (float(part[0]) for part in few.unit)
-    solved = few.solved(model)
-    errors = solved.left_out()[0][:, 0]
-    spread = Spread(float(np.exp(model.noise)), few.shape, float(solved.units[0]))
-    order = np.argsort(errors, kind="stable")
-    p = few.precisions[order] / few.precisions.sum()
-    made = Unwarped(
-        few.function(model),
-        mean,
-        deviation,
-        few.assumption.warp,
-        errors[order],
-        np.cumsum(p) - 0.5 * p,
-        spread,
-    )
-    return made, made.back(mean + deviation * (few.Y[:, 0] - errors))
-
-
-def left_out(decision: Decision) -> Array:
-    """Predictions of rows that were left out, in the units of the target."""
-    return _part(decision.few, decision.model)[1]
 
 
 def parts_of(functions: Sequence[Part]) -> Predictor:
