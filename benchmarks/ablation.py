@@ -36,7 +36,6 @@ FEW = {
     "no tenth of the error": {"tenth": np.inf},
     "one proposal followed": {"followed": 1},
     "walks on 100 rows": {"walked_rows": 100},
-    "no prior of the variances": {"spread": 1e3},
     "no copies": {"copy": 1.1},
     "copies from 0.95 on": {"copy": 0.95},
 }

@@ -134,6 +134,15 @@ def test_what_holds_is_assumed_and_pays(kind):
     assert {0, 1} <= set(after.model.groups.tolist())
 
 
+def test_rows_are_in_time_only_if_it_gains_so_much_a_row():
+    before = proposed(started(table("serial"), N))
+    gain = (before.total - assumed(before).total) / N
+    for share, taken in ((0.5, True), (2.0, False)):
+        rules = replace(before.rows.rules, serial_nats=share * gain)
+        held = assumed(proposed(started(replace(before.rows, rules=rules), N))).rows.assumption
+        assert (held.serial is not None) is taken
+
+
 def test_nothing_is_assumed_without_need():
     decision = decide(table("plain"))
     assert decision.rows.assumption is PLAIN

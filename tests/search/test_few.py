@@ -12,10 +12,10 @@ from nablasso.data.table import counted
 from nablasso.kernels import Matern52
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.regression.ridge import paired
-from nablasso.search.check import _left_out, _without, check, one_variance, with_copies
+from nablasso.search.check import _left_out, _without, check, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.families import ADDITIVE, FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, Family
-from nablasso.search.few import FewRows, Model
+from nablasso.search.few import SPREAD, FewRows, Model
 from nablasso.search.rules import Rules
 from tests.regression.dense_process import best_log_evidence, left_out, noise_matrix
 from tests.search.rows import draw, few_rows
@@ -49,7 +49,7 @@ def test_the_price_by_hand(family):
     A = K + np.exp(model.noise) * noise
     evidence = best_log_evidence(A, rows.Y[:, 0]) - best_log_evidence(noise, rows.Y[:, 0])
     centre = log(rows.evidence(family).covariance.part(model.groups).start())
-    prior = 0.5 * np.sum(((model.logs - centre) / rows.rules.spread) ** 2)
+    prior = 0.5 * np.sum(((model.logs - centre) / SPREAD) ** 2)
     assert model.value == pytest.approx(prior - evidence, rel=1e-5)
     assert model.price == pytest.approx(model.value + log(N) + log(comb(D, 2)) + log(3))
 
@@ -66,7 +66,6 @@ def test_nothing_selected_is_zero():
 def test_what_groups_cost():
     rows = draw()
     assert rows.cost(3) == pytest.approx(1.5 * log(N) + log(comb(5, 3)) + log(4))
-    assert rows.cost(3, 1) == pytest.approx(0.5 * log(N) + log(comb(5, 3)) + log(4))
     kept = replace(rows, kept=index(1, 4))  # paid for by their variances alone
     assert kept.cost(2) == pytest.approx(log(N))
     assert kept.cost(3) == pytest.approx(1.5 * log(N) + log(comb(3, 1)) + log(2))
@@ -77,7 +76,7 @@ def test_what_groups_cost():
 def objective(rows, family, x):
     """Minus the log evidence of the first three groups, and the prior of its variances."""
     part = rows.evidence(family).part(index(0, 1, 2))
-    away = (x[:-1] - log(part.covariance.start())) / rows.rules.spread
+    away = (x[:-1] - log(part.covariance.start())) / SPREAD
     return part.value(np.exp(x[:-1]), float(np.exp(x[-1]))) + 0.5 * float(away @ away)
 
 
@@ -278,20 +277,6 @@ def test_what_a_group_is_worth_is_what_its_absence_costs(family):
     assert 0 not in worth_of(replace(rows, kept=index(0)), model)
 
 
-def test_what_a_group_is_worth_where_all_share_a_variance():
-    rows = draw(noise=0.5)
-    shared = rows.tune(LINEAR, index(0, 2), ties=index(0, 0), paid=2)
-    worth = worth_of(rows, shared)
-    v, r = shared.variances, float(np.exp(shared.noise))
-    part = rows.evidence(LINEAR).part(shared.groups)
-    for position in (0, 1):
-        without = v.copy()
-        without[position] = 0.0
-        lost = part.value(without, r) - part.value(v, r)
-        saved = rows.cost(2, 1) - rows.cost(1, 1)
-        assert worth[int(shared.groups[position])] == pytest.approx(lost - saved, abs=1e-6)
-
-
 # -------------------------------------------------------------------------- copies
 
 
@@ -311,7 +296,7 @@ def test_copies_share_a_variance_and_pay_nothing():
     tied = with_copies(rows, model)
     assert tied.groups.tolist() == [0, 2, 3]
     assert tied.variances[0] == tied.variances[2]
-    assert len(tied.logs) == tied.paid == 2
+    assert len(tied.logs) == 2
     alone = with_copies(rows, rows.tune(LINEAR, index(0)))
     assert alone.groups.tolist() == [0, 3]
     worth = worth_of(rows, alone)  # of leaving out both
@@ -338,19 +323,6 @@ def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
     tied = with_copies(kept, kept.tune(LINEAR, index(0, 1, 2)))
     assert tied.groups.tolist() == [0, 1, 2, 3]
     assert with_copies(kept, kept.smallest(LINEAR)).groups.tolist() == [1]
-
-
-def test_one_variance_for_all_is_cheaper():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(N, 6))
-    rows = few_rows(X, X[:, :4].sum(axis=1) + rng.normal(size=N))
-    model = rows.tune(LINEAR, index(0, 1, 2, 3))
-    shared = one_variance(rows, model, [])
-    assert shared.price < model.price
-    assert len(shared.logs) == 1
-    assert shared.price == pytest.approx(shared.value + rows.cost(4, 1))
-    alone = rows.tune(LINEAR, index(0))
-    assert one_variance(rows, alone, []) is alone
 
 
 # -------------------------------------------------------------------------- functions

@@ -317,7 +317,7 @@ def settled(best: Decision, groups: Index) -> Decision:
     """The best family on given groups, tuned to the end."""
     few = best.few
     tried = tuple(few.tune(family, groups) for family in few.families)
-    model = to_the_end(few, min(tried, key=lambda model: model.price), tried)
+    model = to_the_end(few, min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=tried, clear={}, faint=False)
 
 
@@ -537,8 +537,7 @@ def _dropped(table: Table, decision: Decision) -> dict[int, Dropped]:
     outside = np.setdiff1d(np.arange(few.n_groups), model.groups)
     if not np.isfinite(asked[outside]).all():
         return {}
-    k = len(np.unique(model.ties))
-    costs = few.cost(model.paid + 1, k + 1) - few.cost(model.paid, k)
+    costs = few.cost(len(model.logs) + 1) - few.cost(len(model.logs))
     own = evidence.part(model.groups).solve(model.variances, r)
     if own is None:
         return {}

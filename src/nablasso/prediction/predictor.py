@@ -223,7 +223,7 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
 
     start = usual + float(np.log(min(FIRST_FAINT, key=value)))
     x = np.concatenate([own.logs, [start, own.noise]])
-    wider = few.tune(own.family, groups, x, ties=ties, paid=few.n_groups, steps=FEWER_STEPS)
+    wider = few.tune(own.family, groups, x, ties=ties, steps=FEWER_STEPS)
     return wider if own.value - wider.value > least and few.solvable(wider) else None
 
 

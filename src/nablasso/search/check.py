@@ -1,15 +1,14 @@
 """The check: what would be lost on left-out rows, and in nats, without each group.
 
-And groups that share a variance: copies, which rows do not tell apart, or all of a model.
+And groups that share a variance: copies, which rows do not tell apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
 from nablasso.regression.ridge import paired
@@ -18,7 +17,6 @@ from nablasso.types import Array, Index
 
 COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
 LAST_ROWS = 500  # up to which the last tuning takes all its steps
-SHARED = 3  # families that are tried with one variance for all
 
 Losses = tuple[Array, Array, Array, Array]
 
@@ -130,28 +128,20 @@ def worth(few: FewRows, model: Model) -> dict[int, float]:
     """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
     found: dict[int, float] = {}
     part, n_ties = few.evidence(model.family).part(model.groups), len(model.logs)
-    shared = model.paid > n_ties  # one variance for groups that are no copies
     r = float(np.exp(model.noise))
     value = part.value(model.variances, r)
-    ties = model.ties
-    if shared:
-        alike = _likeness(few, model.groups)[:, model.groups] >= few.rules.copy
-        ties = np.asarray(connected_components(alike, directed=False)[1], dtype=np.intp)
-    for tie in range(int(ties.max(initial=-1)) + 1):
-        inside = ties == tie
+    saved = few.cost(n_ties) - few.cost(n_ties - 1) if n_ties else 0.0
+    for tie in range(n_ties):
+        inside = model.ties == tie
         if np.isin(model.groups[inside], few.kept).any():
             continue
-        v = np.where(inside, 0.0, model.variances)
-        lost = part.value(v, r) - value
-        fewer = few.cost(model.paid - 1, n_ties if shared else n_ties - 1)
-        saved = few.cost(model.paid, n_ties) - fewer
-        if not shared and len(few.X) <= few.rules.walked_rows:
-            rest, logs = np.flatnonzero(~inside), np.delete(model.logs, tie)
+        lost = part.value(np.where(inside, 0.0, model.variances), r) - value
+        if len(few.X) <= few.rules.walked_rows:
             again = few.tune(
                 model.family,
-                model.groups[rest],
-                np.append(logs, model.noise),
-                ties=np.unique(ties[rest], return_inverse=True)[1].astype(np.intp),
+                model.groups[~inside],
+                np.append(np.delete(model.logs, tie), model.noise),
+                ties=np.unique(model.ties[~inside], return_inverse=True)[1].astype(np.intp),
                 steps=FEWER_STEPS,
             )
             lost = again.value - model.value
@@ -168,7 +158,7 @@ def _odds_price(few: FewRows, model: Model) -> float:
         if one is None and np.ptp(y) > 0:
             return -np.inf
         value += 0.0 if one is None else one.mode.value
-    return value + few.cost(model.paid, len(model.logs))
+    return value + few.cost(len(model.logs))
 
 
 def _in_errors(change: Array, weights: Array) -> float:
@@ -205,25 +195,10 @@ def _likeness(few: FewRows, groups: Index) -> Array:
     return out[np.argsort(np.argsort(groups))]
 
 
-def to_the_end(few: FewRows, model: Model, others: Sequence[Model]) -> Model:
-    """Tuned to the end, with one variance for each group or for all, whichever is worth more."""
-    model = one_variance(few, model, others)
+def to_the_end(few: FewRows, model: Model) -> Model:
+    """Tuned to the end."""
     steps = LAST_STEPS if len(few.X) <= LAST_ROWS else FEWER_STEPS
-    return few.retune(model, paid=model.paid, steps=steps, tolerance=1e-7)
-
-
-def one_variance(few: FewRows, model: Model, others: Sequence[Model]) -> Model:
-    """One variance for all groups of a model, where that is worth more than one for each."""
-    if len(model.logs) < 2:
-        return model
-    same = sorted((m for m in others if m.same_groups(model)), key=lambda m: m.price)
-    families = {m.family.name: m.family for m in [model, *same]}
-    one = np.zeros(len(model.groups), dtype=np.intp)
-    shared = [
-        few.tune(family, model.groups, ties=one, paid=len(model.logs), steps=FEWER_STEPS)
-        for family in list(families.values())[:SHARED]
-    ]
-    return min([model, *shared], key=lambda m: m.price)
+    return few.retune(model, steps=steps, tolerance=1e-7)
 
 
 def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array] | None:

@@ -106,7 +106,9 @@ def assumed(best: Decision) -> Decision:
         if worst is None or worst.total >= best.total - 0.5 * np.log(len(best.few.X)):
             break
         again = proposed(started(best.rows.under(worst.assumption), len(best.few.X)))
-        if again.total >= best.total:
+        first_serial = again.few.assumption.serial and not best.few.assumption.serial
+        least = len(best.few.X) * best.rows.rules.serial_nats if first_serial else 0.0
+        if again.total >= best.total - least:
             failed.add(worst.kind)
             continue
         best = replace(again, plain=first)
@@ -139,4 +141,4 @@ def finished(best: Decision) -> Decision:
         more = few.forward(few.backward(few.retune(model, steps=MORE_STEPS)), tries=1)
         model, joined = check(few, more, trusted=model.groups)
         best = replace(best, clear=best.clear | joined)
-    return replace(best, few=few, model=to_the_end(few, with_copies(few, model), best.tried))
+    return replace(best, few=few, model=to_the_end(few, with_copies(few, model)))

@@ -3,11 +3,10 @@ r"""Few rows: models on an n x n factor, compared by one number.
 A :class:`Model` is a family of functions on some groups of columns, with a variance for each (or
 for each tie of copies). Its price, in nats, is
 
-.. math:: -\log \text{evidence} + \tfrac12 (\text{variances}) \log n
-          + \log \tbinom{d}{k} + \log(k + 1)
+.. math:: -\log \text{evidence} + \tfrac k2 \log n + \log \tbinom{d}{k} + \log(k + 1)
 
 with ``k`` of ``d`` groups that were free to be chosen; ties of copies count once. Nothing selected
-is 0 nats. Kernels, supports, copies, one variance or many are all compared by it.
+is 0 nats. Kernels, supports and copies are all compared by it.
 """
 
 from __future__ import annotations
@@ -37,16 +36,14 @@ TRIES = 3  # columns that are tried each time one may join
 HOPELESS = 10.0  # nats beyond four prices
 NOISE = 0.05  # to start from
 NOISE_LOGS = (-18.0, 15.0)
+SPREAD = 4.0  # prior deviation of the log of a variance: it decides nothing, but keeps factors well
 REACH = 12.0  # how far the log of a variance may go
 NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A family on some groups: logs of a variance per tie and of the noise, value and price.
-
-    ``paid`` is the number of groups that the choice was paid for: one for each tie of copies.
-    """
+    """A family on some groups: logs of a variance per tie and of the noise, value and price."""
 
     family: Family
     groups: Index
@@ -55,7 +52,6 @@ class Model:
     noise: float
     value: float
     price: float
-    paid: int
 
     @property
     def variances(self) -> Array:
@@ -223,14 +219,13 @@ class FewRows:
             self._evidence[family.name] = made
         return self._evidence[family.name]
 
-    def cost(self, k: int, variances: int | None = None) -> float:
-        """What ``k`` groups cost, kept ones included, with so many variances."""
+    def cost(self, k: int) -> float:
+        """What ``k`` groups, or ties of copies, cost, kept ones included."""
         n_kept = len(self.kept)
         looked = self.n_groups if self.looked is None else self.looked
         free, chosen = looked - n_kept, max(k - n_kept, 0)
         choice = gammaln(free + 1) - gammaln(chosen + 1) - gammaln(free - chosen + 1)
-        scales = 0.5 * (k if variances is None else variances) * np.log(self.n_rows)
-        return float(scales + choice + np.log(chosen + 1))
+        return float(0.5 * k * np.log(self.n_rows) + choice + np.log(chosen + 1))
 
     # -- tuning ------------------------------------------------------------------------------
 
@@ -242,27 +237,22 @@ class FewRows:
         *,
         steps: int = STEPS,
         ties: Index | None = None,
-        paid: int | None = None,
         tolerance: float = 1e-5,
     ) -> Model:
-        """The most likely variances and noise by L-BFGS, from ``x`` (logs, noise last).
-
-        ``paid`` is the number of groups that the choice is paid for: one for each tie, unless said.
-        """
+        """The most likely variances and noise by L-BFGS, from ``x`` (logs, noise last)."""
         ties = np.arange(len(groups)) if ties is None else ties
         m = int(ties.max(initial=-1)) + 1
         if not m or not self.Y.any():  # a constant target needs no group, not even a kept one
-            return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0, 0)
+            return Model(family, NO_GROUPS, NO_GROUPS, np.empty(0), 0.0, 0.0, 0.0)
         part = self.evidence(family).part(groups)
         centre = float(np.log(part.covariance.start()))
         if x is None:
             x = np.append(np.full(m, centre), np.log(NOISE))
-        spread = self.rules.spread
 
         def objective(x: Array) -> tuple[float, Array]:
             value, slope = part.value_and_gradient(np.append(x[:-1][ties], x[-1]))
-            away = (x[:-1] - centre) / spread
-            inner = np.bincount(ties, slope[:-1], minlength=m) + away / spread
+            away = (x[:-1] - centre) / SPREAD
+            inner = np.bincount(ties, slope[:-1], minlength=m) + away / SPREAD
             return value + 0.5 * float(away @ away), np.append(inner, slope[-1])
 
         low = np.append(np.full(m, centre - REACH), NOISE_LOGS[0])
@@ -281,10 +271,8 @@ class FewRows:
             bounds=list(zip(low.tolist(), high.tolist(), strict=True)),
             options={"maxiter": steps, "maxfun": 2 * steps, "ftol": tolerance},
         )
-        value = float(found.fun)
-        paid = m if paid is None else paid
-        price = value + self.cost(paid, m)
-        return Model(family, groups, ties, found.x[:-1], float(found.x[-1]), value, price, paid)
+        value, logs, noise = float(found.fun), found.x[:-1], float(found.x[-1])
+        return Model(family, groups, ties, logs, noise, value, value + self.cost(m))
 
     def retune(self, model: Model, **options: Any) -> Model:
         """The same model on these rows."""
