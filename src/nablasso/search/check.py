@@ -182,7 +182,10 @@ def with_copies(few: FewRows, model: Model) -> Model:
     if tied is None or (few.most is not None and len(tied[0]) > few.most):
         return model
     trial = few.tune(model.family, tied[0], tied[2], steps=COPY_STEPS, ties=tied[1])
-    return trial if trial.price < model.price + few.rules.copy_nats else model
+    joined = np.setdiff1d(tied[0], model.groups)
+    least = float(alike[:, joined].max(axis=0).min(initial=1.0))
+    nearness = (least - few.rules.copy) / (1 - few.rules.copy)
+    return trial if trial.price < model.price + few.rules.copy_nats * nearness else model
 
 
 def _likeness(few: FewRows, groups: Index) -> Array:
