@@ -56,7 +56,7 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.reading.shares import importances
+from nablasso.reading.shares import level_slope
 from nablasso.regression.evidence import restricted_inverse
 from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired, saving
@@ -128,11 +128,9 @@ class Proof:
         """
         g, coef, space = self.solution.point.g, self.solution.coef, self.problem.space
         norms = np.sqrt(np.einsum("ia,ia->a", g, g))
-        discrete = discrete_columns(space.X) & self.support
-        if discrete.any():
-            function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
-            levels = importances(function, space.X, self.problem.weights, discrete)
-            norms = np.where(discrete, levels, norms)
+        function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
+        for a in np.flatnonzero(discrete_columns(space.X) & self.support):
+            norms[a] = level_slope(function.values, space.X, int(a), self.problem.weights)
         return np.where(self.support, norms * self.unit, 0.0)
 
 

@@ -183,7 +183,7 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     if X is not None:
         rows, p = _rows(model, X, weights)
         Z = scaler.transform(rows)[:, chosen]
-        return replace(own, Z=Z, weights=p, left_out=None, kept={})
+        return replace(own, Z=Z, weights=p, left_out=None)
     if ranges is None:
         return own
     several = [name for name, p in zip(player_names(model), own.players, strict=True) if len(p) > 1]
@@ -195,7 +195,7 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
     ends /= scaler.scale[chosen, None]
     Z, pairs = np.zeros((1, len(chosen))), tuple((float(low), float(high)) for low, high in ends)
-    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs, kept={})
+    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs)
 
 
 def _of_others(
