@@ -445,7 +445,7 @@ def read_all_rows(
 def _told(columns: Index, *data: Any) -> list[tuple[int, list[int], float]]:
     """Selected columns that others tell together, which ones, and how much of them."""
     found = told_by_others(*data)
-    return [(int(columns[one.a]), columns[list(one.by)].tolist(), one.r2) for one in found]
+    return [(int(columns[a]), columns[by].tolist(), r2) for a, by, r2 in found]
 
 
 def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
