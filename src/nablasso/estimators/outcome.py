@@ -37,10 +37,9 @@ from nablasso.estimators.base import CLEAR_GAIN, keep_gaps, nothing_status
 from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.inference import (
-    HeldOut,
-    LinearConditional,
-    PredictionLoss,
+    HeldOutFold,
     adjusted_p_values,
+    as_conditional,
     enough_draws,
     randomization_p_values,
 )
@@ -283,10 +282,8 @@ def discoveries(
         found = search(part, rows.rules.walked_rows)
         predict = partial(_outputs, found, rows)
         used = np.isin(rows.labels, found.model.groups)
-        loss = PredictionLoss(
-            predict, test.astype(float), rows.weights[test], partial(_distance, rows.Y)
-        )
-        held_out.append(HeldOut(test, loss, used))
+        of_rows = test.astype(float), rows.weights[test], partial(_distance, rows.Y)
+        held_out.append(HeldOutFold(test, used, predict, *of_rows))
         mean = part.weights @ rows.Y[train] / part.weights.sum()
         before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
         gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
@@ -294,7 +291,7 @@ def discoveries(
     p_values = randomization_p_values(
         held_out,
         rows.X,
-        LinearConditional(rows.X, rows.weights / rows.weights.sum()),
+        as_conditional("auto", rows.X, rows.weights / rows.weights.sum()),
         groups=members,
         ranks=np.array([columns.min() for columns in members]),
         seed=0 if random_state is None else check_random_state(random_state).randint(2**31 - 1),
