@@ -151,9 +151,9 @@ def linear_draws(X: Array, weights: Array, ridge: LeaveOutRidge, columns: Index)
     mean = ridge.predict(columns, values)
 
     def exchanged(rng: np.random.Generator, size: int) -> Array:
-        if np.ptp(weights) == 0:
-            return mean + (values - mean)[np.array([rng.permutation(n) for _ in range(size)])]
-        return mean + (values - mean)[rng.choice(n, size=(size, n), p=weights / weights.sum())]
+        equal, p = np.ptp(weights) == 0, weights / weights.sum()
+        rows = [rng.permutation(n) if equal else rng.choice(n, n, p=p) for _ in range(size)]
+        return np.asarray(mean + (values - mean)[np.array(rows)])
 
     return exchanged
 

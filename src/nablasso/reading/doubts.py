@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import fdtrc
@@ -351,13 +351,14 @@ def _gaps(values: Array, weights: Array, probability: float) -> list[float]:
 
 def _difference(residuals: Array, weights: Array, below: Mask) -> float:
     """Two-sided p-value of Welch's test that both sides have one mean, with weights."""
-    sides = []
+    sides: list[tuple[Any, ...]] = []
     for side in (below, ~below):
         p = weights[side] / weights[side].sum()
         mean, n = float(p @ residuals[side]), max(1 / float(p @ p), 1 + np.finfo(float).eps)
         deviation = np.sqrt(p @ (residuals[side] - mean) ** 2 * n / (n - 1))
-        sides += [mean, max(deviation, 1e-150), n]
-    return float(ttest_ind_from_stats(*sides, equal_var=False).pvalue)
+        sides.append((mean, max(deviation, 1e-150), n))
+    (a, s, n_a), (b, t, n_b) = sides
+    return float(ttest_ind_from_stats(a, s, n_a, b, t, n_b, equal_var=False).pvalue)
 
 
 def _best_step(evidence: Evidence) -> tuple[float, int, float]:

@@ -199,7 +199,7 @@ class Explanation:
     def intervals(self, level: float) -> dict[str, Array]:
         """Ends (p, 2) of every statistic."""
         each = zip(Statistics._fields, self.indices, *self._moves, strict=True)
-        return {name: _around(at[:, 0], *moves, level) for name, at, *moves in each}
+        return {name: _around(at[:, 0], drawn, moved, level) for name, at, drawn, moved in each}
 
     @cached_property
     def _moves(self) -> tuple[list[Array], Statistics]:
