@@ -155,13 +155,12 @@ def sobol_indices(
         chosen = np.flatnonzero([len(own) for own in players(model)])
         explanation = _of_others(model, X, ranges, target, sample_weight, chosen)
         place = chosen.tolist()
-    ends, found = explanation.intervals(level), dict[str, Array]()
-    for name, kind in (("share", "share"), ("first_order", "first"), ("total", "total")):
-        values = np.zeros((model.n_features_in_, 3))
-        values[place] = np.column_stack([getattr(explanation.indices, kind)[:, 0], ends[kind]])
-        found[name], found[f"{name}_interval"] = values[:, 0], values[:, 1:]
+    ends = explanation.intervals(level)
+    found = np.zeros((3, model.n_features_in_, 3))
+    for k, (name, index) in enumerate(zip(ends, explanation.indices, strict=True)):
+        found[k, place] = np.column_stack([index[:, 0], ends[name]])
     return SobolIndices(
-        names=feature_names(model), level=level, explanation=explanation, places=place, **found
+        feature_names(model), *found[:, :, 0], *found[:, :, 1:], level, explanation, place
     )
 
 
@@ -238,23 +237,13 @@ def interaction_shares(
 ) -> list[tuple[int, int, float]]:
     """Pairs of variables by the share of the variance of the prediction they have together.
 
+    As ``interactions_``, which is returned as it is of automatic estimators: two places and the
+    share; none for fewer than two columns. The other parameters are those of :func:`sobol_indices`.
+
     Parameters
     ----------
-    model : estimator
-        Fitted regressor or classifier; what the automatic estimators list as ``interactions_`` is
-        returned as it is.
-    X : array-like, shape (n_samples, n_features)
-        Rows that the columns are distributed as.
     columns : list of names or places, optional
         By default the selected variables, the 15 with the largest shares if there are more.
-    target : label, optional
-        One class; by default all of them together.
-    sample_weight : array-like, shape (n_samples,), optional
-
-    Returns
-    -------
-    list of (int, int, float)
-        As ``interactions_``: two places and the share; none for fewer than two columns.
     """
     chosen = np.sort(inspected_columns(model, columns))
     if _is_ours(model, target):
