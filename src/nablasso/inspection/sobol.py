@@ -34,16 +34,8 @@ Ranges = Sequence[tuple[float, float]]
 class SobolIndices:
     """Indices of the columns ``names``, in parts of the variance of the prediction.
 
-    Parameters
-    ----------
-    names : list of str
-    share, first_order, total : arrays, shape (p,)
-        Shapley effect, first-order and total index.
-    share_interval, first_order_interval, total_interval : arrays, shape (p, 2)
-    level : float
-        Of the intervals.
-    explanation, places
-        What pairs are read from when they are asked for, and which columns its players are.
+    Shapley effect, first-order and total index (p,), with intervals (p, 2) of that ``level``; pairs
+    are read from the ``explanation`` when they are asked for, ``places`` are its players' columns.
     """
 
     names: list[str]
@@ -170,7 +162,7 @@ def _is_ours(model: Any, target: Any) -> bool:
 
 
 def _rows(model: Any, X: Any, weights: Any) -> tuple[Array, Array]:
-    """At most so many rows as an answer is read at, and their weights."""
+    """At most as many rows as an answer is read at, and their weights."""
     rows = check_new_data(model, X)
     return sample_rows(rows, check_weights(weights, len(rows)), ROWS)
 
