@@ -147,12 +147,13 @@ def sobol_indices(
         chosen = np.flatnonzero([len(own) for own in players(model)])
         explanation = _of_others(model, X, ranges, target, sample_weight, chosen)
         place = chosen.tolist()
-    ends = explanation.intervals(level)
-    found = np.zeros((3, model.n_features_in_, 3))
-    for k, (name, index) in enumerate(zip(ends, explanation.indices, strict=True)):
-        found[k, place] = np.column_stack([index[:, 0], ends[name]])
+    ends, found = explanation.intervals(level), dict[str, Array]()
+    for name, kind in (("share", "share"), ("first_order", "first"), ("total", "total")):
+        values = np.zeros((model.n_features_in_, 3))
+        values[place] = np.column_stack([getattr(explanation.indices, kind)[:, 0], ends[kind]])
+        found[name], found[f"{name}_interval"] = values[:, 0], values[:, 1:]
     return SobolIndices(
-        feature_names(model), *found[:, :, 0], *found[:, :, 1:], level, explanation, place
+        names=feature_names(model), level=level, explanation=explanation, places=place, **found
     )
 
 
