@@ -2,9 +2,8 @@ r"""Error control for any selector: stability, randomisation p-values, knockoffs
 
 Functions of arrays; the scikit-learn classes are in :mod:`nablasso.estimators`.
 
-**P-values of variables by conditional randomisation** with held-out fits.
-
-For folds k = 1..K let f_k be a predictor fitted without the rows of fold k, and
+**P-values of variables by conditional randomisation.** For folds k = 1..K let f_k be a predictor
+fitted without the rows of fold k, and
 
 .. math:: T(X) = \sum_k \sum_{i \in k} w_i \,\ell(y_i, f_k(x_i)).
 
@@ -17,13 +16,12 @@ is a p-value: no assumption on y or on f (Candes et al. 2018; Tansey et al. 2018
 is the conditional of x_j. The fits are not repeated; a variable that no f_k uses has p = 1.
 
 *Conditional.* m_i, the mean of row i given its other columns, is a ridge regression's leave-one-out
-prediction (:class:`nablasso.regression.ridge.LeaveOutRidge`). Around it, continuous columns have
-the leave-one-out residuals, exchanged between the rows, whole rows for a group (drawn in proportion
-to unequal weights). Discrete ones (at most 10 values in each column) keep the observed values, or
-combinations of values for a group such as the indicators of one factor, with
-:math:`\pi_i(v) \propto \exp(a_v + b_v^\top m_i)`, a multinomial logistic regression on m_i alone
-(for a group, on the predicted indicators of its combinations): it reproduces the share of each
-value and its covariance with m_i, which a clipped linear probability does not.
+prediction. Around it, continuous columns have the leave-one-out residuals, exchanged between the
+rows, whole rows for a group (drawn in proportion to unequal weights). Discrete ones (at most 10
+values in each column) keep the observed values, or combinations of values for a group such as the
+indicators of one factor, with :math:`\pi_i(v) \propto \exp(a_v + b_v^\top m_i)`, a multinomial
+logistic regression on m_i alone (for a group, on the predicted indicators of its combinations): it
+reproduces the share of each value and its covariance with m_i.
 
 *Sum over folds.* For one fold the p-value is exact. In the sum x_j of one fold has also taught the
 predictors of the other folds, which the copies ignore. For a linear fit of a null variable the sum
@@ -33,11 +31,7 @@ large K: smaller tails, so p-values that are valid or conservative.
 *Sequential draws* (Besag and Clifford 1991): stop at the h-th copy that is as good as the data;
 after l draws p = h / l, otherwise B draws give the formula above. Valid for every h and B, and null
 variables cost few draws. To let one variable pass Benjamini-Hochberg among m at rate q, B must be
-at least m / q - 1 (:func:`enough_draws`). Cost: K predictions of n / K rows per copy, in batches.
-
-**Many tests at once**: Benjamini and Hochberg (1995) reject the k smallest of m p-values, k the
-largest number with :math:`p_{(k)} \le q k / m`. The expected proportion of false rejections is then
-at most q, for independent p-values and for positively dependent ones.
+at least m / q - 1. Cost: K predictions of n / K rows per copy, in batches.
 
 **Gaussian knockoffs** of second order and their filter (Candes et al. 2018; Barber, Candes 2015).
 Knockoffs ``X~`` of standardised columns with correlation Sigma have, for a diagonal S,
@@ -50,24 +44,19 @@ with the symmetric root, so that the order of the columns does not matter. S has
 maximises :math:`\log\det(2 \Sigma - S) + \sum_j \log s_j`, concave. With the other entries fixed,
 :math:`s_j = 1 / (2 a_j)`, where a_j is entry (j, j) of the inverse of
 :math:`2 \Sigma - S + s_j e_j e_j^\top`: coordinate ascent by updates of rank one, O(d^3) per sweep.
-Sigma is the sample correlation shrunk towards the identity by Ledoit and Wolf's rule, with weights
-p_i adding up to one: positive definite for d >= n too. With W_j = importance of column j minus that
-of its knockoff, the filter selects W_j >= t at
+With W_j = importance of column j minus that of its knockoff, the filter selects W_j >= t at
 
 .. math:: t = \min\{t > 0 : (c + \#\{W_j \le -t\}) / \#\{W_j \ge t\} \le q\}.
 
 With c = 1 the false discovery rate is at most q; fewer than 1/q selections are then impossible.
 
 **Stability selection with complementary pairs** (Shah and Samworth 2013). Split the rows at random
-into two halves of floor(n / 2) rows, B times, and let the selector choose on each half. The
-selection probability of a variable is the share of the 2B halves that choose it; those of
-probability at least tau are selected. Cost: 2B fits on n / 2 rows. Weights go with their rows: a
-half holds half of the distinct rows, whatever they weigh.
+into two halves of floor(n / 2) rows, B times, and let the selector choose on each half: 2B fits.
+Variables that at least the share tau of the 2B halves choose are selected.
 
-**Bounds** on the number of false selections. Let p be the number of variables, q the expected
-number selected on one half, theta = q / p. *False* means a variable of low selection probability,
-at most theta on one half: no better than a blind pick. Each bound is on the expected number V of
-false selections (Shah and Samworth 2013).
+**Bounds** on the expected number V of false selections. Let p be the number of variables, q the
+expected number selected on one half, theta = q / p. *False* means a variable of low selection
+probability, at most theta on one half: no better than a blind pick.
 
 ``"worst-case"``: :math:`V \le q^2 / ((2\tau - 1) p)`, no assumption. Meinshausen and Buehlmann
 (2010) have the same number for plain half-samples under exchangeability.
@@ -89,7 +78,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,40 +133,29 @@ def users_draws(sampler: Sampler, X: Array, columns: Index) -> Draw:
     return lambda rng, size: np.array([draw_one(rng) for _ in range(size)])
 
 
-class LinearConditional:
-    """The linear model, for any columns of one table ``X`` (n, d) with weights (n,)."""
-
-    def __init__(self, X: Array, weights: Array) -> None:
-        self.X, self.weights = X, weights
-        self.ridge = LeaveOutRidge(X, weights)
-
-    def __call__(self, columns: Index) -> Draw:
-        """Learn how to redraw these columns."""
-        values = self.X[:, columns]
-        levels, code = np.unique(values, axis=0, return_inverse=True)
-        code = code.ravel()
-        few = all(len(np.unique(column)) <= MAX_LEVELS for column in values.T)
-        if not few or len(levels) > MAX_LEVELS * len(columns):
-            mean = self.ridge.predict(columns, values)
-            return lambda rng, size: mean + (values - mean)[self._rows(rng, size)]
-        if len(levels) == 1:
-            return lambda _, size: np.repeat(values[None], size, axis=0)
+def linear_draws(X: Array, weights: Array, ridge: LeaveOutRidge, columns: Index) -> Draw:
+    """Copies by the linear model of these columns given the others."""
+    n, values = len(X), X[:, columns]
+    levels, code = np.unique(values, axis=0, return_inverse=True)
+    code = code.ravel()
+    few = all(len(np.unique(column)) <= MAX_LEVELS for column in values.T)
+    if few and len(levels) == 1:
+        return lambda _, size: np.repeat(values[None], size, axis=0)
+    if few and len(levels) <= MAX_LEVELS * len(columns):
         targets = values if len(columns) == 1 else np.eye(len(levels))[code]
-        scores = self.ridge.predict(columns, targets)
-        ends = np.cumsum(level_probabilities(scores, code, self.weights), axis=1)[:, :-1]
+        scores = ridge.predict(columns, targets)
+        ends = np.cumsum(level_probabilities(scores, code, weights), axis=1)[:, :-1]
+        return lambda rng, size: np.asarray(
+            levels[np.sum(rng.random((size, n, 1)) >= ends, axis=2)]
+        )
+    mean = ridge.predict(columns, values)
 
-        def drawn(rng: np.random.Generator, size: int) -> Array:
-            u = rng.random((size, len(values), 1))
-            return np.asarray(levels[np.sum(u >= ends, axis=2)])
+    def exchanged(rng: np.random.Generator, size: int) -> Array:
+        equal, p = np.ptp(weights) == 0, weights / weights.sum()
+        rows = [rng.permutation(n) if equal else rng.choice(n, n, p=p) for _ in range(size)]
+        return np.asarray(mean + (values - mean)[np.array(rows)])
 
-        return drawn
-
-    def _rows(self, rng: np.random.Generator, size: int) -> Index:
-        """Rows whose residuals are taken: a permutation for equal weights."""
-        n, p = len(self.X), self.weights
-        if np.ptp(p) == 0:
-            return np.array([rng.permutation(n) for _ in range(size)])
-        return np.asarray(rng.choice(n, size=(size, n), p=p / p.sum()))
+    return exchanged
 
 
 def as_conditional(sampler: Any, X: Array, weights: Array) -> Conditional:
@@ -185,7 +163,7 @@ def as_conditional(sampler: Any, X: Array, weights: Array) -> Conditional:
     if callable(sampler):
         return partial(users_draws, sampler, X)
     if isinstance(sampler, str) and sampler == "auto":
-        return LinearConditional(X, weights)
+        return partial(linear_draws, X, weights, LeaveOutRidge(X, weights))
     raise InvalidParameterError(
         'sampler must be "auto" or a function sampler(X, columns, rng) that returns the redrawn '
         f"columns; got {sampler!r}."
@@ -205,29 +183,22 @@ def level_probabilities(scores: Array, code: Index, weights: Array) -> Array:
 # ------------------------------------------------------------------ p-values
 
 
-class HeldOut(NamedTuple):
-    """A predictor's loss on rows that it has not seen.
+@dataclass(frozen=True)
+class HeldOutFold:
+    """A predictor, and ``rows`` that it has not seen, with targets and weights.
 
-    ``loss`` takes copies of these rows, shape (size, number of rows, d), and returns their total
-    losses, shape (size,). ``used`` marks the columns that the predictor may depend on.
+    ``used`` marks the columns that it may depend on.
     """
 
     rows: Index
-    loss: Callable[[Array], Array]
     used: Mask
-
-
-@dataclass(frozen=True)
-class PredictionLoss:
-    """Weighted sum of a loss per row, from all copies' predictions at once."""
-
     predict: Predict
-    y: NDArray[np.generic]  # of the held-out rows
+    y: NDArray[np.generic]
     weights: Array
     row_loss: RowLoss
 
-    def __call__(self, copies: Array) -> Array:
-        """Loss of each copy."""
+    def loss(self, copies: Array) -> Array:
+        """Weighted total losses (size,) of copies (size, number of rows, d) of the rows."""
         size, n, d = copies.shape
         outputs = np.asarray(self.predict(copies.reshape(size * n, d)))
         losses = self.row_loss(np.tile(self.y, size), outputs)
@@ -251,27 +222,25 @@ def enough_draws(n_tests: int, fdr: float) -> int:
 
 
 def randomization_p_values(
-    held_out: Sequence[HeldOut],  # one per fold
+    held_out: Sequence[HeldOutFold],
     X: Array,  # (n, d)
     conditional: Conditional,
+    groups: Sequence[Index],
+    ranks: Index,
     *,
-    groups: Sequence[Index] | None = None,
-    ranks: Index | None = None,
-    seed: int = 0,
-    n_draws: int = 999,
+    seed: int,
+    n_draws: int,
     n_exceed: int = N_EXCEED,
     max_cells: int = MAX_CELLS,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Array:
-    """P-value of each group of columns; without ``groups``, of each column.
+    """P-value of each group of columns.
 
-    ``n_draws`` and ``n_exceed`` are B and h. ``ranks`` number the groups' random streams, by
-    default by their places: give the place in an order that does not depend on the order of the
-    columns, and neither will the result. ``max_cells`` numbers are drawn at once.
+    ``n_draws`` and ``n_exceed`` are B and h. ``ranks`` number the groups' random streams: give the
+    place in an order that does not depend on the order of the columns, and neither will the result.
+    ``max_cells`` numbers are drawn at once.
     """
-    groups = [np.array([a]) for a in range(X.shape[1])] if groups is None else groups
-    ranks = np.arange(len(groups)) if ranks is None else ranks
     used = np.any([fold.used for fold in held_out], axis=0)
     tested = [g for g, columns in enumerate(groups) if used[columns].any()]
     largest = max(1, max_cells // X.size)
@@ -287,7 +256,7 @@ def randomization_p_values(
 
 
 def _p_value(
-    held_out: Sequence[HeldOut],
+    held_out: Sequence[HeldOutFold],
     X: Array,
     conditional: Conditional,
     columns: Index,
@@ -330,7 +299,12 @@ def sequential_p_value(exceeds: Iterator[Mask], n_draws: int, n_exceed: int) -> 
 
 
 def adjusted_p_values(p_values: Array) -> Array:
-    """Benjamini and Hochberg's: the smallest rate at which each test is rejected."""
+    r"""Benjamini and Hochberg's (1995): the smallest rate q at which each test is rejected.
+
+    They reject the k smallest of m, k the largest number with :math:`p_{(k)} \le q k / m`. The
+    expected proportion of false rejections is then at most q, for independent p-values and for
+    positively dependent ones.
+    """
     return np.asarray(false_discovery_control(p_values))
 
 
@@ -385,7 +359,7 @@ def maximum_entropy_diagonal(correlation: Array) -> Array:
 
 
 def gaussian_knockoffs(
-    Z: Array, correlation: Array, rng: np.random.Generator, column_order: Index | None = None
+    Z: Array, correlation: Array, rng: np.random.Generator, column_order: Index
 ) -> Array:
     """Knockoffs of standardised columns.
 
@@ -398,11 +372,11 @@ def gaussian_knockoffs(
     values, vectors = eigh(2 * np.diag(s) - s[:, None] * inverse_s)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     U = np.empty((n, d))
-    U[:, np.arange(d) if column_order is None else column_order] = rng.normal(size=(n, d))
+    U[:, column_order] = rng.normal(size=(n, d))
     return np.asarray(Z - Z @ inverse_s + U @ root)
 
 
-def knockoff_threshold(statistics: Array, fdr: float, offset: int = 1) -> float:
+def knockoff_threshold(statistics: Array, fdr: float, offset: int) -> float:
     """Smallest t whose estimated false discovery proportion is at most ``fdr``, or infinity."""
     for t in np.unique(np.abs(statistics[statistics != 0])):
         false = offset + int(np.sum(statistics <= -t))
@@ -439,7 +413,7 @@ def smallest_threshold(
     assumption: str,
 ) -> float:
     """Smallest threshold, at least ``floor``, that meets the bound; infinite if none does."""
-    counts = np.arange(np.ceil(2 * n_pairs * floor - 1e-9), 2 * n_pairs + 1) / (2 * n_pairs)
+    counts = np.arange(lattice_count(floor, n_pairs), 2 * n_pairs + 1) / (2 * n_pairs)
 
     def meets(threshold: float) -> bool:
         bound = false_selection_bound(threshold, n_selected, n_features, n_pairs, assumption)

@@ -92,13 +92,6 @@ def test_correlations_are_095_within_pairs_and_0_elsewhere():
     assert [correlation[a, a + 6] for a in range(3)] == pytest.approx([0.95] * 3, abs=0.005)
 
 
-def test_correlation_is_a_parameter():
-    X = make_correlated_pairs(n_samples=50_000, correlation=-0.5, random_state=0).X
-    assert np.corrcoef(X[:, 0], X[:, 6])[0, 1] == pytest.approx(-0.5, abs=0.02)
-    with pytest.raises(ValueError, match=r"between -1 and 1; got 1\.5"):
-        make_correlated_pairs(correlation=1.5)
-
-
 def test_pairs_need_an_even_number_of_columns():
     with pytest.raises(ValueError, match=r"n_features=11\. Use an even number"):
         make_correlated_pairs(n_features=11)

@@ -47,7 +47,7 @@ def test_second_moments_are_those_of_the_theory():
     S = ar_correlation(d, 0.6)
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(n, d)) @ np.linalg.cholesky(S).T
-    joint = np.hstack([Z, gaussian_knockoffs(Z, S, rng)])
+    joint = np.hstack([Z, gaussian_knockoffs(Z, S, rng, np.arange(Z.shape[1]))])
     off = S - np.diag(maximum_entropy_diagonal(S))
     expected = np.block([[S, off], [off, S]])
     np.testing.assert_allclose(joint.T @ joint / n, expected, atol=0.03)
@@ -91,7 +91,9 @@ def test_copied_columns_leave_a_usable_correlation():
     Z = standardised(np.hstack([x, x, x]), np.full(500, 1 / 500))
     S = shrunk_correlation(Z, np.full(500, 1 / 500))
     assert np.linalg.eigvalsh(S)[0] >= 9e-7
-    assert np.isfinite(gaussian_knockoffs(Z, S, np.random.default_rng(0))).all()
+    assert np.isfinite(
+        gaussian_knockoffs(Z, S, np.random.default_rng(0), np.arange(Z.shape[1]))
+    ).all()
 
 
 def threshold_by_definition(W, fdr, offset):
@@ -112,5 +114,5 @@ def test_the_threshold_follows_its_definition(offset):
 
 
 def test_fewer_than_one_over_q_selections_are_impossible():
-    assert knockoff_threshold(np.ones(9), 0.1) == np.inf
-    assert knockoff_threshold(np.ones(10), 0.1) == 1.0
+    assert knockoff_threshold(np.ones(9), 0.1, 1) == np.inf
+    assert knockoff_threshold(np.ones(10), 0.1, 1) == 1.0

@@ -1,5 +1,7 @@
 """Randomisation p-values: the formula, validity under the null, power, and what costs nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +12,7 @@ from sklearn.model_selection import KFold
 
 from nablasso.errors import InvalidParameterError
 from nablasso.inference import (
-    HeldOut,
-    LinearConditional,
-    PredictionLoss,
+    HeldOutFold,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
@@ -29,14 +29,20 @@ def linear_folds(X, y, n_folds=4):
     held_out = []
     for train, test in KFold(n_folds).split(X):
         model = LinearRegression().fit(X[train], y[train])
-        loss = PredictionLoss(model.predict, y[test], np.ones(len(test)), squared_loss)
-        held_out.append(HeldOut(test, loss, np.ones(X.shape[1], dtype=bool)))
+        of_rows = y[test], np.ones(len(test)), squared_loss
+        held_out.append(HeldOutFold(test, np.ones(X.shape[1], dtype=bool), model.predict, *of_rows))
     return held_out
 
 
+def randomized(held_out, X, sampler="auto", *, groups=None, **options):
+    groups = [np.array([a]) for a in range(X.shape[1])] if groups is None else groups
+    conditional = as_conditional(sampler, X, np.ones(len(X)))
+    options = {"ranks": np.arange(len(groups)), "seed": 0} | options
+    return randomization_p_values(held_out, X, conditional, groups, **options)
+
+
 def p_values(X, y, **options):
-    conditional = LinearConditional(X, np.ones(len(X)))
-    return randomization_p_values(linear_folds(X, y), X, conditional, **options)
+    return randomized(linear_folds(X, y), X, **options)
 
 
 def test_the_p_value_is_its_formula():
@@ -56,23 +62,17 @@ def test_the_p_value_is_its_formula():
         redrawn = X.copy()
         redrawn[:, 1] = copy
         count += sum(fold.loss(redrawn[None, fold.rows])[0] for fold in held_out) <= total
-    found = randomization_p_values(
-        held_out,
-        X,
-        as_conditional(sampler, X, np.ones(20)),
-        groups=[np.array([1])],
-        n_draws=30,
-        n_exceed=31,
-    )
+    found = randomized(held_out, X, sampler, groups=[np.array([1])], n_draws=30, n_exceed=31)
     assert found == pytest.approx([(1 + count) / 31])
 
 
 def test_loss_of_copies_is_the_weighted_sum():
     rng = np.random.default_rng(1)
     copies, y, w = rng.normal(size=(3, 5, 2)), rng.normal(size=5), rng.random(5)
-    loss = PredictionLoss(lambda X: X @ [1.0, -2.0], y, w, squared_loss)
+    used = np.ones(2, dtype=bool)
+    fold = HeldOutFold(np.arange(5), used, lambda X: X @ [1.0, -2.0], y, w, squared_loss)
     expected = [np.sum(w * (y - c @ [1.0, -2.0]) ** 2) for c in copies]
-    np.testing.assert_allclose(loss(copies), expected)
+    np.testing.assert_allclose(fold.loss(copies), expected)
 
 
 def test_log_loss():
@@ -150,14 +150,14 @@ def test_unused_variables_get_one_without_draws():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     used = np.array([False, True, False])
-    held_out = [HeldOut(f.rows, f.loss, used) for f in linear_folds(X, y)]
+    held_out = [replace(fold, used=used) for fold in linear_folds(X, y)]
     drawn = []
 
     def sampler(X, columns, rng):
         drawn.append(columns.tolist())
         return rng.permutation(X[:, columns])
 
-    found = randomization_p_values(held_out, X, as_conditional(sampler, X, np.ones(30)), n_draws=19)
+    found = randomized(held_out, X, sampler, n_draws=19)
     assert found[[0, 2]].tolist() == [1.0, 1.0]
     assert {tuple(c) for c in drawn} == {(1,)}
 
@@ -165,10 +165,10 @@ def test_unused_variables_get_one_without_draws():
 def test_a_predictor_that_ignores_a_variable_gives_one():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
-    loss = PredictionLoss(lambda X: X @ [1.0, 1.0, 0.0], y, np.ones(30), squared_loss)
-    held_out = [HeldOut(np.arange(30), loss, np.ones(3, dtype=bool))]
-    conditional = LinearConditional(X, np.ones(30))
-    assert randomization_p_values(held_out, X, conditional, n_draws=99)[2] == 1.0
+    of_rows = y, np.ones(30), squared_loss
+    used = np.ones(3, dtype=bool)
+    fold = HeldOutFold(np.arange(30), used, lambda X: X @ [1.0, 1.0, 0.0], *of_rows)
+    assert randomized([fold], X, n_draws=99)[2] == 1.0
 
 
 def test_streams_follow_ranks_and_batches_do_not_matter():
@@ -232,7 +232,7 @@ def correlated(rng, rho=0.8, d=4):
 def redraw(X, columns, size=200, weights=None, seed=0):
     weights = np.ones(len(X)) if weights is None else weights
     columns = np.array(columns)
-    return LinearConditional(X, weights)(columns)(np.random.default_rng(seed), size)
+    return as_conditional("auto", X, weights)(columns)(np.random.default_rng(seed), size)
 
 
 def test_second_moments_of_a_continuous_column():

@@ -96,7 +96,7 @@ def test_the_comparison_of_two_sides_is_welchs():
     expected = stats.ttest_ind(residuals[below], residuals[~below], equal_var=False).pvalue
     assert _difference(residuals, np.full(50, 0.02), below) == pytest.approx(expected)
     assert _difference(np.zeros(50), np.full(50, 0.02), below) == 1.0
-    assert _difference(below.astype(float), np.full(50, 0.02), below) == 0.0
+    assert _difference(below.astype(float), np.full(50, 0.02), below) == pytest.approx(0.0)
 
 
 def step_data(seed, n=100, noise=0.1):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations_with_replacement
 from math import sqrt
 from textwrap import fill
@@ -143,11 +142,7 @@ def add_noise(
 
 
 def noise_level(signal_sd: float, snr: float) -> float:
-    """Noise standard deviation ``signal_sd / snr``, where ``snr`` is sd(f) / sd(noise).
-
-    ``signal_sd`` is the population value of sd(f), never one computed from the drawn rows, so
-    that training, validation and test sets carry the same noise. ``snr=inf`` means no noise.
-    """
+    """``signal_sd / snr``, of the population: training and test sets have the same noise."""
     if not snr > 0:
         raise ValueError(f"`snr` is sd(signal) / sd(noise), above 0; got {snr}.")
     return signal_sd / snr
@@ -163,10 +158,7 @@ def require_features(n_features: int, at_least: int) -> None:
 
 
 def random_source(random_state: Seed) -> RandomSource:
-    """A source of draws: numpy's ``Generator`` as it is, others by scikit-learn's rules.
-
-    Both kinds have the methods that generators use (``uniform``, ``normal``, ``permutation``).
-    """
+    """A source of draws: numpy's ``Generator`` as it is, others by scikit-learn's rules."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     source: np.random.RandomState = check_random_state(random_state)
@@ -198,11 +190,7 @@ def generator(source: str = "", **meanings: str) -> Callable[[Generator], Genera
 
 # ------------------------------------------------------------------ smooth, uniform inputs
 
-
-def _even_moment(half_width: float, power: int) -> float:
-    """E x^power = w^power / (power + 1) for x uniform on [-w, w] and an even power."""
-    return half_width**power / (power + 1)
-
+# Of x uniform on [-w, w]: E x^2 = w^2 / 3 and E x^4 = w^4 / 5.
 
 additive_function = Formula(range(4), lambda X: np.sum(np.square(X[:, :4]), axis=1))
 
@@ -212,7 +200,7 @@ def make_additive(
     n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = x1^2 + x2^2 + x3^2 + x4^2 + noise, with x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(sqrt(4 * (_even_moment(2.0, 4) - _even_moment(2.0, 2) ** 2)), snr)
+    noise_sd = noise_level(sqrt(4 * (16 / 5 - (4 / 3) ** 2)), snr)
     return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
@@ -224,7 +212,7 @@ def make_three_way(
     n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = (x1 x2 x3)^2 + noise, with x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(sqrt(_even_moment(2.0, 4) ** 3 - _even_moment(2.0, 2) ** 6), snr)
+    noise_sd = noise_level(sqrt((16 / 5) ** 3 - (4 / 3) ** 6), snr)
     return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
@@ -234,20 +222,7 @@ def _radial(X: Array) -> Array:
 
 
 radial_function = Formula(range(2), _radial)
-
-
-@cache
-def radial_signal_sd(half_width: float = 2.0) -> float:
-    """sd(f) of :data:`radial_function` over the square, by Gauss-Legendre quadrature.
-
-    64 nodes per axis reach rounding error: the integrand is entire.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    grid = half_width * np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
-    probability = np.outer(weights, weights).ravel() / 4
-    values = radial_function(grid)
-    mean = float(probability @ values)
-    return sqrt(float(probability @ np.square(values - mean)))
+RADIAL_SD = 0.03772449100633202  # sd(f) over [-2, 2]^2, by quadrature
 
 
 @generator(ROSASCO + "Table 1.")
@@ -255,7 +230,7 @@ def make_radial(
     n_samples: int = 100, n_features: int = 20, *, snr: float = 15.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = r exp(-r) / pi + noise, with r = x1^2 + x2^2 and x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(radial_signal_sd(), snr)
+    noise_sd = noise_level(RADIAL_SD, snr)
     return radial_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
@@ -267,7 +242,7 @@ def make_product(
     n_samples: int = 80, n_features: int = 20, *, snr: float = 3.0, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = x1 x2 + noise, with x uniform on [-1, 1]^d: no main effect, only an interaction."""
-    noise_sd = noise_level(_even_moment(1.0, 2), snr)
+    noise_sd = noise_level(1 / 3, snr)
     return product_function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)
 
 
@@ -276,23 +251,17 @@ parabola_function = Formula(range(1), lambda X: np.square(X[:, 0]))
 
 @generator(
     ROSASCO + "Figure 3.",
-    spread="Standard deviation of x2, ..., xd, which are normal around 0.",
     noise="Standard deviation of the noise. The paper's text calls 0.1 a variance, its caption "
     "writes N(0, 0.1): ``noise=0.1**0.5`` is the other reading.",
 )
 def make_parabola(
-    n_samples: int = 20,
-    n_features: int = 2,
-    *,
-    spread: float = 0.05,
-    noise: float = 0.1,
-    random_state: Seed = None,
+    n_samples: int = 20, n_features: int = 2, *, noise: float = 0.1, random_state: Seed = None
 ) -> KnownSupport:
-    """Draw y = x1^2 + noise, with x1 uniform on [-1, 1] and the other inputs nearly constant."""
+    """Draw y = x1^2 + noise, with x1 uniform on [-1, 1] and the other inputs N(0, 0.05^2)."""
     require_features(n_features, 1)
     rng = random_source(random_state)
     x1 = rng.uniform(-1.0, 1.0, size=(n_samples, 1))
-    X = np.hstack([x1, spread * rng.standard_normal(size=(n_samples, n_features - 1))])
+    X = np.hstack([x1, 0.05 * rng.standard_normal(size=(n_samples, n_features - 1))])
     return parabola_function.observed(X, noise, rng)
 
 
@@ -356,11 +325,7 @@ def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> Array:
 
 
 def pairwise_function(n_relevant: int = 4, coefficients: ArrayLike | None = None) -> Formula:
-    """f(x) = sum over i < j <= r of c_ij x_i x_j, with r = ``n_relevant``.
-
-    ``coefficients`` lists c_12, c_13, ..., c_23, ...; all are 1 by default. Variables without a
-    pair are not relevant.
-    """
+    """f(x) = sum over i < j <= r of c_ij x_i x_j; variables without a pair are not relevant."""
     c = pair_coefficients(n_relevant, coefficients)
     left, right = np.triu_indices(n_relevant, k=1)
     relevant = np.unique(np.stack([left, right])[:, c != 0])
@@ -389,15 +354,14 @@ def make_two_way(
     require_features(n_features, n_relevant)
     c = pair_coefficients(n_relevant, coefficients)
     # Distinct products of independent centred inputs are uncorrelated.
-    signal_sd = _even_moment(half_width, 2) * sqrt(float(c @ c))
+    signal_sd = half_width**2 / 3 * sqrt(float(c @ c))
     shape, ends = (n_samples, n_features), (-half_width, half_width)
     function, noise_sd = pairwise_function(n_relevant, c), noise_level(signal_sd, snr)
     return function.on_cube(shape, ends, noise_sd, random_state)
 
 
 Monomial = tuple[int, ...]  # its variables, one or two of them, perhaps the same twice
-LINEAR: tuple[Monomial, ...] = ((0,), (1,), (2,))
-MONOMIALS = (*LINEAR, *combinations_with_replacement(range(3), 2))  # of three variables
+MONOMIALS = [w for k in (1, 2) for w in combinations_with_replacement(range(3), k)]
 
 
 def quadratic_function(coefficients: dict[Monomial, float]) -> Formula:
@@ -411,10 +375,7 @@ def quadratic_function(coefficients: dict[Monomial, float]) -> Formula:
 
 
 def quadratic_signal_sd(coefficients: dict[Monomial, float]) -> float:
-    """sd(f) for x uniform on [-1, 1]^d: monomials are uncorrelated.
-
-    Their variances are 1/3 (linear), 4/45 (square) and 1/9 (product of two variables).
-    """
+    """sd(f) for x uniform on [-1, 1]^d: monomials are uncorrelated."""
     variances = {(1, 1): 1 / 3, (2, 1): 4 / 45, (2, 2): 1 / 9}  # by factors and variables
     return sqrt(sum(c**2 * variances[len(w), len(set(w))] for w, c in coefficients.items()))
 

@@ -33,7 +33,6 @@ MARTEAU_FEREY = (
     "2020. "
 )
 RELEVANT = (0, 1, 2, 6, 7, 8)
-N_COPIES = 3
 TRIPLES = "Columns of ``X``, a multiple of 3, at least 9."
 
 
@@ -142,29 +141,21 @@ def pairs_of_columns(n_features: int = 18) -> tuple[tuple[int, int], ...]:
 @generator(
     GREGOROVA + "Experiment E2.",
     n_features="Columns of ``X``, an even number, at least 10.",
-    correlation="Population correlation within a pair.",
 )
 def make_correlated_pairs(
-    n_samples: int = 110,
-    n_features: int = 18,
-    *,
-    correlation: float = 0.95,
-    noise: float = 0.01,
-    random_state: Seed = None,
+    n_samples: int = 110, n_features: int = 18, *, noise: float = 0.01, random_state: Seed = None
 ) -> KnownSupport:
     """Draw y = (x1 + x2 + x3)^3 + (x7 + x8 + x9)^3 + noise, with inputs correlated in pairs.
 
-    The inputs are N(0, 1); :func:`pairs_of_columns` lists the pairs.
+    The inputs are N(0, 1), the correlation is 0.95; :func:`pairs_of_columns` lists the pairs.
     """
     require_features(n_features, 10)
     if n_features % 2:
         raise ValueError(f"Columns come in pairs; got n_features={n_features}. Use an even number.")
-    if not -1 <= correlation <= 1:
-        raise ValueError(f"`correlation` lies between -1 and 1; got {correlation}.")
     rng = random_source(random_state)
     X = rng.standard_normal(size=(n_samples, n_features))
     for first, second in pairs_of_columns(n_features):
-        X[:, second] = correlation * X[:, first] + sqrt(1 - correlation**2) * X[:, second]
+        X[:, second] = 0.95 * X[:, first] + sqrt(1 - 0.95**2) * X[:, second]
     return correlated_pairs_function.observed(X, noise, rng)
 
 
@@ -190,16 +181,14 @@ def make_noisy_copies(
     """
     groups = _triples(n_features)
     rng = random_source(random_state)
-    Z = rng.standard_normal(size=(n_samples, n_features // N_COPIES))
-    X = np.repeat(Z, N_COPIES, axis=1)
+    Z = rng.standard_normal(size=(n_samples, n_features // 3))
+    X = np.repeat(Z, 3, axis=1)
     X += copy_noise * rng.standard_normal(size=X.shape)
     r = np.square(Z[:, 0]) + np.square(Z[:, 2])
     return add_noise(X, 10 * r * np.exp(-2 * r), RELEVANT, noise, rng, groups=groups)
 
 
 # ------------------------------------------------------------------ classes
-
-INNER_RADIUS, OUTER_RADIUS = 3.0, 7.5
 
 
 @generator(
@@ -218,7 +207,7 @@ def make_rings(
     require_features(n_features, 2)
     rng = random_source(random_state)
     inner = rng.permutation(n_samples) < n_samples // 2
-    radius = np.where(inner, INNER_RADIUS, OUTER_RADIUS)
+    radius = np.where(inner, 3.0, 7.5)
     angle = rng.uniform(0.0, 2 * np.pi, size=n_samples)
     plane = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     X = np.hstack([plane, spread * rng.standard_normal(size=(n_samples, n_features - 2))])
@@ -275,9 +264,6 @@ def make_bow_tie(n_samples: int = 500, *, random_state: Seed = None) -> KnownSup
 
 # ------------------------------------------------------------------ functions that are not negative
 
-MODE, DEVIATION = 1.0, 0.3  # of the density in one variable
-HALF_WIDTH = 5.0  # of the interval of the bell
-
 
 @dataclass(frozen=True, eq=False)
 class KnownDensity:
@@ -290,8 +276,8 @@ class KnownDensity:
 def two_modes_log_density(
     X: Array,  # (n_samples, n_features)
     *,
-    mode: float = MODE,
-    deviation: float = DEVIATION,
+    mode: float = 1.0,
+    deviation: float = 0.3,
 ) -> Array:  # (n_samples,)
     """Logarithm of ``N(-mode e1, deviation^2 I) / 2 + N(mode e1, deviation^2 I) / 2``."""
     near, far = (np.sum(X[:, 1:] ** 2, axis=1) + (X[:, 0] - s * mode) ** 2 for s in (-1.0, 1.0))
@@ -311,8 +297,8 @@ def make_two_modes(
     n_samples: int = 80,
     n_features: int = 1,
     *,
-    mode: float = MODE,
-    deviation: float = DEVIATION,
+    mode: float = 1.0,
+    deviation: float = 0.3,
     random_state: Seed = None,
 ) -> KnownDensity:
     """Draw half from N(-mode e1, deviation^2 I) and half from N(mode e1, deviation^2 I).
@@ -339,7 +325,7 @@ def make_bell(n_samples: int = 100, *, random_state: Seed = None) -> KnownSuppor
     a wider kernel (1.41 in the authors' code) it can not approximate this function.
     """
     rng = random_source(random_state)
-    X = np.asarray(rng.uniform(-HALF_WIDTH, HALF_WIDTH, size=(n_samples, 1)))
+    X = np.asarray(rng.uniform(-5.0, 5.0, size=(n_samples, 1)))
     return bell_function.observed(X, 0.0, rng)
 
 

@@ -462,8 +462,7 @@ def draw_curve(ax: Any, curve: Dependence, colour: str = ACCENT) -> None:
         inside = inside[inside <= curve.grid[-1]]
         place: Any = {"transform": ax.get_xaxis_transform(), "clip_on": False}
         ax.plot(inside, np.zeros(len(inside)), "|", color="0.35", markersize=8, **place)
-    axes = (curve.unit, curve.name) if category else (curve.name, curve.unit)
-    ax.set(xlabel=shorten(axes[0], 60), ylabel=shorten(axes[1], 60))
+    name_axes(ax, *((curve.unit, curve.name) if category else (curve.name, curve.unit)))
     what = "band" if curve.kind == "continuous" else "bars"
     place = {"xycoords": "axes fraction", "xytext": (4, -4), "textcoords": "offset points"}
     looks: Any = {"va": "top", "fontsize": 8, "color": "0.35"}
@@ -478,12 +477,26 @@ def draw_pair(ax: Any, pair: PairDependence, points: Array | None = None) -> Non
     if points is not None:
         ax.plot(*points.T, ".", color="black", markersize=3, alpha=0.35)
     ax.set(xlim=pair.grid_a[[0, -1]], ylim=pair.grid_b[[0, -1]])
-    ax.set(xlabel=shorten(pair.names[0], 60), ylabel=shorten(pair.names[1], 60))
-    bar = ax.figure.colorbar(filled, ax=ax)
+    name_axes(ax, *pair.names)
+    colour_bar(ax, filled, shorten(pair.unit, 60))
+    subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+
+
+def name_axes(ax: Any, x: str, y: str) -> None:
+    """Names of both axes, long ones cut."""
+    ax.set(xlabel=shorten(x, 60), ylabel=shorten(y, 60))
+
+
+def subtitle(ax: Any, text: str) -> None:
+    """A small line above the axes that says how to read them."""
+    ax.set_title(text, fontsize=9, loc="left", color="0.3")
+
+
+def colour_bar(ax: Any, drawn: Any, label: str, **options: Any) -> None:
+    """The scale of what was drawn, without a frame."""
+    bar = ax.figure.colorbar(drawn, ax=ax, **options)
     bar.outline.set_visible(False)
-    bar.set_label(shorten(pair.unit, 60))
-    about = f"{pair.strength:.0%} of the variation is joint; points: rows"
-    ax.set_title(about, fontsize=9, loc="left", color="0.3")
+    bar.set_label(label)
 
 
 def shorten(name: str, most: int = 24) -> str:

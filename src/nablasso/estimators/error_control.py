@@ -45,8 +45,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.inference import (
     ASSUMPTIONS,
-    HeldOut,
-    PredictionLoss,
+    HeldOutFold,
     adjusted_p_values,
     as_conditional,
     benjamini_hochberg,
@@ -523,7 +522,7 @@ class RandomizationTest(WrappedSelector):
             )
         return folds
 
-    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOut]:
+    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOutFold]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
         training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
@@ -533,10 +532,10 @@ class RandomizationTest(WrappedSelector):
             if chooses_classes(self.estimator):
                 predict = partial(class_probabilities, model, np.unique(rows.targets))
                 loss = log_loss
-            lost = PredictionLoss(predict, rows.y[test], rows.weights[test], loss)
             scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
             used = np.ones(d, dtype=bool) if scores is None else scores > 0
-            found.append(HeldOut(test, lost, used))
+            fold = HeldOutFold(test, used, predict, rows.y[test], rows.weights[test], loss)
+            found.append(fold)
         return found
 
 

@@ -31,7 +31,7 @@ from nablasso.estimators.validation import (
     players,
 )
 from nablasso.prediction.predictor import Predictor
-from nablasso.reading.explanation import Curve, Explanation, LeftOut
+from nablasso.reading.explanation import Curve, Explanation
 from nablasso.reading.shares import players_of, quotients
 from nablasso.regression.fitted import Spread
 from nablasso.types import Array, Index, Mask
@@ -69,8 +69,7 @@ def explanation_of(
     one, left_out = functions[0], None
     if isinstance(one, Predictor) and len(one.observed):  # at the rows searched, or the next ones
         first = 0 if n == len(Z) else n
-        rows = Z[first : first + len(one.observed)]
-        left_out = LeftOut(rows, one.observed - one.left_out, one.observed, one.weights)
+        left_out = Z[first : first + len(one.observed)]
     return Explanation(
         functions=tuple(functions),
         spreads=tuple(spreads),
@@ -122,9 +121,6 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
     no one slope.
     """
     explanation: Explanation = selector._explanation
-    if "slopes" in explanation.kept:
-        slope, words = explanation.kept["slopes"]
-        return slope, words
     scale = selector._scaler.scale[explanation.chosen]
     Z = explanation.Z[:SLOPE_ROWS]
     p = explanation.weights[: len(Z)] / explanation.weights[: len(Z)].sum()
@@ -142,7 +138,6 @@ def slopes_of(selector: Any) -> tuple[Array, list[str]]:
         mean, size = (q @ np.sum(part * g, axis=0) for g in (steps, np.abs(steps)))
         way = mean / size if size > 0 else 0.0
         words.append("rises" if way > ONE_WAY else "falls" if way < -ONE_WAY else "bends")
-    explanation.kept["slopes"] = slope, words
     return slope, words
 
 

@@ -37,10 +37,9 @@ from nablasso.estimators.base import CLEAR_GAIN, keep_gaps, nothing_status
 from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.inference import (
-    HeldOut,
-    LinearConditional,
-    PredictionLoss,
+    HeldOutFold,
     adjusted_p_values,
+    as_conditional,
     enough_draws,
     randomization_p_values,
 )
@@ -58,7 +57,7 @@ from nablasso.reading.doubts import (
     support_gap,
     told_by_others,
 )
-from nablasso.reading.shares import importances
+from nablasso.reading.shares import level_slope
 from nablasso.regression.evidence import restricted_inverse
 from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired, saving
@@ -128,11 +127,9 @@ class Proof:
         """
         g, coef, space = self.solution.point.g, self.solution.coef, self.problem.space
         norms = np.sqrt(np.einsum("ia,ia->a", g, g))
-        discrete = discrete_columns(space.X) & self.support
-        if discrete.any():
-            function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
-            levels = importances(function, space.X, self.problem.weights, discrete)
-            norms = np.where(discrete, levels, norms)
+        function = Function(coef.intercept, np.arange(len(norms)), space, coef.u, coef.v)
+        for a in np.flatnonzero(discrete_columns(space.X) & self.support):
+            norms[a] = level_slope(function.values, space.X, int(a), self.problem.weights)
         return np.where(self.support, norms * self.unit, 0.0)
 
 
@@ -285,10 +282,8 @@ def discoveries(
         found = search(part, rows.rules.walked_rows)
         predict = partial(_outputs, found, rows)
         used = np.isin(rows.labels, found.model.groups)
-        loss = PredictionLoss(
-            predict, test.astype(float), rows.weights[test], partial(_distance, rows.Y)
-        )
-        held_out.append(HeldOut(test, loss, used))
+        of_rows = test.astype(float), rows.weights[test], partial(_distance, rows.Y)
+        held_out.append(HeldOutFold(test, used, predict, *of_rows))
         mean = part.weights @ rows.Y[train] / part.weights.sum()
         before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
         gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
@@ -296,7 +291,7 @@ def discoveries(
     p_values = randomization_p_values(
         held_out,
         rows.X,
-        LinearConditional(rows.X, rows.weights / rows.weights.sum()),
+        as_conditional("auto", rows.X, rows.weights / rows.weights.sum()),
         groups=members,
         ranks=np.array([columns.min() for columns in members]),
         seed=0 if random_state is None else check_random_state(random_state).randint(2**31 - 1),
@@ -447,7 +442,7 @@ def read_all_rows(
 def _told(columns: Index, *data: Any) -> list[tuple[int, list[int], float]]:
     """Selected columns that others tell together, which ones, and how much of them."""
     found = told_by_others(*data)
-    return [(int(columns[one.a]), columns[list(one.by)].tolist(), one.r2) for one in found]
+    return [(int(columns[a]), columns[by].tolist(), r2) for a, by, r2 in found]
 
 
 def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:

@@ -34,16 +34,7 @@ class Display(ABC):
     def from_estimator(
         cls, estimator: Any, *arguments: Any, ax: Any = None, **options: Any
     ) -> Self:
-        """Compute and draw: :meth:`plot` of :meth:`of`, whose parameters it takes.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-        *arguments, **options
-            Of :meth:`of`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Compute and draw, on ``ax`` or a new figure: :meth:`plot` of :meth:`of`."""
         display: Self = cls.of(estimator, *arguments, **options)
         return display.plot(ax)
 
@@ -87,11 +78,6 @@ def dots(ax: Any, x: Any, y: Any, colour: str = BLUE, **looks: Any) -> None:
     ax.plot(x, y, color=colour, markeredgewidth=0, **defaults | looks)
 
 
-def band(ax: Any, x: Any, low: Any, high: Any, colour: str, alpha: float = 0.18) -> None:
-    """What lies between two curves."""
-    ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
-
-
 def note(ax: Any, text: str, at: Any, offset: tuple[float, float], **looks: Any) -> None:
     """A small text, some points away from where it belongs."""
     defaults = {"fontsize": 9, "color": "0.25"}
@@ -102,29 +88,6 @@ def rows_down(ax: Any, names: Sequence[str], most: int = 24) -> None:
     """Names on the vertical axis, the first one at the top."""
     ax.set_yticks(range(len(names)), [shorten(name, most) for name in names])
     ax.invert_yaxis()
-
-
-def legend(ax: Any, **place: Any) -> None:
-    """Names of what was drawn, without a frame."""
-    ax.legend(frameon=False, fontsize=9, **place)
-
-
-def name_axes(ax: Any, x: str, y: str) -> None:
-    """Names of both axes, long ones cut."""
-    ax.set_xlabel(shorten(x, 60))
-    ax.set_ylabel(shorten(y, 60))
-
-
-def subtitle(ax: Any, text: str) -> None:
-    """A small line above the axes that says how to read them."""
-    ax.set_title(text, fontsize=9, loc="left", color="0.3")
-
-
-def colour_bar(ax: Any, drawn: Any, label: str, **options: Any) -> None:
-    """The scale of what was drawn, without a frame."""
-    bar = ax.figure.colorbar(drawn, ax=ax, **options)
-    bar.outline.set_visible(False)
-    bar.set_label(label)
 
 
 def end_labels(ax: Any, labels: list[tuple[float, str, str]]) -> None:

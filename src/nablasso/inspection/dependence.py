@@ -2,8 +2,7 @@ r"""How a prediction depends on one variable, and on two: the numbers behind plo
 
 **The function** that is looked at is one number per row. Regressors give their prediction,
 classifiers the probability of one class or, on the scale ``"log-odds"``, the decision function of
-it, in which variables act together only as they do in the fitted f: a probability bends by itself
-wherever it comes near 0 or 1.
+it, in which variables act together only as they do in the fitted f.
 
 With the other columns as they are in the rows, weights ``p_i`` adding up to one,
 
@@ -14,15 +13,11 @@ With the other columns as they are in the rows, weights ``p_i`` adding up to one
 ``m`` is the partial dependence. Of the automatic estimators it is known how sure it is: ``low`` and
 ``high`` hold it with 90 % probability at each ``t``, by draws of the fitted function
 (:mod:`nablasso.reading.intervals`). That is not what rows differ by: the band of the rows holds, at
-each ``t``, the middle of the rows' own curves, each moved to the mean of ``m``: it is as thin as a
-line exactly when the variable acts the same in all rows, that is without interactions. Curves of
-probabilities are not moved: they have to stay between 0 and 1. The band of slopes holds the middle
-of the ``s_i(t)``. Slopes are central differences over a thousandth of the column's deviation. A
-discrete column has no slope at its levels: differences between neighbouring levels, over their
-distance, stand between them.
-
-For two variables ``m(t, u)`` is taken on a grid. Its double centring is what the two do together
-beyond what each does alone.
+each ``t``, the middle of the rows' own curves, each moved to the mean of ``m`` (probabilities stay
+where they are): it is as thin as a line exactly when the variable acts the same in all rows. The
+band of slopes holds the middle of the ``s_i(t)``, central differences over a thousandth of the
+column's deviation; of a discrete column, differences between neighbouring levels over their
+distance. For two variables ``m(t, u)`` is taken on a grid.
 
 Cost: three evaluations of f per row and grid point (one per pair of grid points), at most
 ``max_rows`` rows: the first in the canonical order of :mod:`nablasso.data.table`, a fair sample
@@ -33,8 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -81,20 +75,10 @@ class InspectedFunction:
 
 
 def response_of(model: Any, target: Any = None, scale: Scale = "probability") -> InspectedFunction:
-    """The function that a fitted model predicts.
+    """The function that a fitted regressor or classifier predicts.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted regressor or classifier.
-    target : label, optional
-        The class in question; the second one by default where there are two.
-    scale : {"probability", "log-odds"}, default="probability"
-        Of classifiers. Those without probabilities always give their decision function.
-
-    Returns
-    -------
-    InspectedFunction
+    Of a classifier that of the class ``target``, the second one by default where there are two;
+    those without probabilities give their decision function on either scale.
     """
     check_is_fitted(model)
     if not hasattr(model, "predict"):
@@ -215,10 +199,9 @@ def partial_dependence(
     ('rises', 3.0)
     """
     look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
-    numbers = look.model
     (a,) = column_indices(model, [column], "column").tolist()
-    if numbers is model:
-        return look.number(a, grid_size)
+    if look.model is model:
+        return look.number(a)
     of, own = model._encoding.columns[a], players(model)[a]
     if not len(own):
         raise InvalidParameterError(f"{of.name} does not vary; there is nothing to look at.")
@@ -226,7 +209,7 @@ def partial_dependence(
         return replace(look.category(of, own), column=a)
     if of.missing:  # rows in which a number is missing are not averaged over
         look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
-    return replace(look.number(int(own[0]), grid_size), name=of.name, column=a)  # a date's days
+    return replace(look.number(int(own[0])), name=of.name, column=a)  # a date's days
 
 
 def pair_dependence(
@@ -239,39 +222,21 @@ def pair_dependence(
     sample_weight: Any = None,
     max_rows: int = 100,
 ) -> PairDependence:
-    """How a fitted model's prediction depends on two variables together.
+    """How a fitted model's prediction depends on two variables together, by name or place.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted regressor or classifier.
-    X : array-like, shape (n_samples, n_features)
-        Rows to average over.
-    columns : two names or places
-    target : label, optional
-        The class whose probability is looked at; the second of two by default.
-    grid_size : int, default=20
-        Points per continuous column.
-    sample_weight : array-like, shape (n_samples,), optional
-    max_rows : int, default=100
-        Rows averaged over.
-
-    Returns
-    -------
-    PairDependence
+    The other parameters are those of :func:`partial_dependence`.
     """
     pair = column_indices(model, columns, "columns").tolist()
     if len(set(pair)) != 2 or len(pair) != 2:
         raise InvalidParameterError(f"A pair is two different columns; got {list(columns)!r}.")
     look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
-    numbers = look.model
-    places = pair if numbers is model else [_one_number(model, a) for a in pair]
-    (grid_a, _), (grid_b, _) = (_grid(look.X[:, a], look.weights, grid_size) for a in places)
+    places = pair if look.model is model else [_one_number(model, a) for a in pair]
+    (grid_a, _), (grid_b, _) = (look.grid(a) for a in places)
     both = (np.column_stack([np.full(len(grid_b), at), grid_b]) for at in grid_a)
     mean = np.array([look.curves(places, settings) @ look.p for settings in both])
-    names = feature_names(numbers)
-    unit, (a, b) = look.response.unit, places
-    return PairDependence((names[a], names[b]), (pair[0], pair[1]), unit, grid_a, grid_b, mean)
+    first, second = (feature_names(look.model)[a] for a in places)
+    unit = look.response.unit
+    return PairDependence((first, second), (pair[0], pair[1]), unit, grid_a, grid_b, mean)
 
 
 def _one_number(model: Any, a: int) -> int:
@@ -285,17 +250,6 @@ def _one_number(model: Any, a: int) -> int:
     return int(own[0])
 
 
-def _grid(values: Array, weights: Array, size: int) -> tuple[Array, bool]:
-    """Points of one column, and whether it is discrete."""
-    values = values[weights > 0]
-    if discrete_columns(values[:, None])[0]:
-        return np.unique(values), True
-    low, high = weighted_quantiles(values, weights[weights > 0], np.array(ENDS))
-    if low == high:
-        low, high = values.min(), values.max()
-    return np.linspace(low, high, size), False
-
-
 @dataclass(frozen=True)
 class _Look:
     """A model of numbers, and rows on which some of the columns are set to values."""
@@ -305,6 +259,10 @@ class _Look:
     weights: Array
     target: Any
     max_rows: int
+    grid_size: int
+    response: InspectedFunction = field(init=False)
+    rows: Array = field(init=False)  # some of X, and their weights, which add up to one
+    p: Array = field(init=False)
 
     @classmethod
     def at(cls, model: Any, X: Any, weights: Any, target: Any, most: int, grid_size: int) -> _Look:
@@ -312,31 +270,31 @@ class _Look:
         if grid_size < 2:
             raise InvalidParameterError(f"grid_size must be at least 2; got {grid_size!r}.")
         rows = check_new_data(model, X)
-        return cls(behind(model), rows, check_weights(weights, len(rows)), target, most)
+        weights = check_weights(weights, len(rows))
+        return cls(behind(model), rows, weights, target, most, grid_size)
 
-    @cached_property
-    def response(self) -> InspectedFunction:
-        """What is predicted."""
-        return response_of(self.model, self.target)
+    def __post_init__(self) -> None:
+        rows, p = sample_rows(self.X, self.weights, self.max_rows)
+        vars(self).update(response=response_of(self.model, self.target), rows=rows, p=p)
 
-    @cached_property
-    def sample(self) -> tuple[Array, Array]:
-        """Some rows and their weights, which add up to one."""
-        return sample_rows(self.X, self.weights, self.max_rows)
-
-    @property
-    def p(self) -> Array:
-        """Weights of the rows."""
-        return self.sample[1]
+    def grid(self, a: int) -> tuple[Array, bool]:
+        """Points of one column, and whether it is discrete."""
+        values, weights = self.X[self.weights > 0, a], self.weights[self.weights > 0]
+        if discrete_columns(values[:, None])[0]:
+            return np.unique(values), True
+        low, high = weighted_quantiles(values, weights, np.array(ENDS))
+        if low == high:
+            low, high = values.min(), values.max()
+        return np.linspace(low, high, self.grid_size), False
 
     def curves(self, places: Any, settings: Array) -> Array:
         """f at every row under every setting of the places, (g, n)."""
-        points = at_settings(self.sample[0], places, settings)
+        points = at_settings(self.rows, places, settings)
         return self.response.values(points).reshape(len(settings), -1)
 
-    def number(self, a: int, grid_size: int) -> Dependence:
+    def number(self, a: int) -> Dependence:
         """Along a column of numbers."""
-        grid, discrete = _grid(self.X[:, a], self.weights, grid_size)
+        grid, discrete = self.grid(a)
         curves = self.curves([a], grid[:, None])
         if discrete:
             slope_grid = (grid[1:] + grid[:-1]) / 2
@@ -409,7 +367,7 @@ class _Look:
         if not isinstance(self.model, AutomaticSelector):
             return nothing(), nothing()
         classes = is_classifier(self.model)
-        rows, p = (values[:SURE_ROWS] for values in self.sample)
+        rows, p = self.rows[:SURE_ROWS], self.p[:SURE_ROWS]
         points, shape = at_settings(rows, places, settings), (len(settings), len(rows))
         code = class_code(self.model, self.target) if classes else 0
         drawn = drawn_predictions(self.model, points, DRAWS, code).reshape(*shape, DRAWS)

@@ -10,7 +10,16 @@ import numpy as np
 from scipy.special import ndtri
 
 from nablasso.errors import InvalidParameterError
-from nablasso.estimators.display import Dependence, PairDependence, draw_curve, draw_pair, shorten
+from nablasso.estimators.display import (
+    Dependence,
+    PairDependence,
+    colour_bar,
+    draw_curve,
+    draw_pair,
+    name_axes,
+    shorten,
+    subtitle,
+)
 from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
@@ -89,7 +98,7 @@ class DerivativeDisplay(canvas.Display):
         for one in axes:
             canvas.tidy(one)
         ticks = "; ticks: every 5 % of the data" if curve.kind == "continuous" else ""
-        canvas.subtitle(axes[0], f"mean prediction{ticks}")
+        subtitle(axes[0], f"mean prediction{ticks}")
         self.axes_ = axes
         return axes[0]
 
@@ -170,7 +179,7 @@ class InteractionDisplay(canvas.Display):
             colour = "white" if values[i, j] > 0.6 * (top or 1.0) else "0.25"
             looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
             ax.text(j, i, f"{values[i, j]:.2f}", color=colour, **looks)
-        canvas.colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
+        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
         return ax
 
 
@@ -230,11 +239,11 @@ class DensityDisplay(canvas.Display):
         if len(self.grids) == 1:
             (grid,) = self.grids
             ax.hist(self.points[:, 0], bins="auto", density=True, color="0.88", label="rows")
-            canvas.band(ax, grid, 0.0, self.density, canvas.BLUE)
+            ax.fill_between(grid, 0.0, self.density, color=canvas.BLUE, alpha=0.18, linewidth=0)
             ax.plot(grid, self.density, color=canvas.BLUE, linewidth=2, label="density")
             canvas.tidy(ax)
             ax.set_ylim(bottom=min(0.0, float(self.density.min())))
-            canvas.legend(ax)
+            ax.legend(frameon=False, fontsize=9)
         else:
             levels = _mass_levels(self.density)
             colours = [*levels, max(float(self.density.max()), levels[-1] * (1 + 1e-9))]
@@ -244,8 +253,8 @@ class DensityDisplay(canvas.Display):
                 *self.grids, self.density.T, levels=levels, colors=canvas.BLUE, linewidths=0.9
             )
             ax.spines[["top", "right"]].set_visible(False)
-            canvas.subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
-        canvas.name_axes(ax, self.names[0], self.names[1] if self.names[1:] else "density")
+            subtitle(ax, "lines hold 95, 90, 75, 50, 25 % of the probability")
+        name_axes(ax, self.names[0], self.names[1] if self.names[1:] else "density")
         return ax
 
 
@@ -310,7 +319,7 @@ class QuantileDisplay(canvas.Display):
             canvas.dots(ax, x, y, "0.45", markersize=3.5, alpha=0.5, zorder=1)
         lower = self.quantiles.T[: len(self.levels) // 2]
         for low, high in zip(lower, self.quantiles.T[::-1], strict=False):
-            canvas.band(ax, self.grid, low, high, canvas.BLUE, 0.14)
+            ax.fill_between(self.grid, low, high, color=canvas.BLUE, alpha=0.14, linewidth=0)
         labels = []
         for level, curve in zip(self.levels, self.quantiles.T, strict=True):
             width = 2.2 if abs(level - 0.5) < 1e-9 else 1.1
@@ -319,8 +328,8 @@ class QuantileDisplay(canvas.Display):
         canvas.tidy(ax)
         ax.set_xlim(self.grid[0], self.grid[-1])
         canvas.end_labels(ax, labels)
-        canvas.name_axes(ax, self.name, "target")
+        name_axes(ax, self.name, "target")
         if self.others:
             some = "1 variable" if self.others == 1 else f"{self.others} variables"
-            canvas.subtitle(ax, f"{some} at the median")
+            subtitle(ax, f"{some} at the median")
         return ax

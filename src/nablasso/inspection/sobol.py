@@ -34,16 +34,8 @@ Ranges = Sequence[tuple[float, float]]
 class SobolIndices:
     """Indices of the columns ``names``, in parts of the variance of the prediction.
 
-    Parameters
-    ----------
-    names : list of str
-    share, first_order, total : arrays, shape (p,)
-        Shapley effect, first-order and total index.
-    share_interval, first_order_interval, total_interval : arrays, shape (p, 2)
-    level : float
-        Of the intervals.
-    explanation, places
-        What pairs are read from when they are asked for, and which columns its players are.
+    Shapley effect, first-order and total index (p,), with intervals (p, 2) of that ``level``; pairs
+    are read from the ``explanation`` when they are asked for, ``places`` are its players' columns.
     """
 
     names: list[str]
@@ -171,7 +163,7 @@ def _is_ours(model: Any, target: Any) -> bool:
 
 
 def _rows(model: Any, X: Any, weights: Any) -> tuple[Array, Array]:
-    """At most so many rows as an answer is read at, and their weights."""
+    """At most as many rows as an answer is read at, and their weights."""
     rows = check_new_data(model, X)
     return sample_rows(rows, check_weights(weights, len(rows)), ROWS)
 
@@ -183,7 +175,7 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     if X is not None:
         rows, p = _rows(model, X, weights)
         Z = scaler.transform(rows)[:, chosen]
-        return replace(own, Z=Z, weights=p, left_out=None, kept={})
+        return replace(own, Z=Z, weights=p, left_out=None)
     if ranges is None:
         return own
     several = [name for name, p in zip(player_names(model), own.players, strict=True) if len(p) > 1]
@@ -195,7 +187,7 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
     ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
     ends /= scaler.scale[chosen, None]
     Z, pairs = np.zeros((1, len(chosen))), tuple((float(low), float(high)) for low, high in ends)
-    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs, kept={})
+    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs)
 
 
 def _of_others(
@@ -238,23 +230,13 @@ def interaction_shares(
 ) -> list[tuple[int, int, float]]:
     """Pairs of variables by the share of the variance of the prediction they have together.
 
+    As ``interactions_``, which is returned as it is of automatic estimators: two places and the
+    share; none for fewer than two columns. The other parameters are those of :func:`sobol_indices`.
+
     Parameters
     ----------
-    model : estimator
-        Fitted regressor or classifier; what the automatic estimators list as ``interactions_`` is
-        returned as it is.
-    X : array-like, shape (n_samples, n_features)
-        Rows that the columns are distributed as.
     columns : list of names or places, optional
         By default the selected variables, the 15 with the largest shares if there are more.
-    target : label, optional
-        One class; by default all of them together.
-    sample_weight : array-like, shape (n_samples,), optional
-
-    Returns
-    -------
-    list of (int, int, float)
-        As ``interactions_``: two places and the share; none for fewer than two columns.
     """
     chosen = np.sort(inspected_columns(model, columns))
     if _is_ours(model, target):

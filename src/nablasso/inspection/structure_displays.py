@@ -19,7 +19,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.cross_validation import Path, path
 from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.display import shorten
+from nablasso.estimators.display import colour_bar, name_axes, shorten, subtitle
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
 from nablasso.estimators.validation import column_indices, feature_names, group_labels
 from nablasso.inspection import canvas
@@ -124,7 +124,7 @@ class PathDisplay(canvas.Display):
         ax.set_ylabel("importance")
         canvas.end_labels(ax, labels)
         if len(order) > LINES:
-            canvas.subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
+            subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
 
     def _bars(self, ax: Any) -> None:
         path = self.path
@@ -143,7 +143,7 @@ class PathDisplay(canvas.Display):
         ax.grid(visible=False, axis="y")
         canvas.rows_down(ax, [path.names[a] for a in order])
         if (entered > 0).sum() > BARS:
-            canvas.subtitle(ax, f"the first {BARS} of {int((entered > 0).sum())}")
+            subtitle(ax, f"the first {BARS} of {int((entered > 0).sum())}")
 
 
 @dataclass
@@ -238,7 +238,7 @@ class DagDisplay(canvas.Display):
         ax.tick_params(length=0)
         ax.set_ylabel("depth")
         ax.margins(0.12, 0.25)
-        canvas.subtitle(ax, "area: weight of the kernel; filled: nothing selected below")
+        subtitle(ax, "area: weight of the kernel; filled: nothing selected below")
         return ax
 
 
@@ -322,7 +322,7 @@ class EdrDisplay(canvas.Display):
         canvas.rows_down(ax, [self.names[a] for a in order], 20)
         ax.set_xlabel("loading, per standard deviation")
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0}
-        canvas.legend(ax, ncols=shown, handlelength=1, **place)
+        ax.legend(frameon=False, fontsize=9, ncols=shown, handlelength=1, **place)
 
     def _rows(self, ax: Any) -> None:
         first = self.projections[:, 0]
@@ -336,7 +336,7 @@ class EdrDisplay(canvas.Display):
             second, y_label = self.projections[:, 1], "direction 2"
             if not self.is_classes:
                 points = ax.scatter(first, second, c=self.y, cmap="viridis", s=18, linewidths=0)
-                canvas.colour_bar(ax, points, "target")
+                colour_bar(ax, points, "target")
             for k, label in enumerate(np.unique(self.y) if self.is_classes else ()):
                 mine, colour = self.y == label, canvas.COLOURS[k % len(canvas.COLOURS)]
                 looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
@@ -344,5 +344,5 @@ class EdrDisplay(canvas.Display):
                     ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks
                 )
             if self.is_classes:
-                canvas.legend(ax)
-        canvas.name_axes(ax, "direction 1", y_label)
+                ax.legend(frameon=False, fontsize=9)
+        name_axes(ax, "direction 1", y_label)

@@ -1,21 +1,15 @@
 r"""What rows cannot tell: columns that could stand in, and what derivatives cannot see.
 
-**Left-out rows judge between two sets of columns.** Kernel ridge regression on some columns
-predicts each row from the others in closed form (:class:`nablasso.regression.ridge.Ridge`), the
-ridge being the best of its grid. Two sets are compared row by row by the difference of their
-squared left-out residuals (:func:`nablasso.regression.ridge.paired`).
-
-Cost: one eigendecomposition per set, at no more than 500 rows: the first ones, which in the
-canonical order of :mod:`nablasso.data.table` are a fair sample.
+**Left-out rows judge between two sets of columns**: kernel ridge regression on each, at the best
+ridge of its grid, by the paired difference of squared left-out residuals. Cost: one
+eigendecomposition per set, at no more than 500 rows: the first ones, which in the canonical order
+of :mod:`nablasso.data.table` are a fair sample.
 
 **Alternatives**: "x3 could be replaced by x7". For a selected ``a`` and an unselected ``b`` that
 goes with it (correlation of values or of ranks at least 0.5 in size), ``b`` takes the place of
-``a`` in kernel ridge regression on the selected columns. If the left-out error does not rise by
-more than its paired standard error, the rows cannot tell the two apart and ``b`` is an alternative;
-unless leaving out ``a`` without a replacement does no more harm.
-
-Cost: one eigendecomposition, one more for each of at most 20 swaps, and one for each column that
-passes.
+``a``. If the left-out error does not rise by more than its paired standard error, the rows cannot
+tell the two apart and ``b`` is an alternative; unless leaving out ``a`` without a replacement does
+no more harm. At most 20 swaps are tried.
 
 **Told by others together** (:func:`told_by_others`). A column may be a function of several others,
 none of which goes with it alone: parts of a mixture add up. For a selected group with columns
@@ -28,8 +22,6 @@ explains most of what is left, as lines, and if that does not do with squares an
 
 From 0.8 on, where the variance of a coefficient is inflated fivefold, what is said of the column is
 as well said of the others. Cost: O(n d) per step, at most 6 steps per group.
-
-**Doubts** are about what derivatives cannot know.
 
 **A support in parts** (:func:`support_gap`). If a column's values lie in two separate parts, a
 function that is constant on each has derivative zero everywhere and depends on the column all the
@@ -49,20 +41,17 @@ cost O(n^2) by cumulative sums; for selected columns s is also multiplied by eac
 a step may be in their effect. The best step must pass at 0.01 over the number of steps tried. Put
 in the place of its column it must then predict left-out rows better, by two standard errors, than
 the column itself and than the fit without it.
-
-**Everything matters** (:func:`all_relevant`). Nearly all columns are in, and no drop in the
-importances separates strong from weak ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import fdtrc, stdtr
-from scipy.stats import rankdata
+from scipy.special import fdtrc
+from scipy.stats import rankdata, ttest_ind_from_stats
 
 from nablasso.data.table import absolute_correlations, discrete_columns
 from nablasso.kernels import Gaussian, Kernel, length_scale
@@ -100,22 +89,22 @@ class Evidence:
     @cached_property
     def inverse(self) -> Ridge:
         """Ridge regression on the selected columns."""
-        return self.inverse_on(self.X[:, self.selected], self.scales)
+        return self._inverse_on(self.X[:, self.selected], self.scales)
 
     @cached_property
     def residuals(self) -> Array:
         """Left-out residuals on the selected columns."""
-        return self._residuals(self.inverse)
+        return self.inverse.loo_residuals(self.y, self.inverse.best_ridge(self.y))
 
-    def inverse_on(self, inputs: Array, scales: Array) -> Ridge:
-        """Ridge regression on other inputs of the same rows; the mean if there are none."""
+    def left_out(self, inputs: Array, scales: Array) -> Array:
+        """Left-out residuals on other inputs of the same rows; around the mean without any."""
+        inverse = self._inverse_on(inputs, scales)
+        return inverse.loo_residuals(self.y, inverse.best_ridge(self.y))
+
+    def _inverse_on(self, inputs: Array, scales: Array) -> Ridge:
         n = len(self.y)
         gram = RepresenterSpace(self.kernel, inputs, scales).gram if scales.size else np.ones(())
         return Ridge(np.broadcast_to(gram, (n, n)), self.weights)
-
-    def left_out(self, inputs: Array, scales: Array) -> Array:
-        """Left-out residuals on other inputs of the same rows."""
-        return self._residuals(self.inverse_on(inputs, scales))
 
     def score(self, residuals: Array) -> float:
         """R2 of left-out residuals; of classes the share of rows that they put right."""
@@ -130,9 +119,6 @@ class Evidence:
         else:
             right = odds.argmax(axis=1) == (high == Y).argmax(axis=1)
         return float(self.weights @ right)
-
-    def _residuals(self, inverse: Ridge) -> Array:
-        return inverse.loo_residuals(self.y, inverse.best_ridge(self.y))
 
 
 def squares(residuals: Array) -> Array:
@@ -211,18 +197,12 @@ BENT_UP_TO = 300  # columns up to which squares and cubes are looked at
 TELLING_ROWS = 2000
 
 
-class Told(NamedTuple):
-    """Column ``a``, and with it its group, is told by other columns up to the share ``r2``."""
+def told_by_others(
+    X: Array, weights: Array, labels: Index, chosen: Index
+) -> list[tuple[int, Index, float]]:
+    """First columns of selected groups that others tell, these, and the share that they tell.
 
-    a: int
-    by: tuple[int, ...]
-    r2: float
-
-
-def told_by_others(X: Array, weights: Array, labels: Index, chosen: Index) -> list[Told]:
-    """Selected groups that other columns together tell, in the order of the ``chosen`` columns.
-
-    ``X`` (n, d) are standardised columns, ``labels`` (d,) their groups.
+    In the order of the ``chosen`` columns; ``X`` (n, d) are standardised, ``labels`` (d,) groups.
     """
     X, p = X[:TELLING_ROWS], weights[:TELLING_ROWS] / weights[:TELLING_ROWS].sum()
     root = np.sqrt(p)[:, None]
@@ -236,7 +216,7 @@ def told_by_others(X: Array, weights: Array, labels: Index, chosen: Index) -> li
             # a share R is worth -n/2 log(1 - R) nats, the choice costs log d for each column: with
             # 50 rows and 20 000 columns any column is told by five
             if 1 - (1 - r2) * len(others) ** (2 * len(by) / len(X)) >= TOLD:
-                found.append(Told(int(own[0]), tuple(others[by].tolist()), r2))
+                found.append((int(own[0]), others[by], r2))
                 break
     return found
 
@@ -282,10 +262,7 @@ LEAST_COLUMNS = 4
 
 
 def support_gap(evidence: Evidence) -> list[int]:
-    """Unselected columns in separate parts between which left-out residuals differ, clearest first.
-
-    One target.
-    """
+    """Unselected columns in parts between which residuals of one target differ, clearest first."""
     unselected = np.setdiff1d(_continuous(evidence.X), evidence.selected)
     gaps = [
         (a, threshold)
@@ -374,17 +351,14 @@ def _gaps(values: Array, weights: Array, probability: float) -> list[float]:
 
 def _difference(residuals: Array, weights: Array, below: Mask) -> float:
     """Two-sided p-value of Welch's test that both sides have one mean, with weights."""
-    means, squares, freedoms = [], [], []
+    sides: list[tuple[Any, ...]] = []
     for side in (below, ~below):
         p = weights[side] / weights[side].sum()
-        freedoms.append(max(1 / float(p @ p) - 1, np.finfo(float).eps))
-        means.append(float(p @ residuals[side]))
-        squares.append(float(p @ (residuals[side] - means[-1]) ** 2) / freedoms[-1])
-    total = sum(squares)
-    if total == 0:
-        return float(means[0] == means[1])
-    freedom = total**2 / sum(s**2 / f for s, f in zip(squares, freedoms, strict=True))
-    return float(2 * stdtr(freedom, -abs(means[0] - means[1]) / np.sqrt(total)))
+        mean, n = float(p @ residuals[side]), max(1 / float(p @ p), 1 + np.finfo(float).eps)
+        deviation = np.sqrt(p @ (residuals[side] - mean) ** 2 * n / (n - 1))
+        sides.append((mean, max(deviation, 1e-150), n))
+    (a, s, n_a), (b, t, n_b) = sides
+    return float(ttest_ind_from_stats(a, s, n_a, b, t, n_b, equal_var=False).pvalue)
 
 
 def _best_step(evidence: Evidence) -> tuple[float, int, float]:

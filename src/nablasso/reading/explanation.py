@@ -29,10 +29,10 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, wraps
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
 from itertools import combinations, product
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,8 +65,6 @@ from nablasso.regression.fitted import Spread
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
-Found = TypeVar("Found")
-
 ROWS = 2000  # of a table, that an answer is read at
 EXPANDED = 1 << 22  # numbers of a table with all columns at a time
 SEED = 11
@@ -98,36 +96,14 @@ class Curve(NamedTuple):
     high_simultaneous: Array
 
 
-class LeftOut(NamedTuple):
-    """Rows of the chosen columns that were left out, their errors, targets and weights."""
-
-    Z: Array
-    errors: Array
-    observed: Array
-    weights: Array
-
-
-def once(method: Callable[..., Found]) -> Callable[..., Found]:
-    """Keep what a method of an explanation finds, by its argument."""
-
-    @wraps(method)
-    def found(self: Explanation, argument: Any) -> Found:
-        key = f"{method.__name__} {argument:g}"
-        if key not in self.kept:
-            self.kept[key] = method(self, argument)
-        made: Found = self.kept[key]
-        return made
-
-    return found
-
-
 @dataclass(frozen=True)
 class Explanation:
     """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
 
     ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
-    are; ``players`` are places among the chosen columns that belong together. With
-    ``ranges``, one for each column, columns are independent and uniform between these.
+    are; ``players`` are places among the chosen columns that belong together; ``left_out`` the rows
+    of the chosen columns behind a predictor's left-out errors. With ``ranges``, one for each
+    column, columns are independent and uniform between these.
     """
 
     functions: tuple[Any, ...]
@@ -137,20 +113,18 @@ class Explanation:
     chosen: Index
     n_columns: int
     players: tuple[Index, ...]
-    left_out: LeftOut | None = None
+    left_out: Array | None = None
     ranges: tuple[tuple[float, float], ...] = ()
-    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     # -- the functions -----------------------------------------------------------------------
 
     def __post_init__(self) -> None:
-        first = slice(min(ROWS, len(self.Z)))  # canonical order: a fair sample
-        object.__setattr__(self, "Z", self.Z[first])
-        object.__setattr__(self, "weights", self.weights[first])
+        weights = self.weights[:ROWS]  # canonical order: a fair sample
+        vars(self).update(Z=self.Z[:ROWS], weights=weights / weights.sum())
 
     def __getstate__(self) -> dict[str, Any]:
         """What a file holds: the functions and the rows; all else is computed again."""
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"kept": {}}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def values(self, Z: Array) -> Array:
         """Values (m, functions, 1) at rows of the chosen columns."""
@@ -162,17 +136,20 @@ class Explanation:
         whole = np.column_stack([function.values(Z) for function in self.functions])
         return whole - self.values(Z[:, self.chosen])[:, :, 0]
 
-    @once
-    def drawn(self, count: int) -> Values:
-        """Draws of the functions, (m, functions, count) at rows of the chosen columns."""
+    @cached_property
+    def drawn(self) -> Callable[[int], Values]:
+        """So many draws of the functions, (m, functions, count) at rows of the chosen columns."""
         law = self.law
-        k = 2 ** int(np.log2(CENTRES))
-        centres = law.rows(law.scores(law.noise(k, 1, SEED)[0]))
-        Z = np.zeros((len(centres), self.n_columns))
-        Z[:, self.chosen] = centres
-        each = zip(self.functions, self.spreads, strict=True)
-        drawn = [draws_of(function, count, Z, spread) for function, spread in each]
-        return lambda Z: np.stack([self._expanded(one, Z) for one in drawn], axis=1)
+        centres = np.zeros((CENTRES, self.n_columns))
+        centres[:, self.chosen] = law.rows(law.scores(law.noise(CENTRES, 1, SEED)[0]))
+        each = list(zip(self.functions, self.spreads, strict=True))
+
+        @cache
+        def draws(count: int) -> Values:
+            drawn = [draws_of(function, count, centres, spread) for function, spread in each]
+            return lambda Z: np.stack([self._expanded(one, Z) for one in drawn], axis=1)
+
+        return draws
 
     def _expanded(self, function: Callable[[Array], Array], Z: Array) -> Array:
         step = max(EXPANDED // max(self.n_columns, 1), 64)
@@ -219,13 +196,17 @@ class Explanation:
         n = rows_for(2 * len(self.players) + 1, self.centres)
         return Statistics(self.shares[:, None], *sobol(self.values, self.law, n))
 
-    @once
     def intervals(self, level: float) -> dict[str, Array]:
         """Ends (p, 2) of every statistic."""
+        each = zip(Statistics._fields, self.indices, *self._moves, strict=True)
+        return {name: _around(at[:, 0], drawn, moved, level) for name, at, drawn, moved in each}
+
+    @cached_property
+    def _moves(self) -> tuple[list[Array], Statistics]:
+        """What draws change, and what rows drawn anew do."""
         own = statistics(self.values, self.law, 2**LEAST)
         drawn = statistics(self.drawn(DRAWS), self.law, 2**LEAST)
-        each = zip(Statistics._fields, self.indices, own, drawn, self._moved(), strict=True)
-        return {name: _around(at[:, 0], t - a, move, level) for name, at, a, t, move in each}
+        return [t - a for t, a in zip(drawn, own, strict=True)], self._moved()
 
     def _moved(self) -> Statistics:
         """What rows drawn anew change: each (p, laws); nothing between ranges."""
@@ -234,9 +215,7 @@ class Explanation:
         rng = np.random.default_rng(SEED)
         at = self.values(self.Z)[:, :, 0]
         own = statistics(self.values, self.law, LAW_ROWS)
-        p = self.weights / self.weights.sum()
-        n = len(p)
-        found = []
+        p, n, found = self.weights, len(self.Z), []
         for _ in range(LAWS):
             counts = rng.multinomial(n, np.full(n, 1 / n))
             some = np.flatnonzero(counts)
@@ -252,10 +231,10 @@ class Explanation:
 
         With ``e`` the left-out errors: the mean of ``(e + f(x) - f(x shuffled))^2 - e^2``.
         """
-        if self.left_out is None or not len(self.left_out.errors):
+        if self.left_out is None or not len(self.left_out):
             return None
-        Z, e, y, weights = self.left_out
-        p = weights / weights.sum()
+        Z, one = self.left_out, self.functions[0]
+        y, e, p = one.observed, one.observed - one.left_out, one.weights / one.weights.sum()
         variance = float(p @ (y - p @ y) ** 2) or 1.0
         own = self.values(Z)[:, 0, 0]
         rng, grown = np.random.default_rng(SEED), np.zeros(len(self.players))
@@ -277,7 +256,7 @@ class Explanation:
             return None
         one = self.functions[0]
         data = one.even(one.left_out), one.residuals, one.weights
-        return noise_level(self.left_out.Z, self.players, *data)
+        return noise_level(self.left_out, self.players, *data)
 
     def intervals_at(self, Z: Array, level: float) -> Array:
         """Ends (m, 2) that hold new targets with probability ``level``, at rows of all columns."""
@@ -312,16 +291,16 @@ class Explanation:
 
     def _together(self, sets: Sequence[tuple[int, ...]]) -> list[Any]:
         """Sets of players with the share in which each acts together, the largest first."""
-        n = rows_for(len(sets) * 2 ** len(sets[0]), *self._work) if sets else 0
+        n = (
+            rows_for(len(sets) * 2 ** len(sets[0]), self.centres, PAIR_ROWS, PAIR_WORK)
+            if sets
+            else 0
+        )
         found = together(self.values, self.law, sets, n) if sets else []
         listed = [(*some, float(share[0])) for some, share in zip(sets, found, strict=True)]
         return sorted(listed, key=lambda one: (-one[-1], one[:-1]))
 
-    @property
-    def _work(self) -> tuple[int, int, float]:
-        return self.centres, PAIR_ROWS, PAIR_WORK
-
-    def second_order(self, level: float = 0.9) -> dict[tuple[int, int], list[float]]:
+    def second_order(self, level: float) -> dict[tuple[int, int], list[float]]:
         """The term of each pair alone, and the ends of its interval."""
         pairs = [(a, b) for a, b, share in self.pairs if share > NOTHING]
         if not pairs:
@@ -330,9 +309,9 @@ class Explanation:
         def alone(values: Values, n: int) -> Array:
             return np.array(together(values, self.law, pairs, n, alone=True))
 
-        own = alone(self.values, rows_for(8 * len(pairs), *self._work))
+        own = alone(self.values, rows_for(8 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK))
         drawn = alone(self.drawn(DRAWS), 2**PAIR_ROWS) - alone(self.values, 2**PAIR_ROWS)
-        at, p = np.maximum(own[:, 0], 0.0), self.weights / self.weights.sum()
+        at, p = np.maximum(own[:, 0], 0.0), self.weights
         relative = 0.0 if self.ranges else float(np.sqrt(2 * (p @ p)))  # of a mean square over rows
         moved = np.outer(at, relative * ndtri((np.arange(LAWS) + 0.5) / LAWS))
         found = np.column_stack([at, _around(at, drawn, moved, level)])
@@ -340,34 +319,36 @@ class Explanation:
 
     # -- curves ------------------------------------------------------------------------------
 
-    @once
     def curves(self, level: float) -> list[list[Curve]]:
         """A curve of every player for each function."""
-        drawn, players = self.drawn(CURVE_DRAWS), range(len(self.players))
-        return [
-            [self._curve(a, k, drawn, level) for a in players] for k in range(len(self.functions))
-        ]
-
-    def _curve(self, player: int, k: int, drawn: Values, level: float) -> Curve:
-        columns, p = self.players[player], self.weights / self.weights.sum()
-        grid, at = grid_of(self.Z[:, columns], p)
-        rows, q = self._some
-        points = at_settings(rows, columns, grid)
-
-        def curve(values: Values) -> Array:
-            F = values(points)[:, k].reshape(len(grid), len(rows), -1)
-            m = np.einsum("i,gib->gb", q, F)
-            return np.asarray(m - at @ m)
-
-        mean, draws = curve(self.values)[:, 0], curve(drawn)
-        apart = draws - mean[:, None]
-        s = np.sqrt(np.mean(apart**2, axis=1))
-        ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
         narrow = float(ndtri((1 + level) / 2))
-        wide = max(narrow, float(np.quantile(ratio.max(axis=0), level)))
-        x = grid[:, 0] if len(columns) == 1 else grid
-        ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
-        return Curve(player, x, mean, *ends)
+
+        def curve(player: int, k: int) -> Curve:
+            x, means, draws = self._curves[player]
+            mean, apart = means[:, k], draws[:, k]
+            s = np.sqrt(np.mean(apart**2, axis=1))
+            ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
+            wide = max(narrow, float(np.quantile(ratio.max(axis=0), level)))
+            ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
+            return Curve(player, x, mean, *ends)
+
+        players, functions = range(len(self.players)), range(len(self.functions))
+        return [[curve(a, k) for a in players] for k in functions]
+
+    @cached_property
+    def _curves(self) -> list[tuple[Array, Array, Array]]:
+        """Of each player points, curves (g, functions), and by how much draws of them differ."""
+        (rows, q), found = self._some, []
+        for columns in self.players:
+            grid, at = grid_of(self.Z[:, columns], self.weights)
+            points, curves = at_settings(rows, columns, grid), []
+            for values in (self.values, self.drawn(CURVE_DRAWS)):
+                F = values(points).reshape(len(grid), len(rows), len(self.functions), -1)
+                m = np.einsum("i,gifb->gfb", q, F)
+                curves.append(m - np.tensordot(at, m, axes=1))
+            x = grid[:, 0] if len(columns) == 1 else grid
+            found.append((x, curves[0][:, :, 0], curves[1] - curves[0]))
+        return found
 
     @property
     def _some(self) -> tuple[Array, Array]:
@@ -377,9 +358,8 @@ class Explanation:
 
     def surface(self, players: tuple[int, int]) -> tuple[Array, Array, Array]:
         """Points of two columns, and the mean of the last function (g, h) over rows there."""
-        p = self.weights / self.weights.sum()
         columns = [int(self.players[a][0]) for a in players]
-        first, second = (grid_of(self.Z[:, [a]], p)[0][:, 0] for a in columns)
+        first, second = (grid_of(self.Z[:, [a]], self.weights)[0][:, 0] for a in columns)
         rows, q = self._some
         points = at_settings(rows, columns, np.array(list(product(first, second))))
         values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))

@@ -54,21 +54,10 @@ KNOTS = 512  # of the way back from a warped target
 
 
 def interval_half_width(residuals: Array, weights: Array, level: float) -> float:
-    """Half the width of the interval around a prediction, in units of the level of the noise.
+    """Half the width of the interval that covers a new y, in units of the level of the noise.
 
-    Parameters
-    ----------
-    residuals : array, shape (n,)
-        Left-out residuals over the level of their noise.
-    weights : array, shape (n,)
-        Adding up to one.
-    level : float
-        Probability to cover, between 0 and 1.
-
-    Returns
-    -------
-    float
-        Infinite, with a warning, when the rows are too few for the level.
+    From left-out residuals over their levels, with weights that add up to one. Infinite, with a
+    warning, when the rows are too few for the ``level``.
     """
     if not 0 < level < 1:
         raise InvalidParameterError(

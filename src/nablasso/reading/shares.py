@@ -7,9 +7,8 @@ from a law and players S, ``v(S) = Var(E[f | x_S])`` is the variance that S expl
 * **share**, the Shapley effect: the mean of ``v(S + a) - v(S)`` over all orders in which players
   can come, S those before ``a``. Shares are not negative and add up to one, whatever depends on
   what; columns that say the same have the same share.
-* **first order** ``v(a)``: what the column explains alone.
-* **total** ``1 - v(all but a)``: what nothing else explains. With independent columns
-  first order <= share <= total, and the difference is what it does together with others.
+* **first order** ``v(a)``, what the column explains alone, and **total** ``1 - v(all but a)``, what
+  nothing else explains. With independent columns first order <= share <= total.
 * **a pair's share**: with ``(a, b)`` and ``(a', b')`` two draws given the rest ``r``, and the mixed
   difference :math:`\Delta = f(a, b, r) - f(a', b, r) - f(a, b', r) + f(a', b', r)`, it is
   ``E \Delta^2 / 4``: zero exactly where the two add up; with independent columns the sum of all
@@ -17,10 +16,8 @@ from a law and players S, ``v(S) = Var(E[f | x_S])`` is the variance that S expl
   ``E \Delta(r) \Delta(r'') / 4`` is the term of the pair alone, the **second-order** index.
 
 **The law** draws rows anew *given* some of their columns. Every player has a score: the column
-itself; of several columns their best linear combination for what is predicted (of a category that
-is the mean of a level). The rows sorted by it are its marginal law, and its dependence on the
-others is that of a **Gaussian copula**: with ``u`` the place of a score among the scores and
-``z = \Phi^{-1}(u)``,
+itself; of several columns their best linear combination for what is predicted. The rows sorted by
+it are its marginal law, and its dependence on the others is that of a **Gaussian copula**:
 
 .. math:: z \sim N(0, R), \qquad x_a = \text{columns of the row at place } \Phi(z_a).
 
@@ -31,38 +28,26 @@ columns are independent or jointly normal, in any monotone units. What it does n
 without a direction (``x_b = x_a^2``).
 
 *Its correlations.* A tied score stands for an interval of ``z``; ``m`` is the mean of ``z`` on it.
-To first order ``cov(m_a, m_b) = r_{ab} var(m_a) var(m_b)``, which is solved for ``r_ab``: discrete
-columns are not taken for weaker dependent than they are. Sampling errors of size
-``(1 - r^2)/\sqrt n`` are taken off, :math:`r \leftarrow r\,(1 - (1 - r^2)^2/(n r^2))_+`, so that
-columns that are independent are treated as such. Both corrections may go too far together: of the
-way from the plain correlations of ``m`` only so much is gone that the smallest eigenvalue stays at
-least half of theirs.
+To first order ``cov(m_a, m_b) = r_{ab} var(m_a) var(m_b)``, which is solved for ``r_ab``. Sampling
+errors are taken off, :math:`r \leftarrow r\,(1 - (1 - r^2)^2/(n r^2))_+`, so that columns that are
+independent are treated as such. Of the way from the plain correlations of ``m`` only so much is
+gone that the smallest eigenvalue stays at least half of theirs.
 
-**How.** ``f`` itself is evaluated, nothing is smoothed. ``E Var(f | x_S)`` is
-``E (f(x) - f(x^S))^2 / 2`` with ``x^S`` a row that shares S and draws all others anew given S; rows
-are evenly spread (Sobol' points).
+**How.** ``E Var(f | x_S)`` is ``E (f(x) - f(x^S))^2 / 2`` with ``x^S`` a row that shares S and
+draws all others anew; rows are evenly spread (Sobol' points). Up to ``ALL_SETS`` players all
+``2^p`` sets are taken. Beyond, one order of the players, with ``x^S`` for its first 0, 1, ..., p
+players, is a chain of ``p + 1`` rows that gives every player's increment; the orders are random
+ones, their rotations and reversals. Both are unbiased for the law, except that shares below zero by
+the draw are zero. Several functions (classes) add up; draws of the fitted function share the
+points, the last axis.
 
-* Up to ``ALL_SETS`` players all ``2^p`` sets are taken: no order is left out.
-* Beyond, one order of the players, with ``x^S`` for its first 0, 1, ..., p players, is a chain of
-  ``p + 1`` rows that gives every player's increment, and these add up to ``(f(x) - f(x'))^2 / 2``.
-  The orders are random ones, their rotations and reversals: every player comes at every place
-  equally often.
-
-Both are unbiased for the law, except that shares below zero by the draw are zero. Several functions
-(classes) add up. All take many functions at once, the last axis: draws of the fitted function share
-the points.
-
-**How steep.** The importance of a column is :math:`(\sum_i p_i\, q_{ia}^2)^{1/2}` with ``q`` the
-derivative or, for discrete columns (at most 10 values), the difference quotients between a row's
-level and the observed levels next to it, their squares averaged: a function may be flat at 0 and
-at 1 and differ between them. A *move* takes column ``a`` of every row from ``start`` to ``end``, to
-its neighbouring levels or, where it is continuous, from ``x_a - h`` to ``x_a + h`` with ``h`` a
-thousandth of its deviation: the derivative up to ``h^2 / 6`` of the third one.
+**How steep.** :math:`(\sum_i p_i\, q_{ia}^2)^{1/2}` with ``q`` the derivative or, for discrete
+columns (at most 10 values), the quotients between a row's level and the observed levels next to it,
+their squares averaged: a function may be flat at 0 and at 1 and differ between them.
 
 Cost: a sort per column and a factor of (p x p) per order for the law; ``2^p n`` or ``(p + 1) n``
 evaluations for the shares, ``(2 p + 1) n`` for first order and total, ``4 n`` for a pair (twice
-that for the second-order index), ``8 n`` for a triple; gradients at n points, and values at 4 n per
-discrete column, for how steep.
+that for the second-order index), ``8 n`` for a triple; 4 n for how steep a discrete column is.
 """
 
 from __future__ import annotations
@@ -78,10 +63,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
-from nablasso.data.table import discrete_columns
 from nablasso.errors import InvalidParameterError
-from nablasso.spaces import Function
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Index
 
 Values = Callable[[Array], Array]  # rows (m, d) to values (m, functions, draws)
 
@@ -122,11 +105,6 @@ class Law:
     n_columns: int
     rank: Index
 
-    @property
-    def n_players(self) -> int:
-        """How many players there are."""
-        return len(self.columns)
-
     def rows(self, z: Array) -> Array:
         """Rows (m, n_columns) at normal scores ``z`` (m, p); columns of no player are zero."""
         X = np.zeros((len(z), self.n_columns))
@@ -154,7 +132,7 @@ class Law:
 
         Which player gets which of them follows :attr:`rank`, so the order of columns is nothing.
         """
-        p = self.n_players
+        p = len(self.columns)
         sequence = qmc.Sobol(copies * p, scramble=True, rng=np.random.default_rng([seed, p]))
         spread = np.clip(sequence.random(n), EDGE, 1 - EDGE)
         e = ndtri(spread).reshape(n, copies, p).transpose(1, 0, 2)
@@ -264,7 +242,7 @@ def unexplained(
     values: Values, law: Law, sets: Sequence[tuple[int, ...]], n: int
 ) -> tuple[Array, Array]:
     """``E Var(f | x_S)`` of sets of players, (sets, draws), and ``Var f`` (draws,)."""
-    p = law.n_players
+    p = len(law.columns)
     drawn, other = law.noise(n, 2, SEED)
     z = np.empty((len(sets) + 1, n, p))
     z[-1] = law.scores(drawn)
@@ -285,27 +263,27 @@ def unexplained(
 
 def shapley_shares(values: Values, law: Law, n: int) -> Array:
     """Shapley effects (p, draws), adding up to one; zero where nothing varies."""
-    shares = (_all_sets if law.n_players <= ALL_SETS else _chains)(values, law, n)
+    shares = (_all_sets if len(law.columns) <= ALL_SETS else _chains)(values, law, n)
     shares = np.maximum(shares, 0.0)
     whole = shares.sum(axis=0)
     return np.asarray(shares / np.where(whole > 0, whole, 1.0))
 
 
 def _all_sets(values: Values, law: Law, n: int) -> Array:
-    players = range(law.n_players)
+    players = range(len(law.columns))
     sets = [some for k in players for some in combinations(players, k)]
     left, _ = unexplained(values, law, sets, n)
     of = {**dict(zip(sets, left, strict=True)), tuple(players): np.zeros(left.shape[1])}
-    shares = np.zeros((law.n_players, left.shape[1]))
+    shares = np.zeros((len(law.columns), left.shape[1]))
     for some in sets:
         for a in set(players).difference(some):
-            orders = factorial(len(some)) * factorial(law.n_players - len(some) - 1)
+            orders = factorial(len(some)) * factorial(len(law.columns) - len(some) - 1)
             shares[a] += orders * (of[some] - of[tuple(sorted((*some, a)))])
-    return shares / factorial(law.n_players)
+    return shares / factorial(len(law.columns))
 
 
 def _chains(values: Values, law: Law, n: int) -> Array:
-    p = law.n_players
+    p = len(law.columns)
     orders = _orders(p, law.rank)
     each = max(n // 2 ** int(np.ceil(np.log2(len(orders)))), 8)
     noise = law.noise(2 ** int(np.ceil(np.log2(each * len(orders)))), 2, SEED)
@@ -342,7 +320,7 @@ def _orders(p: int, rank: Index) -> list[Index]:
 
 def sobol(values: Values, law: Law, n: int) -> tuple[Array, Array]:
     """First-order and total indices of all players, (p, draws) each."""
-    p = law.n_players
+    p = len(law.columns)
     sets = [(a,) for a in range(p)] + [tuple(b for b in range(p) if b != a) for a in range(p)]
     left, variance = unexplained(values, law, sets, n)
     part = left / np.where(variance > 0, variance, 1.0)
@@ -350,7 +328,7 @@ def sobol(values: Values, law: Law, n: int) -> tuple[Array, Array]:
 
 
 def statistics(values: Values, law: Law, n: int) -> Statistics:
-    """Share, first order and total of every player."""
+    """All three of every player."""
     return Statistics(shapley_shares(values, law, n), *sobol(values, law, n))
 
 
@@ -361,7 +339,7 @@ def together(
 
     With ``alone`` that of their own term: without what they do together with others.
     """
-    p, found = law.n_players, []
+    p, found = len(law.columns), []
     noise = law.noise(n, 3, SEED + 2)
     reference = values(law.rows(law.scores(noise[0])))
     variance = np.sum(reference.var(axis=0), axis=0)
@@ -390,11 +368,11 @@ def together(
 def quotients(
     g: Callable[[Array], Array], Z: Array, column: int, *, discrete: bool
 ) -> tuple[Array, Array]:
-    """Quotients of ``g`` along the moves of one column of ``Z`` (n, d), ``s`` of each row.
+    """Quotients (s, n, ...) of ``g`` along ``s`` moves of one column of every row of ``Z`` (n, d).
 
-    ``g`` maps (m, d) to (m, ...), quotients are of shape (s, n, ...). With them each move's part
-    (s, n) in the row's mean: it adds up to one over a row's moves, or to zero where there are none
-    (a constant column).
+    To the levels next to the row's own or, where the column is continuous, over a thousandth of its
+    deviation to either side. With them each move's part (s, n) in the row's mean: it adds up to one
+    over a row's moves, or to zero where there are none (a constant column).
     """
     z, n = Z[:, column], len(Z)
     step = STEP * (float(z.std()) or 1.0)
@@ -415,16 +393,7 @@ def quotients(
     return np.asarray((values[0] - values[1]) / length), share
 
 
-def importances(
-    function: Function, Z: Array, weights: Array, discrete: Mask | None = None
-) -> Array:
-    """Root mean squared derivative, or difference quotient, per unit of each column of ``Z``.
-
-    ``weights`` add up to one; ``discrete`` are by default the columns with at most 10 values.
-    """
-    squares = weights @ function.gradients(Z) ** 2
-    discrete = discrete_columns(Z) if discrete is None else discrete
-    for a in np.intersect1d(np.flatnonzero(discrete), function.columns):
-        steps, share = quotients(function.values, Z, int(a), discrete=True)
-        squares[a] = weights @ np.sum(share * steps**2, axis=0)
-    return np.asarray(np.sqrt(squares))
+def level_slope(g: Callable[[Array], Array], Z: Array, column: int, weights: Array) -> float:
+    """Root mean squared quotient of a discrete column; ``weights`` add up to one."""
+    steps, share = quotients(g, Z, column, discrete=True)
+    return float(np.sqrt(weights @ np.sum(share * steps**2, axis=0)))
