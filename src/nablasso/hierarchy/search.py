@@ -297,13 +297,13 @@ class Search:
                 point = self._solve(inner, solved.point.weights.x[active], share).point
             sizes = problem.per_node((problem.Phi.T @ point.dual) ** 2)
             bound_in = dual_bound(solved.point.weights, sizes)[0]
-            if inner.full_gap(point, bound_in) <= self._target() / 2 or not solved.converged:
+            if inner.gap(point, bound_in) <= self._target() / 2 or not solved.converged:
                 break
             share /= 10  # what is zero was not clear enough yet
             solved = self._solve(problem, solved.point.weights.x, share)
         _, value, _ = dual_bound(point.weights, point.sizes)
         outside = Outside(np.inf, [], "none")
-        gap = inner.full_gap(point, bound_in)
+        gap = inner.gap(point, bound_in)
         if certify:
             enough = max(value + 2 * self._target() / problem.alpha * (1 - SHARE), bound_in)
             outside = self.hierarchy.outside(set(problem.nodes), point.dual, enough, self.work)
