@@ -21,13 +21,8 @@ alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s
 The **gap** is ``P(f) - D(s')`` with ``s'`` the ``s`` moved into the domain of the conjugate.
 
 **Squared loss**: the best ``u`` is ``P (y - D'v)`` (:mod:`nablasso.regression.ridge`), so ``Phi``
-is a quadratic and everything in a dual point is affine in ``s``.
-
-**Other losses**: at predictions ``z`` the loss is replaced by ``sum_i q_i (t_i - z_i)^2``
-(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
-the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
-has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
-lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a bound.
+is a quadratic and everything in a dual point is affine in ``s``. **Other losses**: Newton's method,
+whose *model* at predictions ``z`` is (P) with the squared loss.
 """
 
 from __future__ import annotations

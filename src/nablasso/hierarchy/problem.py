@@ -163,7 +163,7 @@ class HullProblem:
     def _moments(self) -> tuple[Array, Array]:
         """Products of the features with each other and with ``y``: all the squared loss needs."""
         sample = self.sample
-        return centred_moments(self.Phi, sample.y, sample.weights, centre=True)
+        return centred_moments(self.Phi, sample.y, sample.weights)
 
     def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
         """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
@@ -196,7 +196,7 @@ class HullProblem:
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.expansion(point.predictions).weights
             if self.in_features:
-                solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=True)[0])
+                solved = self._factor(own, centred_moments(self.Phi, sample.y, q)[0])
             else:
                 solved = WeightedRidge(solved, q, c, fit_intercept=True)
         if self.in_features:

@@ -177,7 +177,7 @@ class Pruner:
 
     def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
         y, p = self.sample.y, self.sample.weights
-        C, target = centred_moments(Phi, y, p, centre=True)
+        C, target = centred_moments(Phi, y, p)
         C[np.diag_indices_from(C)] += SINGULAR
         coef = cho_solve(cho_factor(C), target) if len(target) else target
         rest = y - Phi @ coef
@@ -193,7 +193,7 @@ class Pruner:
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.expansion(z).weights, centre=True)[0]
+        C = centred_moments(Phi, sample.y, sample.expansion(z).weights)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
