@@ -115,12 +115,7 @@ class ProblemFamily:
         return SmoothProblem(*sample, **shared)
 
     def usable_ridge(self, ridge: float) -> float:
-        """The ridge itself; for zero the limit.
-
-        At zero the problem has no unique solution: a function that is flat at the data may do
-        anything between them. As ``ridge`` goes to zero its solutions go to the one of smallest
-        norm, and ``RIDGE_LIMIT`` of the kernel's trace stands for that.
-        """
+        """The ridge itself; for zero, where the solution is not unique, ``RIDGE_LIMIT``."""
         unit = self.trace or 1.0
         smallest = self.regression.smallest * unit  # below, rounding decides the solution
         if ridge == 0:

@@ -5,9 +5,7 @@ variables of the active set: a gradient step from an extrapolated point and the 
 the penalty (46), Nesterov's momentum, set back to zero where it points uphill: O(n s r + (pairs)
 min(s, r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``.
 *Outer loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too
-large, variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as
-there are (but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the
-outer one.
+large, variables whose gradient is above ``alpha w_a`` come in; rows that are zero leave.
 
 **Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps; for
 classes (63), with ``f0 = sum_i a_i k(x_i, .)``,

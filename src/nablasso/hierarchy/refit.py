@@ -17,9 +17,8 @@ block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``. While there are more than half as
 rows steps are made whatever the criterion says, a tenth of the features between two factorisations:
 ``C^{-1}`` and ``c`` without B follow from those with it in O(k^2).
 
-**Refit**, a kernel machine on what was selected, of the ridge of smallest leave-one-out loss: the
-kernel of the hull, ``sum_{w in hull} K_w``, or a Gaussian kernel on the selected columns where its
-loss is smaller.
+**Refit**: a machine with the kernel of the hull, ``sum_{w in hull} K_w``, or with a Gaussian kernel
+of the selected columns where its leave-one-out loss is smaller.
 """
 
 from __future__ import annotations

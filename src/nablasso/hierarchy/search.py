@@ -8,11 +8,10 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
    tolerance, it is certified; otherwise add the violators that were found, with their ancestors,
    and go on, for at most a fiftieth of the budget's work.
 
-It ends certified, at the end of its budget (bytes and multiplications, so at the same place on
-every machine), or where the bound cannot be made sharper: the gap returned is always that of the
-*full* problem. Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero
-at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
-returned is exactly a hull. They stay in the certificate.
+The gap returned is always that of the *full* problem. Nodes whose weight is below their slack
+(``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum; they are taken out of the function and
+the rest is solved again, so that the pattern returned is exactly a hull. They stay in the
+certificate.
 
 **Consistency**, conditions (22) and (24) of Bach (2009): with the true function ``f`` of hull ``W``
 and covariances ``Sigma`` of the features let

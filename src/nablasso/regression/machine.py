@@ -54,8 +54,7 @@ class QuadraticModel(NamedTuple):
 def quadratic_model(loss: Loss, y: Array, weights: Array, z: Array) -> QuadraticModel:
     """Second-order expansion of the weighted loss at predictions ``z``.
 
-    Curvatures have a floor, so that every target is finite; the model then bends more than the
-    loss does, which slows Newton's method where the loss has no curvature and harms nothing.
+    Curvatures have a floor, so that every target is finite.
     """
     half = loss.curvature(y, z) / 2
     top = float(half.max())

@@ -89,7 +89,7 @@ class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     def solve(
         self, problem: AnyProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
-        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start`` (n, d).
+        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``.
 
         ``callback(iteration, coefficients)`` is called on the way.
         """

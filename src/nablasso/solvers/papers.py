@@ -21,7 +21,8 @@ with :math:`c = \alpha/(2\sigma)` by projected gradient with step :math:`1/\eta`
 
 The errata of ``docs/mathematics.md`` correct the printed text.
 
-**ADMM** of Gregorova et al. (2018), section 4. With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``, values are the first rows of ``N w``, gradients the others. Split
+**ADMM** of Gregorova et al. (2018), section 4. With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``,
+values are the first rows of ``N w``, gradients the others. Split
 ``Z w = phi`` (``Z`` the weighted gradients) with scaled multiplier ``lam`` and step ``kappa``:
 
 * S1  ``min_w |T1 (F w - y)|^2 / 2 + ridge w'N w + kappa/2 |Z w - phi + lam|^2``
