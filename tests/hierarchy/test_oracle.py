@@ -15,7 +15,7 @@ from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.problem import solve
 from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Logistic, Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 from tests.hierarchy import full_problem as full
 
 CASES = {

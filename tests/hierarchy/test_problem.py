@@ -12,7 +12,7 @@ from nablasso.hierarchy.problem import (
     weights_of,
 )
 from nablasso.losses import Logistic, Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
 

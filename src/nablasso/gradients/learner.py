@@ -41,7 +41,7 @@ from nablasso.kernels import Kernel, length_scale
 from nablasso.kernels.base import row_blocks, width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
-from nablasso.regression.machine import GramRows, Machines
+from nablasso.regression.machine import GramRows, LossSample, Machines
 from nablasso.solvers import Status
 from nablasso.spaces import low_rank
 from nablasso.types import Array, Index, Mask
@@ -215,7 +215,8 @@ class GradientData:
         if self.parameters.ridge is not None:
             return self.parameters.ridge
         rows = GramRows(self.factor.phi @ self.factor.phi.T)
-        machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
+        sample = LossSample(y, self.table.weights, Logistic(), fit_intercept=False)
+        machines = Machines(sample, rows)
         return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from nablasso.gradients.problem import TINY, GradientPoint, GradientProblem, GradientSolution
 from nablasso.losses import Squared
-from nablasso.regression.machine import Machines, OnFeatures
+from nablasso.regression.machine import LossSample, Machines, OnFeatures
 from nablasso.solvers.base import Status, follow
 from nablasso.types import Mask
 
@@ -235,8 +235,9 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
         pairs, phi = problem.pairs, np.vstack([problem.phi, problem.phi])
         plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
         weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
-        y, rows = np.repeat([1.0, -1.0], len(plus)), OnFeatures(phi)
-        machines = Machines(problem.loss, rows, y, weights, fit_intercept=False)
+        y = np.repeat([1.0, -1.0], len(plus))
+        sample = LossSample(y, weights, problem.loss, fit_intercept=False)
+        machines = Machines(sample, OnFeatures(phi))
         point = replace(point, c=machines.at(problem.offset_ridge or 0.0).coef)
     if len(point.columns):
         point = ActiveSet(NULL_TOL, NULL_STEPS).solve(null, point).point

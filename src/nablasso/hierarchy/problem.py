@@ -47,8 +47,7 @@ from scipy.optimize import minimize_scalar
 
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
-from nablasso.regression.machine import GramRows, OnFeatures
+from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures
 from nablasso.regression.ridge import WeightedRidge, centred_moments
 from nablasso.types import Array, Mask
 
@@ -146,13 +145,13 @@ class HullProblem:
         if self.in_features:
             root = np.sqrt(zeta)
             rows = OnFeatures(self.Phi * root)
-            machine = sample.machines(rows).at(ridge, start=start)
+            machine = Machines(sample, rows).at(ridge, start=start)
             return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
             solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=True)
             return self._point(weights, solved.solve(sample.y), None, solved)
-        machine = sample.machines(GramRows(K)).at(ridge, start=start)
+        machine = Machines(sample, GramRows(K)).at(ridge, start=start)
         return self._point(weights, machine.dual, None, K)
 
     @property

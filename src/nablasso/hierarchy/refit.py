@@ -35,8 +35,7 @@ from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
-from nablasso.regression.machine import GramRows, OnFeatures, refit
+from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
@@ -188,7 +187,7 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample = self.sample
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        machines = sample.machines(OnFeatures(Phi))
+        machines = Machines(sample, OnFeatures(Phi))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
@@ -292,8 +291,7 @@ class Penalised:
         """Predictions of left-out rows, at fixed weights of the kernels."""
         problem, point, sample = self.found.problem, self.found.point, self.found.problem.sample
         gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-        left_out = sample.machines(GramRows(gram)).left_out
-        return left_out(self.found.alpha / 2, point.predictions)
+        return Machines(sample, GramRows(gram)).left_out(self.found.alpha / 2, point.predictions)
 
 
 class Refitter:
@@ -330,9 +328,7 @@ class Refitter:
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
-        data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
-        scales = np.full(X.shape[1], 1 / width)
-        made = refit(*data, scales=scales, fit_intercept=True)
+        made = refit(sample, kernel, X, self.columns[used], np.full(X.shape[1], 1 / width))
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
@@ -344,7 +340,7 @@ class Refitter:
             coef, b = fit.feature_coefficients(y, ridge)
             left_out = y - fit.loo_residuals(y, ridge)
         else:
-            machine, _, left_out = sample.machines(GramRows(Phi @ Phi.T)).best()
+            machine, _, left_out = Machines(sample, GramRows(Phi @ Phi.T)).best()
             coef, b = Phi.T @ machine.coef, machine.intercept
         function = hull_function(self.hierarchy, hull, coef, b, self.columns)
         return HullRefit(function, "hull", left_out)

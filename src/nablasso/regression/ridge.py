@@ -30,7 +30,6 @@ differences ``e_i`` have
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -64,6 +63,8 @@ def ridge_grid(trace: float, floor: float = 0.0) -> Array:
 
 class Ridge:
     """The operator ``P`` for any ridge; ``weights`` (n,) are positive and add up to one."""
+
+    smallest: ClassVar[float] = SMALLEST_RIDGE
 
     def __init__(self, gram: Array, weights: Array, *, fit_intercept: bool = True) -> None:
         self.weights, self.fit_intercept = weights, fit_intercept
@@ -298,24 +299,6 @@ class LeaveOutRidge:
         PZC = solve(core, PZ.T, assume_a="pos", check_finite=False).T
         diagonal = self.ridge.diagonal(np.array([ridge]))[:, 0] + np.sum(PZC * PZ, axis=1)
         return np.asarray((PT + PZC @ (Zg.T @ PT)) / diagonal[:, None])
-
-
-@dataclass(frozen=True)
-class TargetRidge:
-    """Ridge regression of one target; other targets share the decomposition."""
-
-    smallest: ClassVar[float] = SMALLEST_RIDGE
-    inverse: Ridge
-    y: Array
-
-    @property
-    def trace(self) -> float:
-        """The natural unit of ``ridge``."""
-        return self.inverse.trace
-
-    def best_ridge(self, floor: float = 0.0) -> float:
-        """Ridge of smallest leave-one-out error, at least ``floor`` of the trace."""
-        return self.inverse.best_ridge(self.y, floor)
 
 
 class Difference(NamedTuple):
