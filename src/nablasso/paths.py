@@ -166,9 +166,8 @@ class ProblemFamily:
         return there / here if here > 0 else 1.0
 
     def _width(self, X: Array) -> float:
-        rule = self.formulation.length_scale
-        weights = self.table.weights
-        return length_scale(self.formulation.kernel, X, weights, rule, self.multiplier)
+        kernel, rule = self.formulation.kernel, self.formulation.length_scale
+        return self.multiplier * length_scale(kernel, X, self.table.weights, rule)
 
 
 # --- paths ---

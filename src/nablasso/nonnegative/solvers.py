@@ -52,7 +52,7 @@ RIDGE = 1e-20  # relative curvature that is none
 FLAT = 1e-6  # what stands for none, in units of a row's weight
 
 # the interior point method
-FINE = 1e-2  # relative residual of a step
+FINE = 1e-3  # relative residual of a step
 INSIDE = 0.02  # least distance of a start from the ends of the box
 TO_THE_END = 0.98  # share of the way to the nearest bound
 FIRST = 0.1  # of the residuals' size: where e+ and e- begin
