@@ -68,8 +68,18 @@ class PSDTangent:
         values = np.einsum("ij,ij->i", top @ X, self._P)
         return values, np.zeros(0) if self._W is None else np.array([np.sum(self._W * X)])
 
+    def matrix(self) -> Array:
+        """Minus the derivative of the values in the slopes, (n, n).
+
+        ``sum_j (p_j p_j') * (P Diag(Theta_j) P') / l2`` over positive eigenvalues j.
+        """
+        Q = np.zeros((len(self._P), len(self._P)))
+        for p, weights in zip(self._top.T, self._weights, strict=True):
+            Q += np.outer(p, p) * ((self._P * weights) @ self._P.T)
+        return Q
+
     def diagonal(self) -> Array:
-        """Of minus the derivative of values in slopes: ``sum_jk Theta_jk P_ij^2 P_ik^2 / l2``."""
+        """Its diagonal ``sum_jk Theta_jk P_ij^2 P_ik^2 / l2``, not negative."""
         squares = self._P**2
         top = squares[:, self._first :]
         if not top.shape[1]:
@@ -101,6 +111,10 @@ class LinearBlock:
     def __call__(self, slopes: Array, c: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """One product with ``Phi`` and one with its transpose."""
         return -(self.Phi @ (slopes @ self.Phi)) / self.l2, np.zeros(0)
+
+    def matrix(self) -> Array:
+        """``Phi Phi' / l2``."""
+        return np.asarray(self.Phi @ self.Phi.T) / self.l2
 
     def diagonal(self) -> Array:
         """``|phi_i|^2 / l2``."""

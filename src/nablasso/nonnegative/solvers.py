@@ -11,7 +11,8 @@ costs as much as an evaluation, so L-BFGS steps come first.
 :func:`interior`, for losses whose slopes live in a box: a primal-dual interior point method in
 ``u``, the slopes in units of their box, with ``z(u) - y = e+ - e-, e+ (1 - u) = e- u = mu``. A step
 climbs the dual plus ``mu sum log u (1 - u)``, and a line search on that keeps it safe. ``mu`` is
-Mehrotra's. Steps are solved by conjugate gradients with the free function treated exactly.
+Mehrotra's. Each step is a Cholesky factorisation of order n p up to ``DENSE``, above that conjugate
+gradients with the free function treated exactly.
 
 :func:`fista`, the algorithm of Marteau-Ferey, Bach and Rudi, for reference: forward-backward steps
 in the slopes with Nesterov's momentum. One eigendecomposition per PSD block and iteration.
@@ -52,7 +53,8 @@ RIDGE = 1e-20  # relative curvature that is none
 FLAT = 1e-6  # what stands for none, in units of a row's weight
 
 # the interior point method
-FINE = 1e-3  # relative residual of a step
+DENSE = 1600  # order of the largest matrix that is factorised
+FINE = 1e-2  # relative residual of a step
 INSIDE = 0.02  # least distance of a start from the ends of the box
 TO_THE_END = 0.98  # share of the way to the nearest bound
 FIRST = 0.1  # of the residuals' size: where e+ and e- begin
@@ -254,9 +256,9 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
 # ----------------------------------------------------------------- the interior point method
 
 
-def interior(climb: Climb, start: SlopePoint) -> Steps:
-    """Interior point steps for a loss with bounded slopes."""
-    path = _Path(climb.problem, start)
+def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
+    """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
+    path = _Path(climb.problem, start, dense)
     yield path.here
     while path.advance():
         yield path.here
@@ -265,8 +267,8 @@ def interior(climb: Climb, start: SlopePoint) -> Steps:
 class _Path:
     """The current point: ``u``, both sides of the residual, and what the dual says at ``u``."""
 
-    def __init__(self, problem: DualProblem, start: SlopePoint) -> None:
-        self.problem = problem
+    def __init__(self, problem: DualProblem, start: SlopePoint, dense: int) -> None:
+        self.problem, self.dense = problem, dense
         self.w = problem.weights[:, None] / problem.loss.n_outputs
         self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
         self.here = self._evaluate(self.u)
@@ -279,7 +281,7 @@ class _Path:
         u, above, below, w = self.u, self.above, self.below, self.w
         e = self._residual(self.here)
         D = above / (1 - u) + below / u
-        invert = normal_solver(self.problem, self.here, D)
+        invert = normal_solver(self.problem, self.here, D, self.dense)
         du = invert(w * e)
         da, db = self._sides(du, 0.0, 0.0)
         mu = self._target(e, du, da, db)
@@ -339,10 +341,15 @@ class _Path:
 
 
 def normal_solver(
-    problem: DualProblem, here: Evaluation, D: Array, tol: float = FINE, max_iter: int = PRODUCTS
+    problem: DualProblem, here: Evaluation, D: Array, dense: int = DENSE, **accuracy: Any
 ) -> Map:
-    """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p)."""
+    """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p).
+
+    ``accuracy`` is that of conjugate gradients above order ``dense``.
+    """
     tangents = _tangents(problem, here)
+    if D.size <= dense:
+        return _factorised(problem, tangents, D)
     w, M = problem.weights[:, None] / D.shape[1], problem.mixing
     precondition = _preconditioner(problem, tangents, D)
 
@@ -351,8 +358,26 @@ def normal_solver(
         F = [tangent(slopes[:, b], np.zeros(0))[0] for b, tangent in enumerate(tangents)]
         return np.asarray(w * (D * x - np.column_stack(F) @ M.T))
 
-    how: Any = {"tol": tol, "max_iter": max_iter, "precondition": precondition}
-    return lambda g: conjugate_gradients(product, g.copy(), **how)[0]
+    options: Any = {"tol": FINE, "max_iter": PRODUCTS, **accuracy, "precondition": precondition}
+    return lambda g: conjugate_gradients(product, g.copy(), **options)[0]
+
+
+def _factorised(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
+    n, p = D.shape
+    w, M = problem.weights / p, problem.mixing
+    blocks = np.zeros((p, n, p, n))
+    for b, tangent in enumerate(tangents):
+        Q = tangent.matrix() * np.outer(w, w)
+        for c, d in np.argwhere(np.outer(M[:, b], M[:, b])):
+            blocks[c, :, d, :] += M[c, b] * M[d, b] * Q
+    H = blocks.reshape(n * p, n * p)
+    H.flat[:: n * p + 1] += (w[:, None] * D).T.ravel()
+    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+
+    def invert(g: Array) -> Array:
+        return np.asarray(cho_solve(factor, g.T.ravel(), check_finite=False).reshape(p, n).T)
+
+    return invert
 
 
 def _preconditioner(problem: DualProblem, tangents: list[Tangent], D: Array) -> Map:
@@ -367,7 +392,7 @@ def _preconditioner(problem: DualProblem, tangents: list[Tangent], D: Array) -> 
     block, m = problem.blocks[free[0]], M[:, free[0]]
     Phi = block.Phi
     C = (Phi * np.sum((w * m) ** 2 / B, axis=1)[:, None]).T @ Phi
-    C.flat[:: len(C) + 1] += block.l2 + ROUNDING * float(np.trace(C))
+    C.flat[:: len(C) + 1] += block.l2
     factor = cho_factor(C, check_finite=False)
 
     def apply(g: Array) -> Array:
