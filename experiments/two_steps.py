@@ -204,7 +204,7 @@ def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) ->
 
 def lasso(columns: NDArray[np.intp]) -> Penalty:
     """The sum of the norms."""
-    return GroupLasso(Partition.singletons(len(columns)), np.ones(len(columns)))
+    return GroupLasso(Partition(np.arange(len(columns))), np.ones(len(columns)))
 
 
 def group_lasso(labels: NDArray[np.intp]) -> MakePenalty:
@@ -221,7 +221,7 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
     """Norms and their squares."""
 
     def make(columns: NDArray[np.intp]) -> Penalty:
-        return ElasticNet(Partition.singletons(len(columns)), np.ones(len(columns)), l1_ratio)
+        return ElasticNet(Partition(np.arange(len(columns))), np.ones(len(columns)), l1_ratio)
 
     return make
 

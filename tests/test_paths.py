@@ -24,10 +24,10 @@ from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.spaces import require_memory
 
 PENALTIES = {
-    "lasso": lambda d: GroupLasso(Partition.singletons(d), np.ones(d)),
+    "lasso": lambda d: GroupLasso(Partition(np.arange(d)), np.ones(d)),
     "group lasso": lambda d: GroupLasso(Partition(np.arange(d) // 2), np.full((d + 1) // 2, 2.0)),
-    "elastic net": lambda d: ElasticNet(Partition.singletons(d), np.ones(d), 0.5),
-    "always kept": lambda d: GroupLasso(Partition.singletons(d), np.ones(d) * (np.arange(d) > 0)),
+    "elastic net": lambda d: ElasticNet(Partition(np.arange(d)), np.ones(d), 0.5),
+    "always kept": lambda d: GroupLasso(Partition(np.arange(d)), np.ones(d) * (np.arange(d) > 0)),
 }
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
 

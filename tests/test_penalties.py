@@ -288,7 +288,7 @@ def test_an_elastic_net_tends_to_the_lasso():
 def test_l1_ratio_outside_the_open_interval_is_refused(l1_ratio):
     message = f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio}.*use the lasso"
     with pytest.raises(InvalidParameterError, match=message):
-        ElasticNet(Partition.singletons(D), np.ones(D), l1_ratio)
+        ElasticNet(Partition(np.arange(D)), np.ones(D), l1_ratio)
 
 
 # -------------------------------------------------------------------------- partitions
@@ -309,14 +309,14 @@ def test_norms_rescale_and_spread():
 
 @pytest.mark.filterwarnings("error")
 def test_rescale_leaves_zero_groups_at_zero():
-    partition = Partition.singletons(2)
+    partition = Partition(np.arange(2))
     g = np.array([[0.0, 3.0], [0.0, 4.0]])
     new = partition.rescale(g, partition.norms(g), np.array([1.0, 10.0]))
     np.testing.assert_allclose(new, [[0.0, 6.0], [0.0, 8.0]])
 
 
 def test_singletons_are_groups_of_one():
-    partition = Partition.singletons(3)
+    partition = Partition(np.arange(3))
     np.testing.assert_array_equal(partition.labels, [0, 1, 2])
     np.testing.assert_array_equal(partition.sizes, 1)
 

@@ -26,7 +26,7 @@ from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.refit import Pruner
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 
 ALPHAS = 16
 SMALLEST = 1e-2

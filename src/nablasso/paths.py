@@ -23,8 +23,8 @@ from nablasso.kernels import Kernel, length_scale
 from nablasso.losses import Loss, Squared
 from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
-from nablasso.regression.machine import GramRows, Machines, Refit, refit
-from nablasso.regression.ridge import Ridge, TargetRidge
+from nablasso.regression.machine import GramRows, LossSample, Machines, Refit, refit
+from nablasso.regression.ridge import Ridge
 from nablasso.solvers import Solution, Solver, Status
 from nablasso.spaces import Function, PenaltyPoints, RepresenterSpace, require_memory
 from nablasso.types import Array, Index, Mask
@@ -53,7 +53,7 @@ class ProblemFamily:
     ``multiplier`` is that of the length scale, ``points`` are penalty points besides the data.
     """
 
-    regression: TargetRidge | Machines
+    regression: Ridge | Machines
 
     def __init__(
         self,
@@ -71,23 +71,25 @@ class ProblemFamily:
         require_memory(len(table.X) + (0 if extra is None else len(extra)), table.X.shape[1])
         scales = np.full(table.X.shape[1], 1 / self.width)
         self.space = RepresenterSpace(formulation.kernel, table.X, scales, extra)
-        gram, intercept = self.space.gram, formulation.fit_intercept
+        gram = self.space.gram
         if isinstance(self.loss, Squared):
-            inverse = Ridge(gram, table.weights, fit_intercept=intercept)
-            self.regression = TargetRidge(inverse, table.y)
+            self.regression = Ridge(gram, table.weights, fit_intercept=formulation.fit_intercept)
         else:
-            data = (table.y, table.weights, intercept)
-            self.regression = Machines(self.loss, GramRows(gram), *data)
+            self.regression = Machines(self.sample, GramRows(gram))
+
+    @property
+    def sample(self) -> LossSample:
+        """What the problems begin with."""
+        intercept = self.formulation.fit_intercept
+        return LossSample(self.table.y, self.table.weights, self.loss, intercept)
 
     def with_target(self, y: Array) -> Self:
         """The same family with another target; what does not depend on it is shared."""
         other = copy(self)
         other.table = replace(self.table, y=y)
         other.loss = self.formulation.loss.fitted(y, self.table.weights)
-        if isinstance(self.regression, TargetRidge):
-            other.regression = TargetRidge(self.regression.inverse, y)
-        else:
-            other.regression = replace(self.regression, loss=other.loss, y=y)
+        if isinstance(self.regression, Machines):
+            other.regression = replace(self.regression, sample=other.sample)
         return other
 
     @property
@@ -101,26 +103,22 @@ class ProblemFamily:
         Not less than ``RIDGE_FLOOR`` of the kernel's trace: below it a penalised f can be flat at
         the data and steep between them.
         """
+        if isinstance(self.regression, Ridge):
+            return self.regression.best_ridge(self.table.y, RIDGE_FLOOR)
         return self.regression.best_ridge(RIDGE_FLOOR)
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
         ridge = self.usable_ridge(ridge)
-        sample = (self.table.y, self.table.weights, self.loss, self.formulation.fit_intercept)
-        shared: dict[str, Any] = {"penalty": self.penalty, "space": self.space}
+        shared: dict[str, Any] = {**vars(self.sample), "penalty": self.penalty, "space": self.space}
         shared |= {"alpha": alpha, "ridge": ridge}
         shared["penalty_weights"] = None if self.points is None else self.points.weights
-        if isinstance(self.regression, TargetRidge):
-            return SquaredProblem(*sample, **shared, P=self.regression.inverse.matrix(ridge))
-        return SmoothProblem(*sample, **shared)
+        if isinstance(self.regression, Ridge):
+            return SquaredProblem(**shared, P=self.regression.matrix(ridge))
+        return SmoothProblem(**shared)
 
     def usable_ridge(self, ridge: float) -> float:
-        """The ridge itself; for zero the limit.
-
-        At zero the problem has no unique solution: a function that is flat at the data may do
-        anything between them. As ``ridge`` goes to zero its solutions go to the one of smallest
-        norm, and ``RIDGE_LIMIT`` of the kernel's trace stands for that.
-        """
+        """The ridge itself; for zero, where the solution is not unique, ``RIDGE_LIMIT``."""
         unit = self.trace or 1.0
         smallest = self.regression.smallest * unit  # below, rounding decides the solution
         if ridge == 0:
@@ -138,8 +136,7 @@ class ProblemFamily:
         table, kernel = self.table, self.formulation.kernel
         X = table.X[:, support]
         scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
-        data = (self.loss, kernel, X, table.y, table.weights, table.columns[support])
-        return refit(*data, scales=scales, fit_intercept=self.formulation.fit_intercept)
+        return refit(self.sample, kernel, X, table.columns[support], scales)
 
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""
@@ -169,9 +166,8 @@ class ProblemFamily:
         return there / here if here > 0 else 1.0
 
     def _width(self, X: Array) -> float:
-        rule = self.formulation.length_scale
-        weights = self.table.weights
-        return length_scale(self.formulation.kernel, X, weights, rule, self.multiplier)
+        kernel, rule = self.formulation.kernel, self.formulation.length_scale
+        return self.multiplier * length_scale(kernel, X, self.table.weights, rule)
 
 
 # --- paths ---

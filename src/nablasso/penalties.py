@@ -49,11 +49,6 @@ class Partition:
         self.n_groups = len(order)
         self.sizes = np.bincount(self.labels, minlength=self.n_groups)
 
-    @classmethod
-    def singletons(cls, n_features: int) -> Partition:
-        """Every variable a group of its own."""
-        return cls(np.arange(n_features))
-
     def norms(self, g: Array) -> Array:
         """Euclidean norm of each group of columns of ``g`` (n, d), shape (n_groups,)."""
         squares = np.einsum("ia,ia->a", g, g)

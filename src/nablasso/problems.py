@@ -21,13 +21,8 @@ alone, ``min_s Phi(s) + (alpha Omega)*(-s)``, and the gradient of ``Phi`` at ``s
 The **gap** is ``P(f) - D(s')`` with ``s'`` the ``s`` moved into the domain of the conjugate.
 
 **Squared loss**: the best ``u`` is ``P (y - D'v)`` (:mod:`nablasso.regression.ridge`), so ``Phi``
-is a quadratic and everything in a dual point is affine in ``s``.
-
-**Other losses**: at predictions ``z`` the loss is replaced by ``sum_i q_i (t_i - z_i)^2``
-(:func:`~nablasso.regression.machine.quadratic_model`). With ``c = sum q`` this *model* is (P) with
-the squared loss, targets ``t``, weights ``q / c``, ``alpha / c`` and ``lambda / c``; its solution
-has the same ``u`` and ``c`` times its ``s``. ``u' = -p l'(y, z) / (2 lambda)`` at its predictions
-lies in the domain of the loss's conjugate and adds up to zero: the gap of ``(u', s)`` is a bound.
+is a quadratic and everything in a dual point is affine in ``s``. **Other losses**: Newton's method,
+whose *model* at predictions ``z`` is (P) with the squared loss.
 """
 
 from __future__ import annotations
@@ -42,20 +37,13 @@ import numpy as np
 from scipy.linalg import eigh
 
 from nablasso.kernels.base import row_blocks
-from nablasso.losses import Loss, Squared
+from nablasso.losses import Squared
 from nablasso.penalties import Penalty
-from nablasso.regression.machine import (
-    GramRows,
-    Machines,
-    OnFeatures,
-    QuadraticModel,
-    quadratic_model,
-)
+from nablasso.regression.machine import GramRows, LossSample, Machines
 from nablasso.regression.ridge import WeightedRidge
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
-ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
 DAMPING, BLOWN_UP = 1e-4, 3.0  # see SquaredProblem.alpha_max_and_scale
 POWER_STEPS = 20
@@ -94,49 +82,6 @@ def between(a: DualPoint, b: DualPoint, t: float) -> DualPoint:
     return moved
 
 
-@dataclass(frozen=True)
-class LossSample:
-    """Targets, weights (adding up to one) and loss: what every problem begins with."""
-
-    y: Array
-    weights: Array
-    loss: Loss
-    fit_intercept: bool = True
-
-    def intercept(self, values: Array) -> float:
-        """The best intercept of a function with these values; zero where there is none."""
-        if not self.fit_intercept:
-            return 0.0
-        return self.loss.best_intercept(self.y, values, self.weights)
-
-    def mean_loss(self, predictions: Array) -> float:
-        """``sum_i p_i l(y_i, z_i)``."""
-        return float(self.weights @ self.loss.value(self.y, predictions))
-
-    def conjugate(self, dual: Array) -> float:
-        """``sum_i p_i l*(y_i, -dual_i / p_i)``."""
-        return float(self.weights @ self.loss.conjugate(self.y, -dual / self.weights))
-
-    @cached_property
-    def null(self) -> Array:
-        """Predictions at ``f = 0``."""
-        return np.full_like(self.y, self.intercept(np.zeros_like(self.y)))
-
-    @cached_property
-    def reference(self) -> float:
-        """Objective at ``f = 0``, the unit of tolerances; where y is constant its size, or one."""
-        at_zero, size = self.mean_loss(self.null), float(self.weights @ self.y**2)
-        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
-
-    def machines(self, rows: GramRows | OnFeatures) -> Machines:
-        """Of this loss on rows with a kernel or with features."""
-        return Machines(self.loss, rows, self.y, self.weights, self.fit_intercept)
-
-    def expansion(self, predictions: Array) -> QuadraticModel:
-        """The quadratic model of the loss at predictions."""
-        return quadratic_model(self.loss, self.y, self.weights, predictions)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Problem(LossSample, ABC):
     """(P) with everything it needs; ``dataclasses.replace(problem, alpha=...)`` makes a path.
@@ -151,8 +96,8 @@ class Problem(LossSample, ABC):
     penalty_weights: Array | None = None
 
     @abstractmethod
-    def dual_point(self, s: Array) -> DualPoint:
-        """The dual point with the best ``u`` at ``s``."""
+    def best_u(self, Dv: Array) -> Array:
+        """The best ``u`` where the derivative terms have the values ``D'v``."""
 
     @abstractmethod
     def flat_dual(self) -> Array:
@@ -161,6 +106,15 @@ class Problem(LossSample, ABC):
     @abstractmethod
     def _flat_gauges(self) -> tuple[float, float]:
         """Gauges of :meth:`flat_dual` and of its damped form."""
+
+    def dual_point(self, s: Array) -> DualPoint:
+        """The dual point with the best ``u`` at ``s``: products with ``D'``, ``D`` and ``L``."""
+        v = self.coefficient(s)
+        Dv, carry = self.space.push(v)
+        u = self.best_u(Dv)
+        g = self.space.pull(u, v, carry)
+        g *= self.root
+        return DualPoint(s, u, self.space.gram @ u + Dv, g)
 
     @cached_property
     def root(self) -> Array:
@@ -262,14 +216,9 @@ class SquaredProblem(Problem):
 
     P: Array  # Ridge.matrix(ridge), which a path shares: it does not depend on alpha
 
-    def dual_point(self, s: Array) -> DualPoint:
-        """Eliminate ``u`` at ``s``: one product with ``D'``, ``P``, ``D`` and ``L``, O(n^2 d)."""
-        v = self.coefficient(s)
-        Dv, carry = self.space.push(v)
-        u = self.P @ (self.y - Dv)
-        g = self.space.pull(u, v, carry)
-        g *= self.root
-        return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
+    def best_u(self, Dv: Array) -> Array:
+        """``P (y - D'v)``: a dual point costs O(n^2 d)."""
+        return np.asarray(self.P @ (self.y - Dv))
 
     def _flat_gauges(self) -> tuple[float, float]:
         damped = self.flat_dual(damping=DAMPING, direct=False)
@@ -427,19 +376,15 @@ class SmoothProblem(Problem):
         )
         return LocalModel(problem, scale)
 
-    def dual_point(self, s: Array) -> DualPoint:
-        """Eliminate ``u`` at ``s``: a machine whose offset is ``D'v``."""
-        v = self.coefficient(s)
-        Dv, carry = self.space.push(v)
-        u = self.machines(GramRows(self.space.gram)).at(self.ridge, Dv).dual
-        g = self.space.pull(u, v, carry) * self.root
-        return DualPoint(s, u, self.space.kernel_product(u) + Dv, g)
+    def best_u(self, Dv: Array) -> Array:
+        """That of a machine whose offset is ``D'v``."""
+        return Machines(self, GramRows(self.space.gram)).at(self.ridge, Dv).dual
 
     def certificate(self, point: DualPoint) -> DualPoint:
         """A dual feasible point near a model's point: one product."""
         u = -self.weights * self.loss.gradient(self.y, self.predictions(point)) / (2 * self.ridge)
         move, nothing = u - point.u, np.zeros(self.space.points.shape)
-        values = point.values + self.space.kernel_product(move)
+        values = point.values + self.space.gram @ move
         g = point.g + self.space.gradients(move, nothing) * self.root
         return DualPoint(point.s, u, values, g)
 

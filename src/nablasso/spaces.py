@@ -77,18 +77,14 @@ class RepresenterSpace:
         n = self.n_samples
         return gram if n == len(self.points) else np.ascontiguousarray(gram[:n, :n])
 
-    def kernel_product(self, u: Array) -> Array:
-        """``K u``."""
-        return np.asarray(self.gram @ u)
-
     def products(self, u: Array, v: Array) -> tuple[Array, Array]:
         """``K u + D' v`` and ``D u + L v``."""
         Dv, carry = self.push(v)
-        return self.kernel_product(u) + Dv, self.pull(u, v, carry)
+        return self.gram @ u + Dv, self.pull(u, v, carry)
 
     def values(self, u: Array, v: Array) -> Array:
         """``K u + D' v``."""
-        return self.kernel_product(u) + self.push(v)[0]
+        return np.asarray(self.gram @ u + self.push(v)[0])
 
     def push(self, v: Array) -> tuple[Array, Any]:
         """``D' v`` at the data, shape (n,), and a carry for :meth:`pull`."""

@@ -6,7 +6,7 @@ from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 
 
 def data(n=60, p=5, seed=0):

@@ -15,7 +15,7 @@ from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.problem import solve
 from nablasso.hierarchy.search import Budget, Search
 from nablasso.losses import Logistic, Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 from tests.hierarchy import full_problem as full
 
 CASES = {
@@ -151,7 +151,7 @@ def test_conditions_against_brute_force(name):
             full.necessary(forms, case.graph, hull), rel=1e-7
         )
         brute = full.sufficient(forms, case.graph, hull)
-        assert summed_sources(case.grid, inside, dual) == pytest.approx(brute, rel=1e-7)
+        assert summed_sources(case.grid, inside, dual, np.inf) == pytest.approx(brute, rel=1e-7)
         outside = {pairs(w) for w in case.graph.nodes} - inside
         if outside:
             bound = case.grid.outside(inside, dual, 0.0, 0.0).bound

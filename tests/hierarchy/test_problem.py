@@ -12,7 +12,7 @@ from nablasso.hierarchy.problem import (
     weights_of,
 )
 from nablasso.losses import Logistic, Squared
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
 
@@ -110,7 +110,6 @@ def test_newton_closes_the_gap(loss):
     solved = solve(problem, EQUAL, 1e-9)
     assert solved.converged
     assert 0 <= problem.gap(solved.point) <= 1e-7
-    assert problem.full_gap(solved.point) >= problem.gap(solved.point) - 1e-12
     assert solved.point.dual.sum() == pytest.approx(0, abs=1e-9)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.nonnegative import Task
 from nablasso.nonnegative.dual import SlopePoint
-from nablasso.nonnegative.fitting import PSDFitter, fit
+from nablasso.nonnegative.fitting import PSDFitter
 from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
@@ -16,6 +16,13 @@ from nablasso.nonnegative.losses import (
 from nablasso.nonnegative.solvers import Coordinates
 from nablasso.nonnegative.task import natural_height
 from nablasso.solvers import Status
+
+
+def fit(task, *, tol, max_iter=None, solver="auto"):
+    """The one fit of a task at its own weights."""
+    fitter = PSDFitter(task, solver=solver)
+    (found,) = fitter.path([(task.l1, task.l2)], tol=tol, max_iter=max_iter)
+    return found
 
 
 def make_task(name, n=25, weight=0.05, seed=0):

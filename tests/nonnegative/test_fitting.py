@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.nonnegative.fitting import PSDFitter, choose_anchors, fit, make_factor
+from nablasso.nonnegative.fitting import PSDFitter, choose_anchors, make_factor
 from nablasso.nonnegative.model import pair_integrals
-from tests.nonnegative.test_dual import make_task
+from tests.nonnegative.test_dual import fit, make_task
 
 
 def gram(X, height=1.0, constant=0.0):

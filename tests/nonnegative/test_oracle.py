@@ -17,7 +17,6 @@ from scipy.special import xlogy
 
 from experiments.psd_models import OtherModel
 from nablasso.nonnegative import Base, Task
-from nablasso.nonnegative.fitting import fit
 from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
@@ -25,6 +24,7 @@ from nablasso.nonnegative.losses import (
     SquaredLoss,
     density_loss,
 )
+from tests.nonnegative.test_dual import fit
 
 N = 12
 WIDTH = 0.4

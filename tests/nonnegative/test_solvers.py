@@ -20,9 +20,10 @@ from nablasso.datasets import make_bow_tie, make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Task, solvers
 from nablasso.nonnegative.dual import SlopePoint
-from nablasso.nonnegative.fitting import PSDFitter, fit
+from nablasso.nonnegative.fitting import PSDFitter
 from nablasso.nonnegative.losses import PinballLoss
 from nablasso.solvers import Status
+from tests.nonnegative.test_dual import fit
 from tests.nonnegative.test_oracle import CONSTANT
 from tests.nonnegative.test_oracle import make_task as oracle_task
 

@@ -11,7 +11,7 @@ from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Gaussian
 from nablasso.losses import Squared
 from nablasso.reading.intervals import interval_half_width, noise_level
-from nablasso.regression.machine import refit
+from nablasso.regression.machine import LossSample, refit
 from tests.reading.known_functions import weights_of
 
 
@@ -62,16 +62,8 @@ def fit(seed, noise, n=100):
     X = rng.uniform(-1.7, 1.7, size=(n + 200, 2))
     y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise(X) * rng.normal(size=n + 200)
     weights = np.full(n, 1 / n)
-    fitted = refit(
-        Squared(),
-        Gaussian(),
-        X[:n],
-        y[:n],
-        weights,
-        np.arange(2),
-        scales=np.full(2, 1 / 1.5),
-        fit_intercept=True,
-    )
+    sample = LossSample(y[:n], weights, Squared())
+    fitted = refit(sample, Gaussian(), X[:n], np.arange(2), np.full(2, 1 / 1.5))
     return fitted, np.abs(y[n:] - fitted.function.values(X[n:])), X[:n], X[n:], weights
 
 

@@ -6,7 +6,7 @@ import pytest
 from nablasso.kernels import Gaussian
 from nablasso.losses import Squared
 from nablasso.reading.doubts import MAX_ROWS, compare
-from nablasso.regression.machine import refit
+from nablasso.regression.machine import LossSample, refit
 from tests.reading.known_functions import evidence, weights_of
 
 
@@ -18,16 +18,8 @@ def data(n=40):
 
 def test_residuals_are_those_of_kernel_ridge():
     case = evidence(*data(), [0, 1], width=1.3)
-    fit = refit(
-        Squared(),
-        Gaussian(),
-        case.X[:, :2],
-        case.y,
-        case.weights,
-        np.arange(2),
-        scales=np.full(2, 1 / 1.3),
-        fit_intercept=True,
-    )
+    sample = LossSample(case.y, case.weights, Squared())
+    fit = refit(sample, Gaussian(), case.X[:, :2], np.arange(2), np.full(2, 1 / 1.3))
     np.testing.assert_allclose(case.residuals, fit.loo_residuals)
     np.testing.assert_allclose(case.left_out(case.X[:, :2], case.scales), case.residuals)
 

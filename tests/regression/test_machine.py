@@ -6,13 +6,7 @@ from scipy.optimize import minimize
 
 from nablasso.kernels import Anova, Gaussian
 from nablasso.losses import Huber, Logistic, Poisson, Squared, SquaredEpsilonInsensitive
-from nablasso.regression.machine import (
-    GramRows,
-    Machines,
-    OnFeatures,
-    quadratic_model,
-    refit,
-)
+from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures, refit
 from nablasso.regression.ridge import Ridge
 from tests.dense_reference import library_loss, target
 
@@ -39,7 +33,7 @@ def drawn(name, n=25, seed=0):
 def test_the_model_has_the_value_slope_and_bend_of_the_loss(name):
     _, _, y, weights = drawn(name)
     loss, z = LOSSES[name], np.random.default_rng(1).normal(size=25)
-    q, t = quadratic_model(loss, y, weights, z)
+    q, t = LossSample(y, weights, loss).expansion(z)
     np.testing.assert_allclose(2 * q * (z - t), weights * loss.gradient(y, z), atol=1e-12)
     bend = loss.curvature(y, z)
     np.testing.assert_allclose(2 * q, weights * np.maximum(bend, 1e-6 * bend.max()), rtol=1e-9)
@@ -51,7 +45,8 @@ def test_the_model_has_the_value_slope_and_bend_of_the_loss(name):
 def test_a_machine_is_the_minimiser(name, fit_intercept, ridge):
     _, K, y, weights = drawn(name)
     loss, offset = LOSSES[name], 0.3 * np.random.default_rng(2).normal(size=25)
-    machine = Machines(loss, GramRows(K), y, weights, fit_intercept).at(ridge, offset)
+    sample = LossSample(y, weights, loss, fit_intercept)
+    machine = Machines(sample, GramRows(K)).at(ridge, offset)
     u = machine.dual
     np.testing.assert_array_equal(u, machine.coef)
     np.testing.assert_allclose(machine.predictions, offset + K @ u + machine.intercept)
@@ -73,13 +68,13 @@ def test_a_machine_is_the_minimiser(name, fit_intercept, ridge):
 def test_left_out_predictions_are_close_to_those_of_refits(name):
     _, K, y, weights = drawn(name, 40)
     loss, ridge = LOSSES[name], 0.03
-    machines = Machines(loss, GramRows(K), y, weights, fit_intercept=True)
+    machines = Machines(LossSample(y, weights, loss), GramRows(K))
     z = machines.at(ridge).predictions
     ours = machines.left_out(ridge, z)
     for i in range(0, 40, 7):
         rest = np.arange(40) != i
         p = weights[rest] / weights[rest].sum()
-        without = Machines(loss, GramRows(K[np.ix_(rest, rest)]), y[rest], p, fit_intercept=True)
+        without = Machines(LossSample(y[rest], p, loss), GramRows(K[np.ix_(rest, rest)]))
         fitted = without.at(ridge / weights[rest].sum())
         truth = K[i, rest] @ fitted.coef + fitted.intercept
         tolerance = 1e-8 if name == "squared" else 0.2 * abs(truth - z[i]) + 1e-3
@@ -90,7 +85,7 @@ def test_left_out_predictions_are_close_to_those_of_refits(name):
 def test_the_best_machine_has_the_smallest_left_out_loss(name):
     _, K, y, weights = drawn(name)
     ridges = np.array([1e-3, 1e-2, 1e-1, 1.0])
-    machines = Machines(LOSSES[name], GramRows(K), y, weights, fit_intercept=True)
+    machines = Machines(LossSample(y, weights, LOSSES[name]), GramRows(K))
     best = machines.best_among(ridges)
     score = weights @ LOSSES[name].value(y, best.left_out)
     for ridge in ridges[ridges >= best.ridge]:
@@ -109,8 +104,8 @@ def test_the_trace_is_that_of_the_weighted_centred_kernel(fit_intercept):
 @with_and_without
 def test_without_columns_a_refit_is_the_null_model(fit_intercept):
     X, _, y, weights = drawn("squared")
-    data = (Squared(), Gaussian(), X[:, :0], y, weights, np.arange(0))
-    found = refit(*data, scales=np.ones(0), fit_intercept=fit_intercept)
+    sample = LossSample(y, weights, Squared(), fit_intercept)
+    found = refit(sample, Gaussian(), X[:, :0], np.arange(0), np.ones(0))
     mean = weights @ y if fit_intercept else 0.0
     assert found.function.intercept == pytest.approx(mean)
     others = [
@@ -127,10 +122,8 @@ def on_both(name, fit_intercept):
     y = target(name, np.sin(X[:, 0]) + 0.5 * X[:, 1], rng)
     weights = rng.uniform(0.5, 2.0, size=50)
     Phi = np.hstack([np.cos(np.outer(X @ np.ones(3), [0.3, 0.9])), X, np.sin(2 * X)])
-    data = (y, weights / weights.sum(), fit_intercept)
-    loss = library_loss(name)
-    ours, theirs = OnFeatures(Phi), GramRows(Phi @ Phi.T)
-    return Machines(loss, ours, *data), Machines(loss, theirs, *data), Phi
+    sample = LossSample(y, weights / weights.sum(), library_loss(name), fit_intercept)
+    return Machines(sample, OnFeatures(Phi)), Machines(sample, GramRows(Phi @ Phi.T)), Phi
 
 
 @each_loss
@@ -160,8 +153,8 @@ def test_a_refit_is_the_best_machine_as_a_function(name):
     Z, _, y, weights = drawn(name, 50)
     chosen, X, scales = np.array([1, 0]), np.empty((50, 2)), np.full(2, 0.8)
     X[:, chosen] = Z
-    data = (library_loss(name), Anova(1), Z, y, weights, chosen)
-    found = refit(*data, scales=scales, fit_intercept=True)
+    sample = LossSample(y, weights, library_loss(name))
+    found = refit(sample, Anova(1), Z, chosen, scales)
     gram = Anova(1)(Z * scales, Z * scales)
     if name == "squared":
         exact = Ridge(gram, weights)
@@ -170,7 +163,7 @@ def test_a_refit_is_the_best_machine_as_a_function(name):
         values = gram @ u + weights @ (y - gram @ u)
         left_out = y - exact.loo_residuals(y, ridge)
     else:
-        best = Machines(library_loss(name), GramRows(gram), y, weights, fit_intercept=True).best()
+        best = Machines(sample, GramRows(gram)).best()
         ridge, values, left_out = best.ridge, best.machine.predictions, best.left_out
     assert found.ridge == pytest.approx(ridge)
     np.testing.assert_allclose(found.function.values(X), values, atol=1e-5)

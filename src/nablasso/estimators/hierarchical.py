@@ -71,8 +71,8 @@ from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
 from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
 from nablasso.paths import DEFAULT_FRACTION
-from nablasso.problems import LossSample
 from nablasso.progress import track
+from nablasso.regression.machine import LossSample
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Mask
 

@@ -72,7 +72,7 @@ from nablasso.kernels import Gaussian, as_kernel, length_scale
 from nablasso.losses import Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.regression.machine import Refit, refit
+from nablasso.regression.machine import LossSample, Refit, refit
 from nablasso.regression.ridge import saving
 from nablasso.spaces import require_memory
 from nablasso.types import Array, Mask
@@ -328,8 +328,8 @@ def ridge_on(features: Array, table: Table) -> Refit:
     columns, weights = np.flatnonzero(np.ptp(F, axis=0) > 0), weights / weights.sum()
     F = np.ascontiguousarray(F[:, columns])
     width = length_scale(Gaussian(), F, weights, "median") if F.shape[1] else 1.0
-    data = (Squared(), Gaussian(), F, y, weights, columns)
-    return refit(*data, scales=np.full(len(columns), 1 / width), fit_intercept=True)
+    sample, scales = LossSample(y, weights, Squared()), np.full(len(columns), 1 / width)
+    return refit(sample, Gaussian(), F, columns, scales)
 
 
 @estimator

@@ -4,14 +4,10 @@ r"""From a table to learned gradients: what problems share, solve, adapt the wei
 and hold what its problems share, whatever the target and alpha. Several targets (classes against
 the rest) are solved one by one on the same data. Walks run from large alpha to small.
 
-* *Adaptive weights* (section 7 of the paper): the problem is solved again on the selected variables
-  alone, weights, bandwidth and kernel anew, alpha the same fraction of its scale, until all are
-  selected.
+* *Adaptive weights* (section 7 of the paper): see :meth:`Learner.adapted`.
 * *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
   regression with the same kernel, times the total weight of the pairs; for variables that are
   always kept ``RIDGE_FRACTION`` of half the largest curvature of the loss.
-* *Features.* ``K = Phi Phi'`` by pivoted Cholesky (:func:`nablasso.spaces.low_rank`): functions are
-  ``f(x) = phi(x) . b`` with norm ``|b|``.
 * *Directions*: eigenvectors of ``Xi = B B'`` (21), zero outside the selected variables.
 """
 
@@ -45,7 +41,7 @@ from nablasso.kernels import Kernel, length_scale
 from nablasso.kernels.base import row_blocks, width_by_rule
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import Partition
-from nablasso.regression.machine import GramRows, Machines
+from nablasso.regression.machine import GramRows, LossSample, Machines
 from nablasso.solvers import Status
 from nablasso.spaces import low_rank
 from nablasso.types import Array, Index, Mask
@@ -219,7 +215,8 @@ class GradientData:
         if self.parameters.ridge is not None:
             return self.parameters.ridge
         rows = GramRows(self.factor.phi @ self.factor.phi.T)
-        machines = Machines(Logistic(), rows, y, self.table.weights, fit_intercept=False)
+        sample = LossSample(y, self.table.weights, Logistic(), fit_intercept=False)
+        machines = Machines(sample, rows)
         return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
 
 
@@ -293,7 +290,7 @@ class Learner:
         return found
 
     def adapted(self, fits: list[GradientFit]) -> list[GradientFit]:
-        """Fits on ever fewer variables, until all that are there are selected."""
+        """Fits on the selected variables alone, pairs and kernel anew, until all are selected."""
         fraction = fits[0].problem.penalty.alpha / (self.alpha_scale or 1.0)
         data, chosen = self.data, union_of(fits)
         while chosen.any() and not chosen.all() and not interrupted(fits):

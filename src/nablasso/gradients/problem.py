@@ -13,11 +13,9 @@ Regression (42): ``l(t, z) = (t - z)^2``, ``t_ij = y_j - y_i``, no ``c``. Classe
 log(1 + exp(-t z))``, ``t_ij = y_j``.
 
 **Gradient and dual.** With ``s = l'(t, z)``, ``theta = m * s`` and ``M = theta' Phi - diag(theta 1)
-Phi`` (n, r), ``nabla_B = X'M`` and ``nabla_c = Phi' theta 1``: all p variables cost n p r
-flops, whatever the number of pairs. Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every
-one of the p variables, ``D = - sum_ij m_ij l*(t_ij, s_ij) - |nabla_c|^2 / 4 lambda -
-(penalty)*(nabla_B)`` bounds the minimum from below. ``alpha_max``: with B = 0 (and the best f0),
-the largest ``|nabla_a| / w_a``; for regression this is (55).
+Phi`` (n, r), ``nabla_B = X'M`` and ``nabla_c = Phi' theta 1``: n p r flops for all p variables.
+Scaled by a t that makes ``|nabla_a| <= alpha w_a`` for every one of them, ``D = - sum_ij m_ij
+l*(t_ij, s_ij) - |nabla_c|^2 / 4 lambda - (penalty)*(nabla_B)`` bounds the minimum from below.
 
 **Penalties** on the rows of ``B``, with norms ``N_g`` of groups and weights ``w_g`` (the size of
 the group), and their conjugates in the gradient's norms ``D_g``:
@@ -27,8 +25,7 @@ the group), and their conjugates in the gradient's norms ``D_g``:
 ``"ridge"``   ``alpha sum_g N_g^2`` (17)          ``sum_g D_g^2 / 4 alpha``
 ============= =================================== ==========================================
 
-Groups that are always kept (weight 0) have ``ridge N_g^2`` instead: without any penalty their
-derivatives could follow every row.
+Groups that are always kept (weight 0) have ``ridge N_g^2`` instead.
 
 **Pairs of rows.** With ``P_ij = left_i . right_j`` the prediction of a pair is ``P_ij - P_ii``;
 ``left, right`` are ``Phi B', X`` or ``Phi, X B``, whichever is narrower (k columns). Weights are

@@ -5,9 +5,7 @@ variables of the active set: a gradient step from an extrapolated point and the 
 the penalty (46), Nesterov's momentum, set back to zero where it points uphill: O(n s r + (pairs)
 min(s, r)) flops an iteration. ``c`` is measured in units in which its curvature is that of ``B``.
 *Outer loop*: the gap over all p variables, one full pass of O(n p r + (pairs) r). While it is too
-large, variables whose gradient is above ``alpha w_a`` come in, largest first, at most as many as
-there are (but ten); rows that are zero leave. The inner loop runs until its gap is a tenth of the
-outer one.
+large, variables whose gradient is above ``alpha w_a`` come in; rows that are zero leave.
 
 **Forward-backward**, Algorithm 1 of Ye and Xie: (54) for all p variables at once, plain steps; for
 classes (63), with ``f0 = sum_i a_i k(x_i, .)``,
@@ -34,7 +32,7 @@ import numpy as np
 
 from nablasso.gradients.problem import TINY, GradientPoint, GradientProblem, GradientSolution
 from nablasso.losses import Squared
-from nablasso.regression.machine import Machines, OnFeatures
+from nablasso.regression.machine import LossSample, Machines, OnFeatures
 from nablasso.solvers.base import Status, follow
 from nablasso.types import Mask
 
@@ -237,8 +235,9 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
         pairs, phi = problem.pairs, np.vstack([problem.phi, problem.phi])
         plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
         weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
-        y, rows = np.repeat([1.0, -1.0], len(plus)), OnFeatures(phi)
-        machines = Machines(problem.loss, rows, y, weights, fit_intercept=False)
+        y = np.repeat([1.0, -1.0], len(plus))
+        sample = LossSample(y, weights, problem.loss, fit_intercept=False)
+        machines = Machines(sample, OnFeatures(phi))
         point = replace(point, c=machines.at(problem.offset_ridge or 0.0).coef)
     if len(point.columns):
         point = ActiveSet(NULL_TOL, NULL_STEPS).solve(null, point).point

@@ -7,9 +7,8 @@ r"""What lies outside a hull of a grid: two bounds of it, and nodes that are cer
     = \alpha^\top \Big[\bigodot_i S_{i, t_i}\Big] \alpha, \qquad
     S_{i,l} = \sum_{j=l}^{q} \Big(\sum_{m=l}^{j} \beta^m\Big)^{-2} K_{i,j} .
 
-Sources share the product up to their first variable, and that behind their last one is known: two
-or three products for each of the p first-level sources, and about one for a pair of variables that
-are in use. Every partial product is kept with its largest entry as a separate logarithm.
+Sources share the product up to their first variable, and that behind their last one is known:
+O(n^2 p). Products that overflow are infinite.
 
 *The largest kernel outside*, every kernel paying for itself (section 5.2 of Bach, 2009):
 ``Omega*_{W^c}(g)^2 <= max_{w not in W} alpha' K_w alpha / d_w^2``, by branch and bound. Nodes are
@@ -21,8 +20,8 @@ enumerated by order: one variable more, behind the last, at one level. With
     \prod_{i > \mathrm{last}(v)} \max\big(1, \max_l s_{i,l}(k)\big) ,
 
 one matrix product for all nodes with one variable more. What is below the threshold is dropped with
-all that follows; the rest is looked at exactly and expanded. The result is a valid bound whenever
-the work ends: what is not expanded keeps its bound. Products that overflow are infinite.
+all that follows; the rest is looked at exactly and expanded. What is not expanded when the work
+ends keeps its bound.
 
 *Missing nodes*, condition (27) beyond the sources (appendix A.5): for all nodes outside ``alpha'
 K_w alpha <= Omega(f)^2 (sum_{v in A(w) - W} d_v)^2``, here among all nodes of one and two variables
@@ -37,6 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nablasso.hierarchy.dag import Node, Outside
+from nablasso.kernels.base import row_blocks
 from nablasso.types import Array, Index, Mask
 
 if TYPE_CHECKING:
@@ -50,39 +50,12 @@ WORK = 2e9  # multiplications after which the bound is taken as it is
 ENOUGH_KNOWN = 0.05  # of the work, where as many violators are known as are reported
 PER_NODE = 50.0  # multiplications that sorting a node in costs
 PER_LOOK = 2e4  # and that a look at a single node costs besides its features
-CHUNK = 512
-CHUNK_ENTRIES = 2**22  # of the bounds held at a time
+CHUNK, CHUNK_ENTRIES = 512, 2**22  # nodes expanded, and bounds held, at a time
 MAX_EXACT = 5_000  # nodes looked at one by one
 MAX_WHITENED = 50  # where each costs a projection
 MAX_ROWS = 2**20  # waiting to be expanded
 KEPT = 64  # violators reported
 MOST = 4000  # (variable, level) pairs up to which all products of two are looked at
-
-
-class ScaledMatrix(NamedTuple):
-    """``matrix * exp(log)``."""
-
-    matrix: Array
-    log: float
-
-    def times(self, *factors: Array) -> ScaledMatrix:
-        """Elementwise product, scaled back to a largest entry of one after each factor."""
-        matrix, log = self
-        for factor in factors:
-            with np.errstate(over="ignore", invalid="ignore"):
-                matrix = matrix * factor
-            size = float(np.abs(matrix).max())
-            if size == 0 or not np.isfinite(size):
-                return ScaledMatrix(np.full_like(matrix, 0.0 if size == 0 else np.inf), 0.0)
-            matrix, log = matrix / size, log + float(np.log(size))
-        return ScaledMatrix(matrix, log)
-
-    def total(self) -> float:
-        """Sum of the entries, with what rounding may have taken; infinite where it overflows."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            rounding = ROUNDING * np.abs(self.matrix).sum()
-            total = float((self.matrix.sum() + rounding) * np.exp(self.log))
-        return total if np.isfinite(total) else np.inf
 
 
 def factor(grid: Grid, g: int, level: int) -> Array:
@@ -92,15 +65,13 @@ def factor(grid: Grid, g: int, level: int) -> Array:
     weight = 0.0
     for j in range(level, grid.q + 1):
         weight += grid.beta**j
-        if j == 0:
-            out += 1 / weight**2
-        else:
-            F = grid.levels[g][j - 1].train
-            out += (F / weight**2) @ F.T
+        F = grid.levels[g][j - 1].train if j else np.ones((n, 1))
+        out += (F / weight**2) @ F.T
     return out
 
 
-def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.inf) -> float:
+@np.errstate(over="ignore", invalid="ignore")
+def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float) -> float:
     """Largest value of (21) over the sources of the complement.
 
     Infinite where it exceeds ``limit``, or where the factors need too much memory.
@@ -109,34 +80,35 @@ def summed_sources(grid: Grid, hull: set[Node], dual: Array, limit: float = np.i
     if 8.0 * n * n * p > MAX_BYTES or () not in hull:
         return np.inf
     moved, whole = dual * grid.base.train[:, 0], grid.whole_factors
+    size = float(np.abs(moved).max()) or 1.0  # level 0 may be tiny
     used = sorted({g for node in hull for g, _ in node})  # type: ignore[attr-defined]
     order = [*used, *(g for g in range(p) if g not in set(used))]
     place = {g: k for k, g in enumerate(order)}
-    behind = [ScaledMatrix(np.ones((n, n)), 0.0)]
+    behind = [np.ones((n, n))]
     for g in reversed(order):
-        behind.append(behind[-1].times(whole[g]))
+        behind.append(behind[-1] * whole[g])
     behind.reverse()
 
-    def walk(at: int, product: ScaledMatrix, waiting: list[Pairs]) -> Iterator[float]:
+    def walk(at: int, product: Array, waiting: list[Pairs]) -> Iterator[Array]:
         for k in range(at, p):
             if not waiting:
                 return
             here = [node for node in waiting if place[node[0][0]] == k]
             for level in {node[0][1] for node in here}:
-                mine = product.times(factor(grid, order[k], level))
+                mine = product * factor(grid, order[k], level)
                 onward = [node[1:] for node in here if node[0][1] == level]
                 if () in onward:
-                    ended = mine.times(behind[k + 1].matrix)
-                    yield ended._replace(log=ended.log + behind[k + 1].log).total()
+                    yield mine * behind[k + 1]
                 yield from walk(k + 1, mine, [node for node in onward if node])
             waiting = [node for node in waiting if place[node[0][0]] > k]
-            product = product.times(whole[order[k]])
+            product = product * whole[order[k]]
 
-    best, start = 0.0, ScaledMatrix(np.outer(moved, moved), 0.0).times(np.ones((n, n)))
-    for total in walk(0, start, grid.frontier(hull)):  # type: ignore[arg-type]
-        best = max(best, total)
-        if best > limit:
+    best, start = 0.0, np.outer(moved / size, moved / size)
+    for product in walk(0, start, grid.frontier(hull)):  # type: ignore[arg-type]
+        total = float((product.sum() + ROUNDING * np.abs(product).sum()) * size * size)
+        if not total <= limit:
             return np.inf
+        best = max(best, total)
     return best
 
 
@@ -241,11 +213,10 @@ class _Search:
         """
         n, m = self.reach.shape
         t, parts = self.tables, [(np.empty((0, rows.shape[1] + 1), dtype=np.intp), np.empty(0))]
-        step = max(1, min(CHUNK, CHUNK_ENTRIES // max(m, 1)))
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step]
+        for some in row_blocks(len(rows), max(m, CHUNK_ENTRIES // CHUNK), CHUNK_ENTRIES):
+            chunk = rows[some]
             if self._spent():
-                self._raise(follows[start:])
+                self._raise(follows[some.start :])
                 break
             self.work += 2.0 * len(chunk) * n * m
             sizes = np.abs(self.moved) * np.prod(t.sizes[:, chunk], axis=2).T

@@ -11,7 +11,6 @@ hulls. *Sources* of its complement are the nodes outside whose parents are all i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from functools import partial
@@ -193,7 +192,7 @@ class Hierarchy(ABC):
     ) -> None:
         self.X, self.weights, self.rank, self.whiten = X, weights, rank, whiten
         self.beta, self.root_weight = float(beta), float(root_weight)
-        self._blocks: OrderedDict[tuple[Node, bool], NodeBlock] = OrderedDict()
+        self._blocks: dict[tuple[Node, bool], NodeBlock] = {}
         self._bytes = 0
         self._depths: dict[Node, int] = {}
 
@@ -241,7 +240,6 @@ class Hierarchy(ABC):
         whiten = self.whiten if whiten is None else whiten
         key = (node, whiten)
         if key in self._blocks:
-            self._blocks.move_to_end(key)
             return self._blocks[key]
         if whiten:
             above = sorted(hull_of(self, [node]) - {node}, key=repr)
@@ -249,10 +247,10 @@ class Hierarchy(ABC):
             made: NodeBlock = WhiteBlock(parts[0], parts[1:], self.weights)
         else:
             made = self.plain_block(node)
-        self._blocks[key] = made
         self._bytes += made.train.nbytes
-        while self._bytes > CACHE_BYTES and len(self._blocks) > 1:
-            self._bytes -= self._blocks.popitem(last=False)[1].train.nbytes
+        if self._bytes > CACHE_BYTES:
+            self._blocks, self._bytes = {}, made.train.nbytes
+        self._blocks[key] = made
         return made
 
     def missing(self, hull: set[Node], dual: Array, limit: float) -> list[Node]:  # noqa: ARG002

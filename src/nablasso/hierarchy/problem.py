@@ -21,9 +21,8 @@ regression at the solution
 
 In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
 features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, what is left of it is
-``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``. ``docs/mathematics.md`` has the dual
-and the gap (18): that of the machine plus ``lambda / 2`` times that of the weights,
-``max_v t_v / x_v - sum_w zeta_w a_w``.
+``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``. The gap of the
+weights is ``lambda / 2`` times ``max_v t_v / x_v - sum_w zeta_w a_w``.
 
 **Newton's method**, an interior-point method in the weights, with multipliers ``s_v = nu - (lambda
 / 2) t_v / x_v`` of the bounds, ``nu = (lambda / 2) max_v t_v / x_v``: the sum of ``x_v s_v`` *is*
@@ -48,8 +47,7 @@ from scipy.optimize import minimize_scalar
 
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
-from nablasso.regression.machine import GramRows, OnFeatures
+from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures
 from nablasso.regression.ridge import WeightedRidge, centred_moments
 from nablasso.types import Array, Mask
 
@@ -147,13 +145,13 @@ class HullProblem:
         if self.in_features:
             root = np.sqrt(zeta)
             rows = OnFeatures(self.Phi * root)
-            machine = sample.machines(rows).at(ridge, start=start)
+            machine = Machines(sample, rows).at(ridge, start=start)
             return self._point(weights, machine.dual, root * machine.coef, None)
         K = (self.Phi * zeta) @ self.Phi.T
         if self._is_squared:
             solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=True)
             return self._point(weights, solved.solve(sample.y), None, solved)
-        machine = sample.machines(GramRows(K)).at(ridge, start=start)
+        machine = Machines(sample, GramRows(K)).at(ridge, start=start)
         return self._point(weights, machine.dual, None, K)
 
     @property
@@ -164,7 +162,7 @@ class HullProblem:
     def _moments(self) -> tuple[Array, Array]:
         """Products of the features with each other and with ``y``: all the squared loss needs."""
         sample = self.sample
-        return centred_moments(self.Phi, sample.y, sample.weights, centre=True)
+        return centred_moments(self.Phi, sample.y, sample.weights)
 
     def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
         """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
@@ -197,7 +195,7 @@ class HullProblem:
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.expansion(point.predictions).weights
             if self.in_features:
-                solved = self._factor(own, centred_moments(self.Phi, sample.y, q, centre=True)[0])
+                solved = self._factor(own, centred_moments(self.Phi, sample.y, q)[0])
             else:
                 solved = WeightedRidge(solved, q, c, fit_intercept=True)
         if self.in_features:
@@ -221,21 +219,12 @@ class HullProblem:
         omega = self.d @ descendant_norms(self.per_node(point.coef**2), self.ancestors)
         return self.sample.mean_loss(point.predictions) + self.alpha / 2 * float(omega) ** 2
 
-    def full_gap(self, point: HullPoint, outside: float = 0.0) -> float:
-        """(18), that of the kernel machine and ``lambda / 2`` times that of the weights.
+    def gap(self, point: HullPoint, outside: float = 0.0) -> float:
+        """Primal minus dual at the best multiple of the point's dual variable.
 
-        ``outside`` bounds the dual norm's square of what is not in the hull.
-        """
-        bound, value, _ = dual_bound(point.weights, point.sizes)
-        conjugate = self.sample.conjugate(self.alpha * point.dual)
-        kernel = point.value + conjugate + self.alpha / 2 * value
-        return max(kernel, 0.0) + self.alpha / 2 * (max(bound, outside) - value)
-
-    def dual_value(self, point: HullPoint, outside: float = 0.0) -> float:
-        """Dual objective of the best multiple of the point's dual variable.
-
-        With ``c alpha`` the last term grows by ``c^2``: where the bound exceeds the value at the
-        optimum a shorter dual variable is the better certificate.
+        ``outside`` bounds the dual norm's square of what is not in the hull. With ``c alpha`` the
+        last term of the dual grows by ``c^2``: where the bound exceeds the value at the optimum a
+        shorter dual variable is the better certificate.
         """
         bound = max(dual_bound(point.weights, point.sizes)[0], outside)
 
@@ -243,16 +232,11 @@ class HullProblem:
             quadratic = c**2 * self.alpha / 2 * bound if c else 0.0
             return -self.sample.conjugate(c * self.alpha * point.dual) - quadratic
 
-        if not np.isfinite(bound):
-            return value(0.0)
-        best = minimize_scalar(
-            lambda c: -value(c), bounds=(0, 1), method="bounded", options={"xatol": 1e-9}
-        )
-        return max(value(0.0), value(1.0), -float(best.fun))
-
-    def gap(self, point: HullPoint, outside: float = 0.0) -> float:
-        """Primal minus dual: a bound on the suboptimality of the point's function."""
-        return max(self.primal(point) - self.dual_value(point, outside), 0.0)
+        best = value(0.0)
+        if np.isfinite(bound):
+            how: Any = {"bounds": (0, 1), "method": "bounded", "options": {"xatol": 1e-9}}
+            best = max(best, value(1.0), -minimize_scalar(lambda c: -value(c), **how).fun)
+        return max(self.primal(point) - best, 0.0)
 
 
 def cost_of_a_step(n: int, D: int, R: int) -> float:

@@ -17,9 +17,8 @@ block B costs ``c_B' ([C^{-1}]_BB)^{-1} c_B``. While there are more than half as
 rows steps are made whatever the criterion says, a tenth of the features between two factorisations:
 ``C^{-1}`` and ``c`` without B follow from those with it in O(k^2).
 
-**Refit**, a kernel machine on what was selected, of the ridge of smallest leave-one-out loss: the
-kernel of the hull, ``sum_{w in hull} K_w``, or a Gaussian kernel on the selected columns where its
-loss is smaller.
+**Refit**: a machine with the kernel of the hull, ``sum_{w in hull} K_w``, or with a Gaussian kernel
+of the selected columns where its leave-one-out loss is smaller.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import Squared
-from nablasso.problems import LossSample
-from nablasso.regression.machine import GramRows, OnFeatures, refit
+from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
@@ -177,7 +175,7 @@ class Pruner:
 
     def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
         y, p = self.sample.y, self.sample.weights
-        C, target = centred_moments(Phi, y, p, centre=True)
+        C, target = centred_moments(Phi, y, p)
         C[np.diag_indices_from(C)] += SINGULAR
         coef = cho_solve(cho_factor(C), target) if len(target) else target
         rest = y - Phi @ coef
@@ -189,11 +187,11 @@ class Pruner:
     def _machine(self, Phi: Array) -> tuple[float, Array, Array, float]:
         sample = self.sample
         ridge = 1 / (2 * self.rows * WIDTH**2)
-        machines = sample.machines(OnFeatures(Phi))
+        machines = Machines(sample, OnFeatures(Phi))
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.expansion(z).weights, centre=True)[0]
+        C = centred_moments(Phi, sample.y, sample.expansion(z).weights)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0
@@ -293,8 +291,7 @@ class Penalised:
         """Predictions of left-out rows, at fixed weights of the kernels."""
         problem, point, sample = self.found.problem, self.found.point, self.found.problem.sample
         gram = (problem.Phi * point.weights.zeta[problem.owner]) @ problem.Phi.T
-        left_out = sample.machines(GramRows(gram)).left_out
-        return left_out(self.found.alpha / 2, point.predictions)
+        return Machines(sample, GramRows(gram)).left_out(self.found.alpha / 2, point.predictions)
 
 
 class Refitter:
@@ -331,9 +328,7 @@ class Refitter:
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
         width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
-        data = (sample.loss, kernel, X, sample.y, sample.weights, self.columns[used])
-        scales = np.full(X.shape[1], 1 / width)
-        made = refit(*data, scales=scales, fit_intercept=True)
+        made = refit(sample, kernel, X, self.columns[used], np.full(X.shape[1], 1 / width))
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
     def _hull(self, hull: list[Node]) -> HullRefit:
@@ -345,7 +340,7 @@ class Refitter:
             coef, b = fit.feature_coefficients(y, ridge)
             left_out = y - fit.loo_residuals(y, ridge)
         else:
-            machine, _, left_out = sample.machines(GramRows(Phi @ Phi.T)).best()
+            machine, _, left_out = Machines(sample, GramRows(Phi @ Phi.T)).best()
             coef, b = Phi.T @ machine.coef, machine.intercept
         function = hull_function(self.hierarchy, hull, coef, b, self.columns)
         return HullRefit(function, "hull", left_out)

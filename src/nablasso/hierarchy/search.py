@@ -8,11 +8,10 @@ r"""The search of figure 6: grow a hull until a gap certifies the full problem.
    tolerance, it is certified; otherwise add the violators that were found, with their ancestors,
    and go on, for at most a fiftieth of the budget's work.
 
-It ends certified, at the end of its budget (bytes and multiplications, so at the same place on
-every machine), or where the bound cannot be made sharper: the gap returned is always that of the
-*full* problem. Nodes whose weight is below their slack (``x_v < 1 - (t_v / x_v) / max``) are zero
-at the optimum; they are taken out of the function and the rest is solved again, so that the pattern
-returned is exactly a hull. They stay in the certificate.
+The gap returned is always that of the *full* problem. Nodes whose weight is below their slack
+(``x_v < 1 - (t_v / x_v) / max``) are zero at the optimum; they are taken out of the function and
+the rest is solved again, so that the pattern returned is exactly a hull. They stay in the
+certificate.
 
 **Consistency**, conditions (22) and (24) of Bach (2009): with the true function ``f`` of hull ``W``
 and covariances ``Sigma`` of the features let
@@ -48,7 +47,7 @@ from nablasso.hierarchy.problem import (
     solve,
     weights_of,
 )
-from nablasso.problems import LossSample
+from nablasso.regression.machine import LossSample
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem
@@ -297,13 +296,13 @@ class Search:
                 point = self._solve(inner, solved.point.weights.x[active], share).point
             sizes = problem.per_node((problem.Phi.T @ point.dual) ** 2)
             bound_in = dual_bound(solved.point.weights, sizes)[0]
-            if inner.full_gap(point, bound_in) <= self._target() / 2 or not solved.converged:
+            if inner.gap(point, bound_in) <= self._target() / 2 or not solved.converged:
                 break
             share /= 10  # what is zero was not clear enough yet
             solved = self._solve(problem, solved.point.weights.x, share)
         _, value, _ = dual_bound(point.weights, point.sizes)
         outside = Outside(np.inf, [], "none")
-        gap = inner.full_gap(point, bound_in)
+        gap = inner.gap(point, bound_in)
         if certify:
             enough = max(value + 2 * self._target() / problem.alpha * (1 - SHARE), bound_in)
             outside = self.hierarchy.outside(set(problem.nodes), point.dual, enough, self.work)

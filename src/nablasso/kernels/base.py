@@ -317,12 +317,9 @@ class _CombinedOperator(KernelOperator):
         return np.asarray(sum(c * part for (c, _), part in zip(self.terms, parts, strict=True)))
 
 
-def length_scale(
-    kernel: Kernel, X: Array, weights: Array, rule: str | float, multiplier: float = 1.0
-) -> float:
+def length_scale(kernel: Kernel, X: Array, weights: Array, rule: str | float) -> float:
     """Number that a rule or a number stands for on these points."""
-    width = kernel.width(X, weights, rule) if isinstance(rule, str) else float(rule)
-    return multiplier * width
+    return kernel.width(X, weights, rule) if isinstance(rule, str) else float(rule)
 
 
 def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS) -> float:

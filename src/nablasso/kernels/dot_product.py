@@ -14,9 +14,7 @@ on ``d rank`` columns, ``v`` multiplied by ``J`` on the way in and gradients on 
 **The features.** ``phi(x) = G^{-1/2} (exp(-(x - t)^2 / 2 h^2))_t`` minus its value at zero, for
 ``rank`` knots ``t`` on [-3, 3] with Gram matrix ``G``: nearly the features of a Gaussian kernel of
 width ``h`` for standardised columns. They vanish at ``x = 0``, so a variable of scale zero adds
-nothing, and are flat far outside, so an outlier does not dominate. With a ``centre`` (d, rank)
-these values are subtracted instead, and a ``scale`` (d,) multiplies the features of each variable:
-then its variance stands outside ``phi``, and ``k`` of order one is linear in it.
+nothing, and are flat far outside, so an outlier does not dominate.
 """
 
 from __future__ import annotations

@@ -3,13 +3,10 @@
 **Features.** With anchors ``Z`` (r points) and ``k(Z, Z) = L L'`` the features of a point are
 ``Phi(x) = L^{-1} k(Z, x)``, with ``k = height^2 (exp(-|x - z|^2 / 2) + constant)``; a model ``Phi'
 A Phi`` is ``v' B v`` with ``B = L^{-T} A L^{-1}``. Anchors are chosen by randomly pivoted Cholesky,
-each with probability proportional to weight times what is not yet spanned, O(n r^2), until no point
-has more than ``SPANNED`` left. All weights of the penalties share the features.
+each with probability proportional to weight times what is not yet spanned, O(n r^2).
 
 **Path.** A small penalty is hard from a cold start, so a fit begins with a heavy weight and goes
-down by factors of ``STEP``, each solution starting the next: densities from a sum of squared
-kernels at the data, other tasks from constant outputs. Losses with bounded slopes, and
-``solver="fista"``, need no such way.
+down by factors of ``STEP``; losses with bounded slopes, and ``solver="fista"``, need no such way.
 """
 
 from __future__ import annotations
@@ -57,15 +54,6 @@ class FittedTask:
     point: Any = field(default=None, repr=False)
 
 
-def fit(
-    task: Task, *, tol: float, max_iter: int | None = None, solver: str = "auto", verbose: int = 0
-) -> FittedTask:
-    """PSD and linear models that minimise the objective of a task."""
-    fitter = PSDFitter(task, verbose, solver)
-    (found,) = fitter.path([(task.l1, task.l2)], tol=tol, max_iter=max_iter)
-    return found
-
-
 @dataclass(frozen=True)
 class PSDFitter:
     """A task with its features; every weight of the penalties uses the same ones."""
@@ -104,10 +92,8 @@ class PSDFitter:
     @cached_property
     def features(self) -> tuple[Array, ...]:
         """Features of the rows for each block, shared as the factors are."""
-        X, distinct = (
-            self.task.X * self.task.scales,
-            {id(factor): factor for factor in self.factors},
-        )
+        X = self.task.X * self.task.scales
+        distinct = {id(factor): factor for factor in self.factors}
         made = {key: factor.features(X) for key, factor in distinct.items()}
         return tuple(made[id(factor)] for factor in self.factors)
 

@@ -22,9 +22,8 @@ for every group of columns and for the ranks of each, the scales minimise
           + \tfrac{1}{2 \rho^2} \sum_g (\theta_g - \theta^0)^2
           + \tfrac{1}{2 \rho_s^2} \log^2 s
 
-from the isotropic start ``theta0``, half the inverse median distance. The last terms are priors:
-with few rows most columns should stay where they were, and nothing is dropped. L-BFGS; an
-evaluation costs O(n^3 + n^2 m) for m columns and at most ``EVIDENCE_ROWS`` rows.
+from the isotropic start ``theta0``, half the inverse median distance; the last terms are priors.
+L-BFGS; an evaluation costs O(n^3 + n^2 m) for m columns and at most ``EVIDENCE_ROWS`` rows.
 """
 
 from __future__ import annotations

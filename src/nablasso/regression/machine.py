@@ -4,8 +4,8 @@ r"""Machines: the smallest (P), without derivative penalty, for any loss; refits
 
 with an offset ``o``, and ``f = K u`` of a Gram matrix or ``f = Phi c`` of features. Newton's
 method: at predictions ``z`` the loss is replaced by the quadratic ``sum_i q_i (t_i - z_i)^2`` of
-:func:`quadratic_model`, whose minimiser is one weighted ridge regression; a line search on the true
-objective makes it safe. Quadratic convergence; O(n^3) a step, or O(n m^2) on m features.
+:meth:`LossSample.expansion`, whose minimiser is one weighted ridge regression; a line search on the
+true objective makes it safe. Quadratic convergence; O(n^3) a step, or O(n m^2) on m features.
 
 **Optimality** is ``u = -p l'(y, z) / (2 lambda)`` and ``c = Phi' u``. That ``u`` is returned as
 ``dual``: ``-2 lambda u / p`` always lies in the domain of the loss's conjugate and adds up to zero
@@ -37,6 +37,7 @@ from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
 SMALLEST_MACHINE = 1e-7  # ridges below, in units of the trace, leave too few digits for Newton
+ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
 FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
 MAX_STEPS = 100
 HALVINGS = 40
@@ -51,16 +52,46 @@ class QuadraticModel(NamedTuple):
     target: Array
 
 
-def quadratic_model(loss: Loss, y: Array, weights: Array, z: Array) -> QuadraticModel:
-    """Second-order expansion of the weighted loss at predictions ``z``.
+@dataclass(frozen=True)
+class LossSample:
+    """Targets, weights (adding up to one) and loss: what every problem begins with."""
 
-    Curvatures have a floor, so that every target is finite; the model then bends more than the
-    loss does, which slows Newton's method where the loss has no curvature and harms nothing.
-    """
-    half = loss.curvature(y, z) / 2
-    top = float(half.max())
-    half = np.maximum(half, FLOOR * top if top > 0 else 1.0)
-    return QuadraticModel(weights * half, z - loss.gradient(y, z) / (2 * half))
+    y: Array
+    weights: Array
+    loss: Loss
+    fit_intercept: bool = True
+
+    def intercept(self, values: Array) -> float:
+        """The best intercept of a function with these values; zero where there is none."""
+        if not self.fit_intercept:
+            return 0.0
+        return self.loss.best_intercept(self.y, values, self.weights)
+
+    def mean_loss(self, predictions: Array) -> float:
+        """``sum_i p_i l(y_i, z_i)``."""
+        return float(self.weights @ self.loss.value(self.y, predictions))
+
+    def conjugate(self, dual: Array) -> float:
+        """``sum_i p_i l*(y_i, -dual_i / p_i)``."""
+        return float(self.weights @ self.loss.conjugate(self.y, -dual / self.weights))
+
+    @cached_property
+    def null(self) -> Array:
+        """Predictions at ``f = 0``."""
+        return np.full_like(self.y, self.intercept(np.zeros_like(self.y)))
+
+    @cached_property
+    def reference(self) -> float:
+        """Objective at ``f = 0``, the unit of tolerances; where y is constant its size, or one."""
+        at_zero, size = self.mean_loss(self.null), float(self.weights @ self.y**2)
+        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
+
+    def expansion(self, z: Array) -> QuadraticModel:
+        """Of second order at predictions; curvatures have a floor, so every target is finite."""
+        half = self.loss.curvature(self.y, z) / 2
+        top = float(half.max())
+        half = np.maximum(half, FLOOR * top if top > 0 else 1.0)
+        return QuadraticModel(self.weights * half, z - self.loss.gradient(self.y, z) / (2 * half))
 
 
 class WeightedStep(NamedTuple):
@@ -165,68 +196,65 @@ class BestMachine(NamedTuple):
 
 @dataclass(frozen=True)
 class Machines:
-    """All machines of one loss on some rows; ``weights`` add up to one."""
+    """All machines on some rows."""
 
     smallest: ClassVar[float] = SMALLEST_MACHINE
-    loss: Loss
+    sample: LossSample
     rows: GramRows | OnFeatures
-    y: Array
-    weights: Array
-    fit_intercept: bool
 
     @cached_property
     def trace(self) -> float:
         """The natural unit of the ridge."""
-        return self.rows.trace(self.weights, fit_intercept=self.fit_intercept)
+        return self.rows.trace(self.sample.weights, fit_intercept=self.sample.fit_intercept)
 
     def at(self, ridge: float, offset: Array | None = None, start: Array | None = None) -> Machine:
         """Solve; ``start`` is a dual variable to start from, zero by default."""
-        rows, o = self.rows, np.zeros_like(self.y) if offset is None else offset
-        coef = rows.from_dual(np.zeros_like(self.y) if start is None else start)
+        rows, sample, centre = self.rows, self.sample, self.sample.fit_intercept
+        o = np.zeros_like(sample.y) if offset is None else offset
+        coef = rows.from_dual(np.zeros_like(sample.y) if start is None else start)
         f = rows.values(coef)
-        b = self._intercept(o + f)
-        here = self._objective(o + b + f, rows.norm2(coef, f), ridge)
+        b = sample.intercept(o + f)
+        here = sample.mean_loss(o + b + f) + ridge * rows.norm2(coef, f)
         for _ in range(MAX_STEPS):
-            model = quadratic_model(self.loss, self.y, self.weights, o + b + f)
-            step = rows.regress(
-                model.target - o, model.weights, ridge, fit_intercept=self.fit_intercept
-            )
+            model = sample.expansion(o + b + f)
+            step = rows.regress(model.target - o, model.weights, ridge, fit_intercept=centre)
             move = step.coef - coef
             f_move, b_move = rows.values(move), 0.0
-            if self.fit_intercept:  # the model's own: the weighted mean of its residuals
+            if centre:  # the model's own: the weighted mean of its residuals
                 rest = model.target - o - b - f - f_move
                 b_move = float(model.weights @ rest / model.weights.sum())
             before, t = here, 1.0
             for _ in range(HALVINGS):
                 norm2 = rows.norm2(coef + t * move, f + t * f_move)
-                here = self._objective(o + b + f + t * (b_move + f_move), norm2, ridge)
+                here = sample.mean_loss(o + b + f + t * (b_move + f_move)) + ridge * norm2
                 if here <= before:
                     break
                 t /= 2
             if not here <= before:
                 break
             coef, f, b = coef + t * move, f + t * f_move, b + t * b_move
-            if isinstance(self.loss, Squared) or here >= before - PRECISION * abs(before):
+            if isinstance(sample.loss, Squared) or here >= before - PRECISION * abs(before):
                 break
         return self._finished(ridge, coef, o)
 
     def _finished(self, ridge: float, coef: Array, offset: Array) -> Machine:
         """The machine and its dual variable; on a kernel they are one and the same."""
-        values = offset + self.rows.values(coef)
-        b = self._intercept(values)
-        slopes = self.loss.gradient(self.y, values + b)
-        dual = np.asarray(-self.weights * slopes / (2 * ridge))
+        sample, values = self.sample, offset + self.rows.values(coef)
+        b = sample.intercept(values)
+        slopes = sample.loss.gradient(sample.y, values + b)
+        dual = np.asarray(-sample.weights * slopes / (2 * ridge))
         if isinstance(self.rows, GramRows):
             coef, values = dual, offset + self.rows.values(dual)
-            b = self._intercept(values)
+            b = sample.intercept(values)
         return Machine(coef, dual, b, values + b)
 
     def left_out(self, ridge: float, z: Array) -> Array:
         """Predictions of each row by the machine fitted without it, to second order."""
-        q, target = quadratic_model(self.loss, self.y, self.weights, z)
-        step = self.rows.regress(target, q, ridge, fit_intercept=self.fit_intercept)
+        sample, (q, target) = self.sample, self.sample.expansion(z)
+        step = self.rows.regress(target, q, ridge, fit_intercept=sample.fit_intercept)
         further = np.maximum(1 / step.kept() - 1, 0.0)
-        return np.asarray(z + self.weights * self.loss.gradient(self.y, z) / (2 * q) * further)
+        slopes = sample.weights * sample.loss.gradient(sample.y, z)
+        return np.asarray(z + slopes / (2 * q) * further)
 
     def best(self, floor: float = 0.0) -> BestMachine:
         """The machine of smallest leave-one-out loss, one ridge per decade of ``RIDGE_GRID``."""
@@ -249,7 +277,7 @@ class Machines:
             machine = self.at(float(ridge), start=dual)
             dual = machine.dual
             left_out = self.left_out(float(ridge), machine.predictions)
-            found = float(self.weights @ self.loss.value(self.y, left_out))
+            found = self.sample.mean_loss(left_out)
             worse += 1
             if best is None or found < score * (1 - TIE):
                 best, score, worse = BestMachine(machine, float(ridge), left_out), found, 0
@@ -257,14 +285,6 @@ class Machines:
                 break
         assert best is not None
         return best
-
-    def _objective(self, z: Array, norm2: float, ridge: float) -> float:
-        return float(self.weights @ self.loss.value(self.y, z)) + ridge * norm2
-
-    def _intercept(self, values: Array) -> float:
-        if not self.fit_intercept:
-            return 0.0
-        return self.loss.best_intercept(self.y, values, self.weights)
 
 
 class Refit(NamedTuple):
@@ -276,40 +296,36 @@ class Refit(NamedTuple):
 
 
 def refit(
-    loss: Loss,
+    sample: LossSample,
     kernel: Kernel,
     X: Array,  # (n, d) selected columns only
-    y: Array,
-    weights: Array,
     columns: Index,
-    *,
     scales: Array,  # (d,)
-    fit_intercept: bool,
 ) -> Refit:
     """The papers' refit ("debiasing") after selection: a machine on some columns.
 
     Of the ridge of smallest leave-one-out loss; the squared loss has closed forms. No columns give
     the best constant.
     """
+    y = sample.y
     if X.shape[1] == 0:
-        b = loss.best_intercept(y, np.zeros_like(y), weights) if fit_intercept else 0.0
-        left_out = _left_out_intercepts(loss, y, weights, b) if fit_intercept else np.zeros_like(y)
-        return Refit(Function(b, columns), 0.0, y - left_out)
+        left_out = _left_out_intercepts(sample) if sample.fit_intercept else sample.null
+        return Refit(Function(float(sample.null[0]), columns), 0.0, y - left_out)
     space = RepresenterSpace(kernel, X, scales)
-    if isinstance(loss, Squared):
-        inverse = Ridge(space.gram, weights, fit_intercept=fit_intercept)
+    if isinstance(sample.loss, Squared):
+        inverse = Ridge(space.gram, sample.weights, fit_intercept=sample.fit_intercept)
         ridge = inverse.best_ridge(y)
         u = inverse.coefficients(y, ridge)
-        b = float(weights @ (y - space.gram @ u)) if fit_intercept else 0.0
+        b = sample.intercept(space.gram @ u)
         return Refit(Function(b, columns, space, u), ridge, inverse.loo_residuals(y, ridge))
-    best = Machines(loss, GramRows(space.gram), y, weights, fit_intercept).best()
+    best = Machines(sample, GramRows(space.gram)).best()
     function = Function(best.machine.intercept, columns, space, best.machine.coef)
     return Refit(function, best.ridge, y - best.left_out)
 
 
-def _left_out_intercepts(loss: Loss, y: Array, weights: Array, b: float) -> Array:
+def _left_out_intercepts(sample: LossSample) -> Array:
     """Intercept without each row: one Newton step, exact for the squared loss."""
-    z = np.full_like(y, b)
-    slopes, bends = weights * loss.gradient(y, z), weights * loss.curvature(y, z)
+    y, p, z = sample.y, sample.weights, sample.null
+    slopes, bends = p * sample.loss.gradient(y, z), p * sample.loss.curvature(y, z)
     rest = bends.sum() - bends
-    return np.asarray(b + np.divide(slopes, rest, out=np.zeros_like(y), where=rest > 0))
+    return np.asarray(z + np.divide(slopes, rest, out=np.zeros_like(y), where=rest > 0))

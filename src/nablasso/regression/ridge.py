@@ -30,7 +30,6 @@ differences ``e_i`` have
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -63,15 +62,9 @@ def ridge_grid(trace: float, floor: float = 0.0) -> Array:
 
 
 class Ridge:
-    """The operator ``P`` for any ridge.
+    """The operator ``P`` for any ridge; ``weights`` (n,) are positive and add up to one."""
 
-    Parameters
-    ----------
-    gram : array, shape (n, n)
-    weights : array, shape (n,)
-        Positive, adding up to one.
-    fit_intercept : bool
-    """
+    smallest: ClassVar[float] = SMALLEST_RIDGE
 
     def __init__(self, gram: Array, weights: Array, *, fit_intercept: bool = True) -> None:
         self.weights, self.fit_intercept = weights, fit_intercept
@@ -92,11 +85,7 @@ class Ridge:
 
     @classmethod
     def of_features(cls, Phi: Array, weights: Array, *, fit_intercept: bool = True) -> Ridge:
-        """Of the kernel ``Phi Phi'``; by a thin singular value decomposition where that pays.
-
-        With ``Q S Phi = U diag(sigma) V'`` the directions that no feature reaches have eigenvalue
-        zero.
-        """
+        """Of the kernel ``Phi Phi'``; by ``Q S Phi = U diag(sigma) V'`` where that pays."""
         if Phi.shape[1] > THIN * len(Phi):
             made = cls(Phi @ Phi.T, weights, fit_intercept=fit_intercept)
             made.features = Phi
@@ -163,10 +152,7 @@ class Ridge:
         return errors
 
     def best_ridge(self, y: Array, floor: float = 0.0) -> float:
-        """Ridge of smallest leave-one-out error on the grid ``trace * RIDGE_GRID``.
-
-        ``floor`` leaves out the ridges under that fraction of the trace.
-        """
+        """Ridge of smallest leave-one-out error on the grid, at least ``floor`` of the trace."""
         ridges = ridge_grid(self.trace, floor)
         return float(ridges[best_of(self.loo_errors(y, ridges))])
 
@@ -222,11 +208,9 @@ def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments
     return Moments(total, mean, second - np.outer(mean, mean), cross / total)
 
 
-def centred_moments(
-    Phi: Array, target: Array, weights: Array, *, centre: bool
-) -> tuple[Array, Array]:
-    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``, or ``diag(q)``."""
-    weight, _, C, c = moments_of(Phi, target, weights, centre=centre)
+def centred_moments(Phi: Array, target: Array, weights: Array) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``."""
+    weight, _, C, c = moments_of(Phi, target, weights, centre=True)
     return weight * C, weight * c
 
 
@@ -283,20 +267,12 @@ class LeaveOutRidge:
 
     .. math:: P_{-g} = P + P Z_g (I - Z_g^\top P Z_g)^{-1} Z_g^\top P ,
 
-    so all follow from one decomposition, and O(n min(n, d) (|g| + number of targets)) per ridge.
-    Works for d >= n.
+    so all follow from one decomposition, and O(n min(n, d) (|g| + number of targets)) per ridge of
+    the increasing ``ridges``, for d >= n too.
 
     The mean of the other rows tells the left-out target exactly (it falls where the target is
     high). So predictions are made around the means of *all* rows, with the slopes of the others,
     into which the row's own target does not enter. That multiplies the residual by 1 - p_i.
-
-    Parameters
-    ----------
-    X : array, shape (n, d)
-    weights : array, shape (n,)
-        Positive.
-    ridges : array
-        Increasing.
     """
 
     def __init__(self, X: Array, weights: Array, ridges: Array = LEAVE_OUT_RIDGES) -> None:
@@ -310,8 +286,7 @@ class LeaveOutRidge:
     def predict(self, columns: Index, targets: Array) -> Array:
         """Each row's ``targets``, (n, m), from the other rows and the columns not in ``columns``.
 
-        The targets share one ridge: that of the smallest squared leave-one-out error, added up
-        over them. Overall means take the place of the means of the other rows.
+        The targets share one ridge, that of the smallest sum of squared leave-one-out errors.
         """
         found = [self._residuals(columns, targets, ridge) for ridge in self.ridges]
         best = best_of(np.array([float(np.sum(self.weights @ left**2)) for left in found]))
@@ -324,24 +299,6 @@ class LeaveOutRidge:
         PZC = solve(core, PZ.T, assume_a="pos", check_finite=False).T
         diagonal = self.ridge.diagonal(np.array([ridge]))[:, 0] + np.sum(PZC * PZ, axis=1)
         return np.asarray((PT + PZC @ (Zg.T @ PT)) / diagonal[:, None])
-
-
-@dataclass(frozen=True)
-class TargetRidge:
-    """Ridge regression of one target; other targets share the decomposition."""
-
-    smallest: ClassVar[float] = SMALLEST_RIDGE
-    inverse: Ridge
-    y: Array
-
-    @property
-    def trace(self) -> float:
-        """The natural unit of ``ridge``."""
-        return self.inverse.trace
-
-    def best_ridge(self, floor: float = 0.0) -> float:
-        """Ridge of smallest leave-one-out error, at least ``floor`` of the trace."""
-        return self.inverse.best_ridge(self.y, floor)
 
 
 class Difference(NamedTuple):

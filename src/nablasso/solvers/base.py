@@ -89,15 +89,9 @@ class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     def solve(
         self, problem: AnyProblem, start: Array | None = None, callback: Callback | None = None
     ) -> Solution:
-        """Solve ``problem`` to a gap of ``tol`` times its primal at zero.
+        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``.
 
-        Parameters
-        ----------
-        problem : Problem
-        start : array, shape (n, d), optional
-            Dual variable ``s`` to start from.
-        callback : callable, optional
-            Called as ``callback(iteration, coefficients)``.
+        ``callback(iteration, coefficients)`` is called on the way.
         """
 
     def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002

@@ -18,10 +18,9 @@ The gradient at an extrapolated point is the same combination of gradients alrea
 product is spent at a feasible iterate, whose gap comes for free, and every gap is checked.
 
 **Newton's method** for losses other than the squared one. Each step solves the second-order model
-of (P) at the current function by another solver, started from the current dual variable and only as
-exactly as the gap of (P) warrants; a line search on the true objective follows. The model's
-solution is made dual feasible (:meth:`~nablasso.problems.SmoothProblem.certificate`), and the gap
-of that point ends the iteration. Cost: one O(n^3) inversion a step, and five to ten steps.
+of (P) at the current function by another solver, only as exactly as the gap of (P) warrants; a line
+search on the true objective follows. The gap of the model's solution, made dual feasible, ends the
+iteration. Cost: one O(n^3) inversion a step, and five to ten steps.
 """
 
 from __future__ import annotations

@@ -19,12 +19,10 @@ with :math:`c = \alpha/(2\sigma)` by projected gradient with step :math:`1/\eta`
 :math:`\eta = \|\hat\nabla\hat\nabla^*\|`, warm-started, until the prox is accurate to
 :math:`\epsilon_t \sim t^{-l}`, condition (28) of the paper.
 
-Two corrections of the printed text: the matrix ``Z`` of (14) and (15) is the transpose of (9), and
-in our code it is the pair ``push``/``pull``; the balls (11) use the norm divided by ``n``, which is
-here the factor :math:`\sqrt{p_i}`.
+The errata of ``docs/mathematics.md`` correct the printed text.
 
-**ADMM** of Gregorova et al. (2018), section 4. With ``N = [[K, D'],
-[D, L]]`` and ``w = (u, v)``, values are the first rows of ``N w``, gradients the others. Split
+**ADMM** of Gregorova et al. (2018), section 4. With ``N = [[K, D'], [D, L]]`` and ``w = (u, v)``,
+values are the first rows of ``N w``, gradients the others. Split
 ``Z w = phi`` (``Z`` the weighted gradients) with scaled multiplier ``lam`` and step ``kappa``:
 
 * S1  ``min_w |T1 (F w - y)|^2 / 2 + ridge w'N w + kappa/2 |Z w - phi + lam|^2``
@@ -40,7 +38,7 @@ diag(sqrt p)`` (``diag(sqrt pi)`` for gradients), ``Q`` the centring. The normal
 a well-conditioned symmetric system, by a Cholesky factorisation of order ``n (d + 1)``: it is for
 small problems, and :class:`~nablasso.solvers.DualSolver` takes it where it wanders. ``kappa``
 begins with ``alpha`` over the mean derivative norm of ridge regression and follows the rule of Boyd
-et al. (2010), section 3.4.1. ``(x)_+`` in the paper's Proposition 4 is ``max(0, x)``, not ``min``.
+et al. (2010), section 3.4.1.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -101,10 +98,7 @@ class PaperSolver(Solver[SquaredProblem]):
 
 
 class Denovas(PaperSolver):
-    """The two nested loops of Algorithm 1; the rule is ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``.
-
-    Settings are those of :class:`PaperSolver`.
-    """
+    """The two nested loops of Algorithm 1; the rule: ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``."""
 
     def steps(
         self, problem: SquaredProblem, start: Array | None, callback: Callback | None
@@ -112,26 +106,27 @@ class Denovas(PaperSolver):
         """The outer loop."""
         maps, outer_tol, small = _Maps(problem), OUTER_TOL, False
         f = before = maps.function(start)
-        v, momentum = -f.b * (problem.ridge / maps.sigma), 1.0  # their relation at the solution
-        shrink = 1 - problem.ridge / maps.sigma
+        n, shrink = len(problem.y), 1 - problem.ridge / maps.sigma
+        v = -f[n:].reshape(maps.shape) * (problem.ridge / maps.sigma)  # as at the solution
+        momentum = 1.0
         coef = maps.unpack(f)
         for t in count(1):
             yield certify(problem, coef, t - 1) if small or t > self.max_iter else None
             outer_tol /= 2 if small else 1
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             weight, momentum = (momentum - 1) / following, following
-            ahead = f.plus(f.plus(before, -1.0), weight)  # equations (12) to (16)
+            ahead = f + weight * (f - before)  # equations (12) to (16)
             Sf = maps.centred(maps.s * problem.space.values(*maps.coefficients(ahead)))
-            residual = Sf - maps.y
-            w = _Function(shrink * ahead.a - residual / maps.sigma, shrink * ahead.b)
+            w = shrink * ahead
+            w[:n] -= (Sf - maps.y) / maps.sigma
             v = self._inner(maps, w, v, t)
-            f, before = _Function(w.a, w.b - v), f
+            f, before = w - np.concatenate([np.zeros(n), v.ravel()]), f
             coef = maps.unpack(f)
             if callback is not None:
                 callback(t, coef)
-            small = maps.norm(f.plus(before, -1.0)) <= outer_tol * maps.norm(f)
+            small = maps.norm(f - before) <= outer_tol * maps.norm(f)
 
-    def _inner(self, maps: _Maps, w: _Function, v: Array, t: int) -> Array:
+    def _inner(self, maps: _Maps, w: Array, v: Array, t: int) -> Array:
         """Equation (15) until condition (28) holds."""
         penalty, c = maps.problem.penalty, maps.problem.alpha / (2 * maps.sigma)
         gradient_w = maps.gradient(w)
@@ -146,16 +141,6 @@ class Denovas(PaperSolver):
         return v
 
 
-class _Function(NamedTuple):
-    """``f = S* a + nabla* b``; both are linear, so functions add up by their coefficients."""
-
-    a: Array  # (n,)
-    b: Array  # (n, d)
-
-    def plus(self, other: _Function, factor: float) -> _Function:
-        return _Function(self.a + factor * other.a, self.b + factor * other.b)
-
-
 class Rooted:
     """A problem with the roots of the weights of its rows and penalty points."""
 
@@ -168,29 +153,31 @@ class Rooted:
 
 
 class _Maps(Rooted):
-    """The sampling and gradient operators of the paper and their norms."""
+    """The paper's operators and their norms; ``S* a + nabla* b`` is the vector ``(a, b)``."""
 
     def __init__(self, problem: SquaredProblem) -> None:
         super().__init__(problem)
         self.y = self.centred(self.s * problem.y)
         gram = problem.space.gram * self.s[:, None] * self.s
-        rng = np.random.default_rng(0)
-        v, a = rng.standard_normal(problem.space.points.shape), rng.standard_normal(self.s.shape)
+        rng, self.shape = np.random.default_rng(0), problem.space.points.shape
+        v, a = rng.standard_normal(self.shape), rng.standard_normal(self.s.shape)
         self.eta = SAFE * top_eigenvalue(self.normal, v, POWER_STEPS)
         sampling = top_eigenvalue(lambda a: self.centred(gram @ self.centred(a)), a, POWER_STEPS)
         self.sigma = SAFE * sampling + problem.ridge
 
-    def function(self, s: Array | None) -> _Function:
+    def function(self, s: Array | None) -> Array:
         """The function of a dual variable; zero without one."""
         if s is None:
-            return _Function(np.zeros_like(self.s), np.zeros(self.problem.space.points.shape))
-        return _Function(self.problem.dual_point(s).u / self.s, s / (2 * self.problem.ridge))
+            return np.zeros(len(self.s) + self.problem.space.points.size)
+        a, b = self.problem.dual_point(s).u / self.s, s / (2 * self.problem.ridge)
+        return np.concatenate([a, b.ravel()])
 
-    def coefficients(self, f: _Function) -> tuple[Array, Array]:
+    def coefficients(self, f: Array) -> tuple[Array, Array]:
         """``u`` and ``v`` of ``S* a + nabla* b``."""
-        return self.s * self.centred(f.a), self.root * f.b
+        a, b = np.split(f, [len(self.s)])
+        return self.s * self.centred(a), self.root * b.reshape(self.shape)
 
-    def gradient(self, f: _Function) -> Array:
+    def gradient(self, f: Array) -> Array:
         """``nabla f``."""
         return self.root * self.problem.space.gradients(*self.coefficients(f))
 
@@ -198,13 +185,13 @@ class _Maps(Rooted):
         """``nabla nabla* v``: the matrix ``L`` of the paper."""
         return self.root * self.problem.space.gradients(np.zeros_like(self.s), self.root * v)
 
-    def norm(self, f: _Function) -> float:
+    def norm(self, f: Array) -> float:
         """Norm of ``f`` in the space."""
         u, v = self.coefficients(f)
         values, gradients = self.problem.space.products(u, v)
         return float(np.sqrt(max(float(u @ values + np.sum(v * gradients)), 0.0)))
 
-    def unpack(self, f: _Function) -> Coefficients:
+    def unpack(self, f: Array) -> Coefficients:
         return self.problem.with_intercept(*self.coefficients(f))
 
 
@@ -261,10 +248,7 @@ def consistent_tau(
 
 
 class Admm(PaperSolver):
-    """Alternating directions with closed-form steps; the rule is that residuals are small.
-
-    Settings are those of :class:`PaperSolver`.
-    """
+    """Alternating directions with closed-form steps; the rule is that residuals are small."""
 
     def steps(
         self, problem: SquaredProblem, start: Array | None, callback: Callback | None
