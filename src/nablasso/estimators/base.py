@@ -395,12 +395,19 @@ class Selector(Grouped, Solved):
         Selected variables and others correlated 0.95 or more with them.
     """
 
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}  # only folds ask
+    along: ClassVar[tuple[int, float]]  # alphas of a path, and the smallest over the largest
+
     @abstractmethod
-    def _weights(self, data: Data, table: Table, groups: Any) -> Any:
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Any:
+        """The path along given alphas, or that many down to ``eps`` of the largest."""
+
+    @abstractmethod
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         """The weights of the problem, given or chosen by cross-validation."""
 
     @abstractmethod
-    def _fit_at(self, data: Data, table: Table, weights: Any) -> None:
+    def _fit_at(self, data: Data, table: Table, *_: Any, **weights: Any) -> None:
         """Solve at these weights, and unpack the solutions into fitted attributes."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -409,7 +416,7 @@ class Selector(Grouped, Solved):
 
     def _fit(self, data: Data, groups: Any) -> Self:
         table = self._table(data)
-        self._fit_at(data, table, self._weights(data, table, groups))
+        self._fit_at(data, table, **self._weights(data, table, groups))
         return self
 
     def _table(self, data: Data, **options: Any) -> Table:
@@ -463,19 +470,6 @@ class Selector(Grouped, Solved):
             self.selection_status_ = nothing_status(table.y)
         elif gain[1] < CLEAR_GAIN:
             self.selection_status_ = "too few rows"
-
-
-@estimator
-class AtAlpha(BaseEstimator, ABC):
-    """Fit at one ``alpha``; solved along it by :func:`nablasso.path`."""
-
-    # Only folds ask for groups.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
-    along: ClassVar[tuple[int, float]]  # alphas of a path, and the smallest over the largest
-
-    @abstractmethod
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Any:
-        """The path along given alphas, or that many down to ``eps`` of the largest."""
 
 
 def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:

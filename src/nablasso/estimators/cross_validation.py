@@ -19,10 +19,9 @@ from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -35,15 +34,14 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import AtAlpha, Data, gaps_of
+from nablasso.estimators.base import Data, Selector, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import check_count
 from nablasso.paths import alpha_grid
-from nablasso.progress import track
+from nablasso.progress import run_jobs
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
 
@@ -104,6 +102,8 @@ class CrossValidated(BaseEstimator):
         Score of the refit's parameters and their place in ``cv_results_``.
     """
 
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+
     _: KW_ONLY
     cv: Any = parameter(
         5,
@@ -133,18 +133,17 @@ class CrossValidated(BaseEstimator):
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Rows to train on and rows to judge by."""
-        stratify = self._target.classes is not None
         rows = (data.X, data.y, groups, table, self.random_state)
-        return draw_folds(self.cv, *rows, stratify=stratify)
+        return draw_folds(self.cv, *rows, stratify=hasattr(self, "classes_"))
 
     def _judged(self, data: Data, table: Table, groups: Any, grid: Any) -> dict[str, Array]:
         """What the folds say of every candidate, each (n_folds, n_candidates)."""
         name, folds = type(self).__name__, self._folds(data, table, groups)
-        jobs = (delayed(judge_fold)(self, data, grid, fold) for fold in folds)
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        tracked = track(results, len(folds), f"{name} folds", verbose=self.verbose)
+        jobs = [(self, data, grid, fold) for fold in folds]
+        options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        judged = run_jobs(judge_fold, jobs, label=f"{name} folds", **options)
         said = f"of {len(folds)} folds; its parameters are chosen by these alone."
-        return by_key(until_interrupt(tracked, f"{name} was", said))
+        return by_key(until_interrupt(judged, f"{name} was", said))
 
     def _choose(
         self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
@@ -199,16 +198,15 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
             raise
 
     outcomes: list[dict[str, float]] = []
-    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        start = perf_counter()
-        for candidate in model._candidates(data.at(train), held_out, grid):
-            fitted = perf_counter()
-            score = candidate.score if candidate.model is None else score_of(candidate.model)
-            scored = perf_counter()
-            seconds = fitted - start if candidate.seconds is None else candidate.seconds
-            known = score, candidate.size, seconds, scored - fitted
-            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-            start = scored
+    start = perf_counter()
+    for candidate in model._candidates(data.at(train), held_out, grid):
+        fitted = perf_counter()
+        score = candidate.score if candidate.model is None else score_of(candidate.model)
+        scored = perf_counter()
+        seconds = fitted - start if candidate.seconds is None else candidate.seconds
+        known = score, candidate.size, seconds, scored - fitted
+        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+        start = scored
     return outcomes
 
 
@@ -341,12 +339,6 @@ class Path:
         """Largest alpha at which each column is selected; zero where never."""
         return np.asarray(np.max(self.alphas[:, None] * self.support, axis=0))
 
-    @property
-    def lost_at(self) -> float | None:
-        """The largest alpha without a certificate of a hierarchy; None where there always is."""
-        lost = self.alphas[:0] if self.certified is None else self.alphas[~self.certified]
-        return float(lost.max()) if lost.size else None
-
 
 def path(
     estimator: Any,
@@ -394,7 +386,7 @@ def path(
     >>> int(along.support[0].sum())
     0
     """
-    if not isinstance(estimator, AtAlpha):
+    if not isinstance(estimator, Selector) or isinstance(estimator, CrossValidated):
         raise InvalidParameterError(
             "A path belongs to an estimator with one alpha, such as DerivativeLasso(), "
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
@@ -498,12 +490,8 @@ class Predicted(BaseEstimator):
     """Predictions already made, behind the face of a model; of classes least-squares outputs."""
 
     def __init__(self, outputs: Array, classes: NDArray[Any] | None = None) -> None:
-        self.outputs = outputs
-        self.classes = classes
-        self.classes_: Any = classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+        self.outputs, self.classes = outputs, classes
+        self.classes_: Any = classes  # fitted, to scikit-learn
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,7 +31,6 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.base import (
-    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -53,7 +52,7 @@ from nablasso.estimators.cross_validation import (
     until_interrupt,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     at_least,
     check_count,
@@ -92,14 +91,6 @@ CURES = {
     "bound": "No kernel is known to be missing, but the bound on those not looked at is not sharp "
     "enough. {raise_}, or loosen tol.",
 }
-
-
-class Weights(NamedTuple):
-    """``alpha``, ``beta``, and the alphas of a cross-validation on the way down to it."""
-
-    alpha: float | None
-    beta: float | None
-    way: Array | None = None
 
 
 @estimator
@@ -143,7 +134,18 @@ class KernelSelector(Answers, Selects, Selector):
         Which kernel machine predicts.
     """
 
+    alpha: float | None = parameter(
+        None,
+        "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
+        check_positive,
+    )
     _: KW_ONLY
+    beta: float = parameter(
+        2.0,
+        "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
+        "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
+        check_positive,
+    )
     root_weight: float = parameter(1.0, "Weight of the root, in (0, 1].", check_share)
     decomposition: Any = parameter(
         None,
@@ -217,6 +219,34 @@ class KernelSelector(Answers, Selects, Selector):
         kind="list of lists, mapping or labels",
     )
     tol: float = 1e-3
+
+    along = (30, SMALLEST_FRACTION)
+
+    def _weights(self, *_: Any) -> dict[str, Any]:
+        self._warn_of_beta(self.beta)
+        return {"alpha": self.alpha, "beta": self.beta}
+
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
+        """Search along ``alpha``, with warm starts and a certificate at every alpha."""
+        self._warn_of_beta(self.beta)
+        learner = self._learner(table, self.beta)
+        top = largest_alpha(self._only(learner.searches))
+        grid = decreasing(alphas, top, eps)
+        steps = learner.walk(grid, beyond=True)
+        tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
+        finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
+        return Path(
+            grid[: len(finds)],
+            np.array([self._support(table, learner, found) for found in finds]),
+            None,
+            feature_names(self),
+            top,
+            hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
+            **certificates_along([[_gap(found)] for found in finds]),
+            certified=np.array([found.certified for found in finds]),
+            rules=[found.rule for found in finds],
+            reasons=[found.reason for found in finds],
+        )
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
@@ -320,9 +350,16 @@ class KernelSelector(Answers, Selects, Selector):
         """What predicts: the refits, or the penalised functions themselves."""
         return learner.refits(finds, supports) if self.debias else learner.penalised(finds)
 
-    def _fit_at(self, data: Data, table: Table, weights: Weights) -> None:
-        """Search at one ``alpha``, on the way of the folds; unpack what was found."""
-        alpha, beta, way = weights
+    def _fit_at(
+        self,
+        data: Data,
+        table: Table,
+        *,
+        alpha: float | None,
+        beta: float | None,
+        way: Array | None = None,
+    ) -> None:
+        """Search at one ``alpha``, on the ``way`` of the folds; unpack what was found."""
         learner = self._learner(table, beta)
         self.alpha_max_ = max(map(largest_alpha, learner.searches))
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
@@ -483,52 +520,6 @@ def _gap(found: Found) -> tuple[float, float, float]:
 
 
 @estimator
-class KernelsAtAlpha(AtAlpha, KernelSelector):
-    """Fit at one ``alpha``."""
-
-    along = (30, SMALLEST_FRACTION)
-
-    alpha: float | None = parameter(
-        None,
-        "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
-        check_positive,
-    )
-    _: KW_ONLY
-    beta: float = parameter(
-        2.0,
-        "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
-        "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
-        check_positive,
-    )
-
-    def _weights(self, *_: Any) -> Weights:
-        self._warn_of_beta(self.beta)
-        return Weights(self.alpha, self.beta)
-
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
-        """Search along ``alpha``, with warm starts and a certificate at every alpha."""
-        self._warn_of_beta(self.beta)
-        learner = self._learner(table, self.beta)
-        top = largest_alpha(self._only(learner.searches))
-        grid = decreasing(alphas, top, eps)
-        steps = learner.walk(grid, beyond=True)
-        tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
-        finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
-        return Path(
-            grid[: len(finds)],
-            np.array([self._support(table, learner, found) for found in finds]),
-            None,
-            feature_names(self),
-            top,
-            hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
-            **certificates_along([[_gap(found)] for found in finds]),
-            certified=np.array([found.certified for found in finds]),
-            rules=[found.rule for found in finds],
-            reasons=[found.reason for found in finds],
-        )
-
-
-@estimator
 class KernelsByFolds(CrossValidated, KernelSelector):
     """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows.
 
@@ -559,8 +550,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "and ``best_score_`` is minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
+    alpha: Any = fixed(None)
+    beta: Any = fixed(None)
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         cells = self._grid(table)
         if self.selection_rule == "ebic":
             self._choose_by_criterion(table, cells)
@@ -571,7 +564,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
             self._choose(grid_points(cells), outcomes)
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
-        return Weights(alpha, beta, way[way >= alpha])
+        return {"alpha": alpha, "beta": beta, "way": way[way >= alpha]}
 
     def _prunes(self) -> bool:
         return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
@@ -650,7 +643,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
 
 
 @estimator
-class HierarchicalKernelRegressor(PredictsNumbers, KernelsAtAlpha):
+class HierarchicalKernelRegressor(PredictsNumbers, KernelSelector):
     r"""Hierarchical kernel learning: variables and their interactions, with a certificate.
 
     A function that is a sum of products of functions of single variables, over all
@@ -670,7 +663,7 @@ class HierarchicalKernelRegressor(PredictsNumbers, KernelsAtAlpha):
 
 
 @estimator
-class HierarchicalKernelClassifier(PredictsClasses, KernelsAtAlpha):
+class HierarchicalKernelClassifier(PredictsClasses, KernelSelector):
     """:class:`HierarchicalKernelRegressor` for classes, one against the rest."""
 
 

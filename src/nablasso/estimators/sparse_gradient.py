@@ -30,7 +30,6 @@ from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.base import (
-    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -49,7 +48,7 @@ from nablasso.estimators.cross_validation import (
     grid_points,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     check_count,
     check_length_scale,
@@ -111,6 +110,13 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         as plus and minus one).
     """
 
+    alpha: float | None = parameter(
+        None,
+        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
+        "nothing. The ridge has no such value: a tenth of its natural unit "
+        "(:mod:`nablasso.gradients.solvers`).",
+        check_positive,
+    )
     _: KW_ONLY
     kernel: Any = parameter(
         "gaussian",
@@ -165,6 +171,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         "columns, for reference (:mod:`nablasso.gradients.solvers`).",
         kind='{"active_set", "forward_backward"}',
     )
+
+    along = (40, SMALLEST_FRACTION)
 
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
@@ -232,8 +240,34 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
         return decreasing(alphas, wider * top, smallest / wider)
 
-    def _fit_at(self, data: Data, table: Table, weights: tuple[Learner, float | None]) -> None:
-        learner, alpha = weights
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
+        return {"learner": self._learner(table, self.tol), "alpha": self.alpha}
+
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
+        """Learn along ``alpha``, with warm starts.
+
+        An interrupted path ends where it was; points that did not reach ``tol`` give a
+        :class:`~sklearn.exceptions.ConvergenceWarning`.
+        """
+        learner = self._learner(table, float(self.tol))
+        self._warn_of_isolated(learner.data)
+        grid = self._grid(learner, alphas, eps)
+        found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
+        for fits in found:
+            for fit in fits:
+                self._warn_of_gap(fit)
+        supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
+        return Path(
+            grid[: len(found)],
+            np.array(supports),
+            np.array(importances),
+            feature_names(self),
+            learner.alpha_max,
+            **certificates_along([map(_gap, fits) for fits in found]),
+            n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
+        )
+
+    def _fit_at(self, data: Data, table: Table, *, learner: Learner, alpha: float | None) -> None:
         self._warn_of_isolated(learner.data)
         value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
         fits = learner.fits(value)
@@ -334,7 +368,7 @@ def ridge_on(features: Array, table: Table) -> Refit:
 
 @estimator
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
-    """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
+    """Shared by the regressors: kernel ridge regression on the directions predicts."""
 
     def _keep(self, fits: list[GradientFit], table: Table) -> None:
         super()._keep(fits, table)
@@ -343,48 +377,6 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
     def _link(self, X: Array) -> Array:
         return np.asarray(self._y_mean + self._predictor.values(self._project(X)))
-
-
-@estimator
-class GradientsAtAlpha(AtAlpha, SparseGradientEstimator):
-    """Fit at one ``alpha``."""
-
-    along = (40, SMALLEST_FRACTION)
-
-    alpha: float | None = parameter(
-        None,
-        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
-        "nothing. The ridge has no such value: a tenth of its natural unit "
-        "(:mod:`nablasso.gradients.solvers`).",
-        check_positive,
-    )
-
-    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float | None]:
-        return self._learner(table, self.tol), self.alpha
-
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
-        """Learn along ``alpha``, with warm starts.
-
-        An interrupted path ends where it was; points that did not reach ``tol`` give a
-        :class:`~sklearn.exceptions.ConvergenceWarning`.
-        """
-        learner = self._learner(table, float(self.tol))
-        self._warn_of_isolated(learner.data)
-        grid = self._grid(learner, alphas, eps)
-        found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
-        for fits in found:
-            for fit in fits:
-                self._warn_of_gap(fit)
-        supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
-        return Path(
-            grid[: len(found)],
-            np.array(supports),
-            np.array(importances),
-            feature_names(self),
-            learner.alpha_max,
-            **certificates_along([map(_gap, fits) for fits in found]),
-            n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
-        )
 
 
 @estimator
@@ -404,12 +396,14 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         "its natural unit) down to a hundredth (thousandth) of it.",
         kind="int or array-like",
     )
+    alpha: Any = fixed(None)
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float]:
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         learner = self._learner(table, self.tol)
         cell = Cell(self._grid(learner, self.alphas))
         outcomes = self._judged(data, table, groups, cell)
-        return learner, self._choose(grid_points([cell]), outcomes, ties=cell.alphas)["alpha"]
+        best = self._choose(grid_points([cell]), outcomes, ties=cell.alphas)
+        return {"learner": learner, **best}
 
     def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
         table, model = self._table(train), copy(self)
@@ -425,12 +419,12 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
 
 
 @estimator
-class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
+class SparseGradientRegressor(GradientNumbers):
     """Sparse gradient learning for regression.
 
     Learns the gradient of the regression function from pairs of rows, most of its components
     exactly zero. Select variables by the components that are not, reduce the dimension by the
-    eigenvectors of their covariance.
+    eigenvectors of their covariance. Kernel ridge regression on these directions predicts.
 
     Examples
     --------
@@ -445,7 +439,7 @@ class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifier(PredictsClasses, GradientsAtAlpha):
+class SparseGradientClassifier(PredictsClasses, SparseGradientEstimator):
     """Sparse gradient learning for classes: gradients of the log-odds.
 
     Two classes need one function, more need one per class ("this class or not"). Predictions come
