@@ -45,6 +45,10 @@ class Scaler:
         """Standardised copy of ``X``."""
         return np.asarray((X - self.centre) / self.scale)
 
+    def back(self, Z: Array, columns: Any) -> Array:
+        """Standardised values of some columns in the units of the input."""
+        return np.asarray(Z * self.scale[columns] + self.centre[columns])
+
 
 @dataclass(frozen=True)
 class Table:

@@ -382,6 +382,12 @@ class Selector(Grouped, Solved):
     ----------
     support_ : array of bool, shape (n_features,)
         The selected variables.
+    class_importances_ : array, shape (n_classes, n_features)
+        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
+        the second class, where there are two.
+    solver_status_ : str
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
+        the best fit so far, ``"interrupted"`` (a hierarchy: see ``search_status_``).
     relative_gap_ : float
         ``dual_gap_`` relative to the objective at ``f = 0``.
     loo_r2_ : float

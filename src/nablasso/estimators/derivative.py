@@ -144,12 +144,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
         Multiplier of each column inside the kernel: one over the length scale.
     alpha_, ridge_, length_scale_, kernel_, loss_
         What was used.
-    class_importances_ : array, shape (n_classes, n_features)
-        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
-        the second class, where there are two.
-    solver_status_ : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
-        the best fit so far, ``"interrupted"``.
     """
 
     kernel: Any = parameter(
@@ -361,13 +355,7 @@ def _group_weights(asked: Any, labels: Index) -> Array:
 
 @estimator
 class ChosenWeights(CrossValidated, DerivativeEstimator):
-    """Choose ``alpha``, ``ridge`` and width by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha``, ``ridge`` and ``width`` of the refit.
-    """
+    """Choose ``alpha``, ``ridge`` and width by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(

@@ -31,7 +31,7 @@ from nablasso.estimators.validation import (
     players,
 )
 from nablasso.reading.explanation import Curve, Explanation, LeftOut
-from nablasso.reading.shares import players_of, quotients
+from nablasso.reading.shares import Statistics, players_of, quotients
 from nablasso.search.predictor import Predictor, Spread
 from nablasso.types import Array, Index, Mask
 
@@ -90,27 +90,40 @@ def table_columns(selector: Any) -> list[Index]:
     return [np.unique(origin[explanation.chosen[player]]) for player in explanation.players]
 
 
-def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
-    """Share, its interval, first order, slope and direction by column of the table.
-
-    Several columns of one player have equal parts of its share.
-    """
+def facts_of_players(selector: Any) -> dict[str, Array]:
+    """What is said of how much each player carries, with the ends of 90 % intervals."""
     explanation: Explanation = selector._explanation
-    if not explanation.players:
-        return {}
-    ends, (slopes, words) = explanation.intervals(level)["share"], slopes_of(selector)
-    found = {}
+    at: Any = dict.fromkeys(Statistics._fields, np.empty((0, 1)))
+    ends: Any = dict.fromkeys(Statistics._fields, np.empty((0, 2)))
+    if explanation.players:
+        at, ends = explanation.indices._asdict(), explanation.intervals(0.9)
+    slope, direction = slopes_of(selector)
+    share = explanation.shares
+    return {
+        "share": share,
+        "low": ends["share"][:, 0],
+        "high": ends["share"][:, 1],
+        "of_y": share * max(float(selector.loo_r2_), 0.0),
+        "first_order": at["first"][:, 0],
+        "first_order_low": ends["first"][:, 0],
+        "first_order_high": ends["first"][:, 1],
+        "total": at["total"][:, 0],
+        "total_low": ends["total"][:, 0],
+        "total_high": ends["total"][:, 1],
+        "slope": slope,
+        "direction": np.array(direction, dtype=object),
+    }
+
+
+def facts_of_columns(selector: Any) -> dict[int, dict[str, Any]]:
+    """The same by column of the table; several of one player have equal parts of its share."""
+    facts, found = facts_of_players(selector), dict[int, dict[str, Any]]()
     for a, columns in enumerate(table_columns(selector)):
-        parts = len(columns)
-        for column in columns:
-            found[int(column)] = {
-                "share": float(explanation.shares[a]) / parts,
-                "low": float(ends[a, 0]) / parts,
-                "high": float(ends[a, 1]) / parts,
-                "first_order": float(explanation.indices.first[a, 0]),
-                "slope": None if np.isnan(slopes[a]) else float(slopes[a]),
-                "direction": words[a],
-            }
+        own = {key: float(facts[key][a]) for key in ("share", "low", "high", "first_order")}
+        own |= {key: own[key] / len(columns) for key in ("share", "low", "high")}
+        slope = None if np.isnan(facts["slope"][a]) else float(facts["slope"][a])
+        told = {**own, "slope": slope, "direction": str(facts["direction"][a])}
+        found |= {int(column): told for column in columns}
     return found
 
 
@@ -196,8 +209,7 @@ def curves_of(selector: Any, level: float = 0.9) -> Iterator[tuple[Any, str, Any
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    scaler, names = selector._scaler, encoded_names(selector)
-    values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
+    values, names = selector._scaler.back(x.reshape(len(x), -1), columns), encoded_names(selector)
     if len(columns) == 1:
         return values[:, 0]
     own = [names[a] for a in columns]
@@ -263,36 +275,17 @@ class Explains:
     def importances_(self) -> Any:
         """How much each selected column matters, with intervals."""
         check_is_fitted(self)
-        explanation: Explanation = self._explanation
-        share, columns, names = explanation.shares, table_columns(self), player_names(self)
-        slope, direction = slopes_of(self)
-        ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
-        if explanation.players:
-            ends, (_, first, total) = explanation.intervals(0.9), explanation.indices
-
-        def by_end(name: str, index: str) -> dict[str, Array]:
-            low, high = ends.get(index, np.empty((0, 2))).T
-            return {f"{name}low": low, f"{name}high": high}
-
+        explanation, columns, names = self._explanation, table_columns(self), player_names(self)
         made: dict[str, Any] = {
             "column": np.array(names, dtype=object),
-            "share": share,
-            **by_end("", "share"),
-            "of_y": share * max(float(self.loo_r2_), 0.0),
-            "first_order": first[:, 0],
-            **by_end("first_order_", "first"),
-            "total": total[:, 0],
-            **by_end("total_", "total"),
-            "slope": slope,
-            "direction": np.array(direction, dtype=object),
+            **facts_of_players(self),
             "degrees": explanation.degrees,
         }
-        shuffled = explanation.shuffled
-        if shuffled is not None:
-            made["shuffled"] = shuffled
+        if explanation.shuffled is not None:
+            made["shuffled"] = explanation.shuffled
         if self.p_values_ is not None:
             made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
-        order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
+        order = sorted(range(len(columns)), key=lambda a: (-made["share"][a], names[a]))
         return frame({name: values[order] for name, values in made.items()})
 
     @property

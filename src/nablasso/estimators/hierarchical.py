@@ -79,6 +79,7 @@ SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
+BUDGET = "The budget (max_kernels, max_memory, max_work)"
 CURES = {
     "max_kernels": "{spent} max_kernels.",
     "max_memory": "{spent} max_memory (bytes).",
@@ -99,14 +100,9 @@ class KernelSelector(Answers, Selects, Selector):
 
     Attributes
     ----------
-    support_ : array of bool, shape (n_features,)
-        Columns that some selected node depends on; after pruning, some node that was left.
     feature_importances_ : array, shape (n_features,)
         Deviation over the data of the part of the penalised function on the selected nodes
         that involves the column, in deviations of ``y`` (log-odds for classifiers).
-    class_importances_ : array, shape (n_classes, n_features)
-        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
-        the second class, where there are two.
     active_set_ : dict of node to float
         Selected nodes and the weights ``zeta`` of their kernels. A node is the sorted tuple of
         its (column, level) pairs, ``()`` the constant; of a group the first column stands.
@@ -346,9 +342,11 @@ class KernelSelector(Answers, Selects, Selector):
             support[learner.columns[list(learner.hierarchy.columns(node))]] = True
         return support
 
-    def _predictors(self, learner: HullLearner, finds: list[Found], supports: list[Mask]) -> Any:
-        """What predicts: the refits, or the penalised functions themselves."""
-        return learner.refits(finds, supports) if self.debias else learner.penalised(finds)
+    def _predictors(self, table: Table, learner: HullLearner, finds: list[Found]) -> Any:
+        """The support of each function, and what predicts: the refit, or itself."""
+        supports = [self._support(table, learner, found) for found in finds]
+        made = learner.refits(finds, supports) if self.debias else learner.penalised(finds)
+        return np.array(supports), made
 
     def _fit_at(
         self,
@@ -402,15 +400,13 @@ class KernelSelector(Answers, Selects, Selector):
     def _unpack(self, data: Data, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the selected nodes."""
         hierarchy = learner.hierarchy
-        supports = [self._support(table, learner, found) for found in finds]
+        supports, refits = self._predictors(table, learner, finds)
         self._penalised = [made.function for made in learner.penalised(finds)]
-        refits = self._predictors(learner, finds, supports)
         self._keep([made.function for made in refits], table)
         self.refit_kind_ = refits[0].kind
-        self.support_ = np.any(supports, axis=0)
-        self._keep_importances(
-            np.array([_importances(learner, found, len(self.support_)) for found in finds])
-        )
+        self.support_ = supports.any(axis=0)
+        d = len(self.support_)
+        self._keep_importances(np.array([_importances(learner, found, d) for found in finds]))
         zeta: dict[Node, float] = {}
         strength: dict[Node, float] = {}
         for found in finds:
@@ -455,28 +451,27 @@ class KernelSelector(Answers, Selects, Selector):
         """Sets of variables that the function has products of, strongest first."""
         if hierarchy.members is None:
             return []
-        names, found = feature_names(self), dict[tuple[int, ...], float]()
-        inputs = [np.sort(table.columns[list(columns)]) for columns in hierarchy.members]
+        names, found = feature_names(self), dict[tuple[tuple[int, ...], ...], float]()
+        inputs = [tuple(np.sort(table.columns[list(columns)])) for columns in hierarchy.members]
         for node, size in strength.items():
-            product = tuple(sorted((g for g, _ in node), key=lambda g: inputs[g][0]))
+            product = tuple(sorted(inputs[g] for g, _ in node))
             if len(product) > 1 and size > 0:
                 found[product] = float(np.hypot(found.get(product, 0.0), size))
-        listed = [", ".join(names[a] for a in own) for own in inputs]
-        shown = [
-            text if len(own) == 1 else f"({text})" for text, own in zip(listed, inputs, strict=True)
-        ]
-        order = sorted(
-            found, key=lambda product: (-found[product], [inputs[g][0] for g in product])
-        )
-        return [f"{' * '.join(shown[g] for g in each)} (order {len(each)})" for each in order]
+
+        def shown(group: tuple[int, ...]) -> str:
+            text = ", ".join(names[a] for a in group)
+            return text if len(group) == 1 else f"({text})"
+
+        order = sorted(found, key=lambda product: (-found[product], product))
+        return [f"{' * '.join(map(shown, each))} (order {len(each)})" for each in order]
 
     def _warn_unless_solved(self, found: Found, alpha: float) -> None:
         name = type(self).__name__
         if found.alpha > alpha:
             warn(
-                f"The budget (max_kernels, max_memory, max_work) ended the path of {name} above "
-                f"alpha={alpha:.3g}, which was chosen: the fit is that at alpha={found.alpha:.3g}, "
-                "the smallest that was solved. Raise the budget.",
+                f"{BUDGET} ended the path of {name} above alpha={alpha:.3g}, which was chosen: the "
+                f"fit is that at alpha={found.alpha:.3g}, the smallest that was solved. Raise the "
+                "budget.",
                 ConvergenceWarning,
             )
         if found.certified:
@@ -521,13 +516,7 @@ def _gap(found: Found) -> tuple[float, float, float]:
 
 @estimator
 class KernelsByFolds(CrossValidated, KernelSelector):
-    """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha`` and ``beta`` of the refit.
-    """
+    """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(
@@ -601,10 +590,9 @@ class KernelsByFolds(CrossValidated, KernelSelector):
                 yield Candidate(None, seconds=0.0)
                 continue
             chosen = learner.pruned(finds)
-            supports = [self._support(table, learner, found) for found in chosen]
-            refits = self._predictors(learner, chosen, supports)
+            supports, refits = self._predictors(table, learner, chosen)
             model = as_fitted(self, [made.function for made in refits], table)
-            yield Candidate(model, float(np.any(supports, axis=0).sum()))
+            yield Candidate(model, float(supports.any(axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
         """The pruned hull of smallest criterion; among equals the largest beta, then alpha.
@@ -634,10 +622,9 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:
             warn(
-                f"The budget (max_kernels, max_memory, max_work) ended paths of "
-                f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
-                "smallest alphas, were not solved and are not chosen from. Raise the budget to "
-                "have them.",
+                f"{BUDGET} ended paths of {type(self).__name__}: {missing} of {candidates} "
+                "candidates, those of the smallest alphas, were not solved and are not chosen "
+                "from. Raise the budget to have them.",
                 ConvergenceWarning,
             )
 

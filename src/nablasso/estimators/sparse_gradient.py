@@ -103,8 +103,6 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     dual_gap_, relative_gap_, objective_ : float
         With adaptive weights they belong to the last problem, whose variables are the selected
         ones.
-    solver_status_ : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
     loo_r2_ : float
         Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
         as plus and minus one).
@@ -260,7 +258,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         return Path(
             grid[: len(found)],
             np.array(supports),
-            np.array(importances),
+            np.max(importances, axis=1),
             feature_names(self),
             learner.alpha_max,
             **certificates_along([map(_gap, fits) for fits in found]),
@@ -278,17 +276,18 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self._unpack(data, table, learner, fits)
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
-        """Support and importances of the input's columns, over all functions."""
+        """Support of the input's columns over all functions, and importances of each."""
         support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
-        norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
         unit = 1.0 if self._target.classes is not None else table.y_scale
-        importances = spread(norms * own.deviations / unit, own, d)
-        return spread(support, own, d, fill=False), importances
+        norms = [np.where(support, fit.norms, 0.0) * own.deviations / unit for fit in fits]
+        rows = np.array([spread(of_function, own, d) for of_function in norms])
+        return spread(support, own, d, fill=False), rows
 
     def _unpack(self, data: Data, table: Table, learner: Learner, fits: list[GradientFit]) -> None:
         """Solutions as fitted attributes."""
         shared, problem = fits[0].data, fits[0].problem
-        self.support_, self.feature_importances_ = self._selected(fits, table)
+        self.support_, importances = self._selected(fits, table)
+        self._keep_importances(importances)
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
@@ -381,13 +380,7 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
 @estimator
 class GradientsByFolds(CrossValidated, SparseGradientEstimator):
-    """Choose ``alpha`` by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha`` of the refit.
-    """
+    """Choose ``alpha`` by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(
