@@ -294,8 +294,7 @@ class Path:
 
     Parameters
     ----------
-    alphas : array, shape (m,)
-    support : array of bool, shape (m, n_features)
+    alphas, support : array, shape (m,), and of bool, shape (m, n_features)
     importances : array, shape (m, n_features), or None
         As ``feature_importances_``.
     names : list of str
@@ -425,15 +424,13 @@ def draw_folds(
     the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
     number means :class:`~sklearn.model_selection.GroupKFold` or its stratified form.
     """
-    number = isinstance(cv, int | np.integer) or cv is None
-    n_folds = 5 if cv is None else cv
+    cv = 5 if cv is None else cv
+    number = isinstance(cv, int | np.integer)
     if number and groups is None:
-        folds = _canonical_folds(int(n_folds), table, random_state, stratify)
-    elif number:
-        kind = StratifiedGroupKFold if stratify else GroupKFold
-        folds = list(kind(int(n_folds)).split(X, y, groups))
+        folds = _canonical_folds(int(cv), table, random_state, stratify)
     else:
-        folds = list(check_cv(cv).split(X, y, groups))
+        kind = StratifiedGroupKFold if stratify else GroupKFold
+        folds = list((kind(int(cv)) if number else check_cv(cv)).split(X, y, groups))
     for train, test in folds:
         n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
         if n_train < MIN_ROWS or n_test == 0:
@@ -460,15 +457,12 @@ def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bo
     shuffle = random_state is not None
     seed = check_random_state(random_state) if shuffle else None
     kind = StratifiedKFold if stratify else KFold
-    splitter = kind(n_folds, shuffle=shuffle, random_state=seed)
-    fold_of_row = np.empty(n, dtype=np.intp)
-    for number, (_, test) in enumerate(splitter.split(np.empty((n, 1)), table.y)):
-        fold_of_row[test] = number
-    fold = np.where(table.rows >= 0, fold_of_row[table.rows], -1)
-    return [
-        (np.flatnonzero((fold >= 0) & (fold != number)), np.flatnonzero(fold == number))
-        for number in range(n_folds)
-    ]
+    parts = kind(n_folds, shuffle=shuffle, random_state=seed).split(table.X, table.y)
+
+    def given(part: Index) -> Index:
+        return np.flatnonzero(np.isin(table.rows, part))
+
+    return [(given(train), given(test)) for train, test in parts]
 
 
 def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
