@@ -86,8 +86,8 @@ class Answers:
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
         made = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in made and hasattr(self, "support_"):
-            made["text/html"] = answer_html(self.answer_, shapes_of(self))
+        if "text/html" in made:
+            made["text/html"] = self._repr_html_inner()
         return made
 
     def _repr_html_inner(self) -> str:

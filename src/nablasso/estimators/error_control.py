@@ -132,8 +132,8 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
             (self.estimator, rows.X[part], rows.targets[part], rows.weights[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)
         ]
-        options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return list(run_jobs(job, arguments, label=label, **options))
+        jobs = run_jobs(job, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose)
+        return list(jobs)
 
 
 def root_seed(random_state: Any) -> int:

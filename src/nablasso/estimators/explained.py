@@ -420,11 +420,10 @@ def _column(
 
     selected, kind = bool(model.support_[a]), str(of("feature_kinds_") or "")
     strength = of("slopes_" if hasattr(model, "_explanation") else "feature_importances_")
-    bounds, evidence, clear_by = of("importance_bounds_"), of("evidence_"), of("clear_by_")
-    p_value, certified, screened = of("p_values_"), of("support_certified_"), of("screened_")
+    bounds, certified = of("importance_bounds_"), of("support_certified_")
     adds, costs, scores = getattr(model, "_dropped", {}).get(a, (None, None, None))
     encoding, reason = getattr(model, "_encoding", None), "" if adds is None else "priced"
-    if screened is not None and not screened and kind != "constant":
+    if of("screened_") is not None and not of("screened_") and kind != "constant":
         reason = "screened"
     if of("faint_"):
         reason = words.FAINT
@@ -435,9 +434,9 @@ def _column(
         strength=float(selected if strength is None else strength),
         bounds=None if bounds is None else (_finite(bounds[0]), _finite(bounds[1])),
         **explained if selected else {},
-        evidence=None if evidence is None else _finite(evidence),
-        clear_by=None if clear_by is None else _finite(clear_by),
-        p_value=None if p_value is None else float(p_value),
+        evidence=_finite(of("evidence_")),
+        clear_by=_finite(of("clear_by_")),
+        p_value=_finite(of("p_values_")),
         certified=None if certified is None else bool(certified),
         group=group,
         levels=None if encoding is None else encoding.columns[a].levels or None,
@@ -446,9 +445,9 @@ def _column(
     )
 
 
-def _finite(value: float) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Plain data have no infinity and no NaN."""
-    return float(value) if math.isfinite(value) else None
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def _names(model: Any, places: Iterable[int]) -> tuple[str, ...]:
@@ -491,17 +490,13 @@ def _accuracy(model: Any, n_rows: int) -> Accuracy | None:
         how = words.said("judged" if of else "left out", n_rows=n, n_all=of)
         accuracy = _accuracy_of_classes if is_classifier(model) else _accuracy_of_numbers
         return accuracy(how, *model._left_out)
-    n_folds = _n_folds(model)
+    n_folds, r2 = _n_folds(model), _finite(getattr(model, "loo_r2_", None))
     if n_folds and hasattr(model, "best_score_"):
         how, score = f"{n_folds} folds of {words.counted(n_rows, 'row')}", float(model.best_score_)
         if is_classifier(model):
             return Accuracy(n_rows, how, log_loss=_finite(-score))
-        r2 = _finite(getattr(model, "loo_r2_", math.nan))
         return Accuracy(n_rows, how, r2, rmse=math.sqrt(max(-score, 0.0)))
-    r2 = _finite(getattr(model, "loo_r2_", math.nan))
-    if r2 is None:
-        return None
-    return Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
+    return None if r2 is None else Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
 
 
 def _accuracy_of_numbers(how: str, observed: Array, predicted: Array, p: Array) -> Accuracy:
@@ -515,12 +510,10 @@ def _accuracy_of_numbers(how: str, observed: Array, predicted: Array, p: Array) 
 def _accuracy_of_classes(how: str, codes: Index, shares: Array, p: Array) -> Accuracy:
     """Accuracy, log-loss and AUC (with more than two classes the mean over pairs of them)."""
     k, auc = shares.shape[1], None
-    if len(np.unique(codes)) == k:
-        auc = (
-            float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
-            if k == 2
-            else float(roc_auc_score(codes, shares, multi_class="ovo"))
-        )
+    if len(np.unique(codes)) == k == 2:
+        auc = float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
+    elif len(np.unique(codes)) == k:
+        auc = float(roc_auc_score(codes, shares, multi_class="ovo"))
     return Accuracy(
         len(codes),
         how,
