@@ -396,7 +396,9 @@ class Selector(Grouped, Solved):
     feature_kinds_ : array of str, shape (n_features,)
         ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
     selection_status_ : str
-        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
+        ``"constant target"`` or ``"none found"``: nothing was selected; ``"too few rows"``: the
+        selected variables predict left-out rows not clearly better than the mean (by less than
+        two standard errors); ``"replaceable"``: see ``twins_``; else ``"clear"``.
     twins_ : list of (int, int)
         Selected variables and others correlated 0.95 or more with them.
     """
@@ -457,12 +459,7 @@ class Selector(Grouped, Solved):
     def _keep_status(self, data: Data, table: Table, gain: tuple[float, float]) -> None:
         """How far the selection can be trusted; ``gain`` are R2 and standard errors of left-outs.
 
-        * ``"constant target"``, ``"none found"``: nothing was selected.
-        * ``"too few rows"``: the selected variables predict left-out rows not clearly better than
-          the mean (by less than two standard errors).
-        * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another
-          one correlated 0.95 or more with it.
-        * ``"clear"``: none of these.
+        Twins are looked for of the ``MANY`` most important variables.
         """
         self.loo_r2_, self._n_rows = gain[0], len(data.X)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])

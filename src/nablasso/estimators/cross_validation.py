@@ -39,7 +39,7 @@ from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data, Selector, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.validation import check_count
+from nablasso.estimators.validation import as_floats, check_count
 from nablasso.paths import alpha_grid
 from nablasso.progress import run_jobs
 from nablasso.search.few import FewRows
@@ -266,10 +266,7 @@ def choose(
 
 def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
     """A non-empty list of positive numbers, or of such that are not negative."""
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = as_floats(values)
     inside = np.isfinite(array) & (array >= 0 if zero else array > 0)
     if array.ndim != 1 or array.size == 0 or not inside.all():
         kind = "numbers >= 0" if zero else "positive numbers"
@@ -313,8 +310,8 @@ class Path:
         The selected kernels of a hierarchy.
     certified : array of bool, shape (m,)
         Whether the gap over all its kernels is within ``tol``.
-    rules, reasons : list of str
-        Which bound was used, and how each search ended.
+    rules : list of str
+        Which bound was used.
     """
 
     alphas: Array
@@ -331,7 +328,6 @@ class Path:
     hulls: list[list[Any]] | None = None
     certified: Mask | None = None
     rules: list[str] | None = None
-    reasons: list[str] | None = None
 
     @property
     def entered(self) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
-from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidParameterError, optional
 from nablasso.estimators.explained import (
     ONE_WAY,
     answer_of,
@@ -389,19 +389,14 @@ def draw_answer(
     pair: tuple[PairDependence, Array] | None = None,
 ) -> Any:
     """Importances with intervals, the largest shapes with bands, a pair: one figure."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            'Plots need matplotlib; install it with: pip install "nablasso[plot]"'
-        ) from error
+    plots = optional("matplotlib.figure", "Plots need matplotlib", "plot")
     if not answer.selected:
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
     drawn = [column.name for column in answer.selected if column.name in shapes][:SHAPES]
     n_cells = 1 + len(drawn) + (pair is not None)
     columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
-    figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
+    figure = plots.Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
     chosen = answer.selected[::-1]
     sizes = np.array([column.size for column in chosen])

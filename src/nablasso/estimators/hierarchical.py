@@ -241,7 +241,6 @@ class KernelSelector(Answers, Selects, Selector):
             **certificates_along([[_gap(found)] for found in finds]),
             certified=np.array([found.certified for found in finds]),
             rules=[found.rule for found in finds],
-            reasons=[found.reason for found in finds],
         )
 
     def partial(self, X: Any, node: Any) -> Array:

@@ -29,6 +29,7 @@ from nablasso.estimators.base import Data
 from nablasso.estimators.nonnegative import FOLD_TOL, NonnegativeEstimator, TunedPenalty
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
+    as_floats,
     check_count,
     check_new_data,
     check_positive,
@@ -432,10 +433,7 @@ class MultiQuantileRegressorCV(TunedPenalty, MultiQuantileRegressor):
 
 def check_levels(levels: Any) -> Array:
     """Distinct levels between 0 and 1 in increasing order."""
-    try:
-        array = np.atleast_1d(np.asarray(levels, dtype=float))
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = np.atleast_1d(as_floats(levels))
     inside = (array > 0) & (array < 1)
     if array.ndim != 1 or not array.size or not inside.all():
         raise InvalidParameterError(

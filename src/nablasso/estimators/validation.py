@@ -268,13 +268,18 @@ def check_parameters(model: Any) -> None:
             check(getattr(model, one.name), one.name, none=none)
 
 
-def _check_finite_target(y: Any) -> None:
+def as_floats(values: Any) -> Array:
+    """Numbers in any form as an array; an empty one where they are none."""
     try:
-        values = np.asarray(y, dtype=float)
+        return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        return  # not numbers: validate_data says so
-    if not values.ndim:
-        return
+        return np.empty(0)
+
+
+def _check_finite_target(y: Any) -> None:
+    values = as_floats(y)
+    if not values.ndim or not len(values):
+        return  # validate_data says what is wrong
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     if bad.size:
         kind = "NaN" if np.isnan(values).any() else "infinity"
