@@ -30,7 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from nablasso import inference
-from nablasso.data.table import canonical_order, check_weights, used_rows
+from nablasso.data.table import canonical_order, check_weights, moments, used_rows
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Selects, class_shares
 from nablasso.estimators.cross_validation import Fold
@@ -294,22 +294,15 @@ class StabilitySelection(WrappedSelector):
         halves = inference.complementary_pairs(n, self.n_pairs, rng, codes)
         seeds = np.random.SeedSequence(seed).generate_state(len(halves))
         selections = self._on_parts(_select, rows, halves, seeds, "half-samples")
-        self._unpack(np.array(selections, dtype=bool))
-        return self
-
-    def _unpack(self, selections: Mask) -> None:
-        q, d = float(selections.sum(axis=1).mean()), selections.shape[1]
-        self.threshold_ = float(self.threshold)
+        self.selection_probabilities_ = np.mean(selections, axis=0)
+        q, d = float(np.sum(selections, axis=1).mean()), rows.X.shape[1]
+        self.threshold_, known = float(self.threshold), (q, d, self.n_pairs, self.assumption)
         if self.max_expected_false is not None:
             limit = float(self.max_expected_false)
-            self.threshold_ = inference.smallest_threshold(
-                self.threshold, limit, q, d, self.n_pairs, self.assumption
-            )
-        self.selection_probabilities_ = selections.mean(axis=0)
+            self.threshold_ = inference.smallest_threshold(self.threshold, limit, *known)
         self.support_ = self.selection_probabilities_ >= self.threshold_ - 1e-9
         self.average_selected_, none = q, np.isinf(self.threshold_)
-        at = (min(self.threshold_, 1.0), q, d, self.n_pairs, self.assumption)
-        least = inference.false_selection_bound(*at)
+        least = inference.false_selection_bound(min(self.threshold_, 1.0), *known)
         self.expected_false_selections_ = 0.0 if none else least
         if none:
             warn(
@@ -318,6 +311,7 @@ class StabilitySelection(WrappedSelector):
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false."
             )
+        return self
 
 
 def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
@@ -368,10 +362,8 @@ class KnockoffSelector(WrappedSelector):
         rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         rng = np.random.default_rng(seed)
         d, p = rows.X.shape[1], rows.weights / rows.weights.sum()
-        centred = rows.X - p @ rows.X
-        size = np.sqrt(p @ centred**2)
-        varies = size > 1e-12 * np.abs(rows.X).max(axis=0)  # constant columns are zero in both
-        Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
+        centre, scale, varies = moments(rows.X, p)
+        Z = np.where(varies, (rows.X - centre) / scale, 0.0)  # constant columns are zero in both
         correlation = inference.shrunk_correlation(Z, p)
         drawn = inference.gaussian_knockoffs(Z, correlation, rng, rows.column_order)
         knockoffs = np.where(varies, drawn, 0.0)
