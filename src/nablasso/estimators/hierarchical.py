@@ -237,7 +237,7 @@ class KernelSelector(Answers, Selects, Selector):
             None,
             feature_names(self),
             top,
-            hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
+            hulls=[list(_named(learner, f.hull).values()) for f in finds],
             **certificates_along([[_gap(found)] for found in finds]),
             certified=np.array([found.certified for found in finds]),
             rules=[found.rule for found in finds],
@@ -370,7 +370,7 @@ class KernelSelector(Answers, Selects, Selector):
             self._warn_unless_solved(found, alpha)
         self._unpack(data, table, learner, learner.pruned(finds))
         nodes = {node for found in finds for node in found.hull}
-        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
+        self.penalised_hull_ = list(_named(learner, nodes).values())
         self.alpha_ = finds[0].alpha
         keep_gaps(self, map(_gap, finds), (found.n_iter for found in finds))
         self.certified_ = all(found.certified for found in finds)
@@ -413,7 +413,7 @@ class KernelSelector(Answers, Selects, Selector):
             for node, own, size in zip(found.hull, found.point.weights.zeta, sizes, strict=True):
                 zeta[node] = max(zeta.get(node, 0.0), float(own))
                 strength[node] = max(strength.get(node, 0.0), float(size))
-        names = self._named(hierarchy, table, zeta)
+        names = _named(learner, zeta)
         self._inner = {name: node for node, name in names.items()}
         self._depths = {name: hierarchy.depth(node) for node, name in names.items()}
         self._parents = {
@@ -422,36 +422,22 @@ class KernelSelector(Answers, Selects, Selector):
         self.active_set_ = {name: zeta[node] for node, name in names.items()}
         self.hull_ = list(self.active_set_)
         self.sinks_ = sorted(set(self.hull_).difference(*self._parents.values()), key=str)
-        self.interactions_ = self._interactions(hierarchy, table, strength)
+        self.interactions_ = self._interactions(learner, strength)
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
-        losses = []
-        for search, made in zip(learner.searches, refits, strict=True):
-            y, loss = search.sample.y, search.sample.loss
-            losses.append((loss.value(y, search.sample.null), loss.value(y, made.left_out)))
-        self._keep_status(data, table, saving(losses, learner.searches[0].sample.weights))
+        samples = [search.sample for search in learner.searches]
+        losses = [
+            (s.loss.value(s.y, s.null), s.loss.value(s.y, made.left_out))
+            for s, made in zip(samples, refits, strict=True)
+        ]
+        self._keep_status(data, table, saving(losses, samples[0].weights))
 
-    def _named(
-        self, hierarchy: Hierarchy, table: Table, nodes: Iterable[Any]
-    ) -> dict[Any, Hashable]:
-        """Nodes with their names in the user's columns, shallow ones first.
-
-        Of a group of columns the first one stands; nodes of a DAG have the names they came with.
-        """
-        members = hierarchy.members
-        names = {node: node for node in nodes}
-        if members is not None:
-            first = [int(table.columns[list(columns)].min()) for columns in members]
-            names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
-        return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
-
-    def _interactions(
-        self, hierarchy: Hierarchy, table: Table, strength: Mapping[Any, float]
-    ) -> list[str]:
+    def _interactions(self, learner: HullLearner, strength: Mapping[Any, float]) -> list[str]:
         """Sets of variables that the function has products of, strongest first."""
-        if hierarchy.members is None:
+        members = learner.hierarchy.members
+        if members is None:
             return []
         names, found = feature_names(self), dict[tuple[tuple[int, ...], ...], float]()
-        inputs = [tuple(np.sort(table.columns[list(columns)])) for columns in hierarchy.members]
+        inputs = [tuple(np.sort(learner.columns[list(columns)])) for columns in members]
         for node, size in strength.items():
             product = tuple(sorted(inputs[g] for g, _ in node))
             if len(product) > 1 and size > 0:
@@ -492,6 +478,18 @@ class KernelSelector(Answers, Selects, Selector):
                 "the hierarchy hardly orders the search, sums over descendants do not shrink, and "
                 "a certificate is unlikely. Values from 1.5 to 4 are usual."
             )
+
+
+def _named(learner: HullLearner, nodes: Iterable[Any]) -> dict[Any, Hashable]:
+    """Nodes with their names in the user's columns, shallow ones first.
+
+    Of a group of columns the first one stands; nodes of a DAG have the names they came with.
+    """
+    hierarchy, names = learner.hierarchy, {node: node for node in nodes}
+    if hierarchy.members is not None:
+        first = [int(learner.columns[list(columns)].min()) for columns in hierarchy.members]
+        names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
+    return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
 
 
 def _importances(learner: HullLearner, found: Found, d: int) -> Array:

@@ -155,10 +155,8 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
     if feature_groups is None:
         return np.arange(d)
     if isinstance(feature_groups, Mapping):
-        feature_groups = [
-            [members] if isinstance(members, str) else members
-            for members in feature_groups.values()
-        ]
+        own = feature_groups.values()
+        feature_groups = [[members] if isinstance(members, str) else members for members in own]
     if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
         names, labels = feature_names(estimator), np.full(d, -1, dtype=np.intp)
         for label, group in enumerate(feature_groups):
@@ -278,17 +276,17 @@ def as_floats(values: Any) -> Array:
 
 def _check_finite_target(y: Any) -> None:
     values = as_floats(y)
-    if not values.ndim or not len(values):
+    if not values.ndim or not values.size:
         return  # validate_data says what is wrong
-    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    bad = np.flatnonzero(~np.isfinite(sizes))
     if bad.size:
         kind = "NaN" if np.isnan(values).any() else "infinity"
         raise InvalidDataError(
             f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
             f"{bad[0]}. Drop or repair these rows."
         )
-    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
-    size = float(sizes.max(initial=0.0))
+    size = float(sizes.max())
     if size > LARGEST or 0 < size < 1 / LARGEST:
         raise InvalidDataError(
             f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
@@ -447,9 +445,8 @@ def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
         if f"{prefix}feature_groups" in known:
             groups = group_labels(model, known[f"{prefix}feature_groups"])
             alone = (np.bincount(groups)[groups] == 1)[encoding.origin]  # its parts may be apart
-            pairs = np.column_stack(
-                [groups[encoding.origin], np.where(alone, 1 + encoding.labels, 0)]
-            )
+            apart = np.where(alone, 1 + encoding.labels, 0)
+            pairs = np.column_stack([groups[encoding.origin], apart])
             labels = np.unique(pairs, axis=0, return_inverse=True)[1].ravel().tolist()
             numbers.set_params(**{f"{prefix}feature_groups": labels})
         kept = known.get(f"{prefix}always_keep")
