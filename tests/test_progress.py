@@ -131,18 +131,19 @@ def power(base, exponent):
 def test_results_of_jobs_come_in_order_for_any_number_of_workers(n_jobs):
     arguments = [(k, 2) for k in range(6)]
     with parallel_config(backend="threading"):  # processes: tests/estimators/test_error_control.py
-        assert run_jobs(power, arguments, label="squares", n_jobs=n_jobs) == [0, 1, 4, 9, 16, 25]
+        found = run_jobs(power, arguments, label="squares", n_jobs=n_jobs)
+        assert list(found) == [0, 1, 4, 9, 16, 25]
 
 
 def test_every_job_is_reported():
     seen = []
     with reporting(seen.append):
-        run_jobs(power, [(1, 1), (2, 2)], label="powers")
+        list(run_jobs(power, [(1, 1), (2, 2)], label="powers"))
     assert [(p.label, p.done, p.total) for p in seen] == [("powers", 1, 2), ("powers", 2, 2)]
 
 
 def test_no_jobs():
-    assert run_jobs(power, [], label="none") == []
+    assert list(run_jobs(power, [], label="none")) == []
 
 
 def test_work_that_was_broken_off_is_no_part_of_what_follows():

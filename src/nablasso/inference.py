@@ -107,7 +107,6 @@ FIRST_BATCH = 20
 MAX_CELLS = 2_000_000  # numbers in one batch of copies
 MIN_DRAWS = 199
 TIE = 1e-10  # relative: batches of other sizes may round differently
-ASSUMPTIONS = ("worst-case", "r-concave")
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice
 STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
 
@@ -249,9 +248,8 @@ def randomization_p_values(
         for g in tested
     ]
     p_values = np.ones(len(groups))
-    p_values[tested] = run_jobs(
-        _p_value, arguments, label="randomisation", n_jobs=n_jobs, verbose=verbose
-    )
+    found = run_jobs(_p_value, arguments, label="randomisation", n_jobs=n_jobs, verbose=verbose)
+    p_values[tested] = list(found)
     return p_values
 
 

@@ -151,7 +151,7 @@ def run_jobs(
     label: str,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> list[Result]:
+) -> Iterator[Result]:
     """``job(*a)`` for each ``a`` of ``arguments``, with progress.
 
     In parallel and in a fixed order: the result is the same for any ``n_jobs``. Each job uses one
@@ -161,7 +161,7 @@ def run_jobs(
 
     calls = (delayed(_on_one_thread)(job, a) for a in arguments)
     results: Iterable[Result] = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-    return list(track(results, len(arguments), label, verbose=verbose))
+    return track(results, len(arguments), label, verbose=verbose)
 
 
 def _on_one_thread(job: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:

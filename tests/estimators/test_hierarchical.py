@@ -223,7 +223,6 @@ def test_a_path_has_a_gap_over_all_kernels_at_every_alpha():
     assert path.support.shape == (6, 6)
     assert (path.dual_gaps >= 0).all()
     assert path.certified.all()
-    assert path.lost_at is None
     assert ((0, 1), (3, 1)) in path.hulls[-1]
     assert np.all(np.diff(path.objectives) <= 0)
     with pytest.raises(InvalidParameterError, match="with one alpha"):
@@ -304,7 +303,7 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
     table = model._table(data)
     way = np.geomspace(1.0, 1e-4, 8)
     with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
-        model._fit_at(data, table, (way[-1], 1.5, way))
+        model._fit_at(data, table, alpha=way[-1], beta=1.5, way=way)
     learner = model._learner(table, 1.5, certify=False)
     solved = [not found.is_cut for (found,) in learner.walk(way, beyond=True)]
     assert 0 < sum(solved) < 8

@@ -342,3 +342,13 @@ def test_bad_grids_and_rules_are_named():
         SparseGradientRegressorCV(alphas=[0.1, -1]).fit(SMALL.X, SMALL.y)
     with pytest.raises(InvalidParameterError, match="n_alphas must be a whole number"):
         nablasso.path(SparseGradientRegressor(), SMALL.X, SMALL.y, n_alphas=0)
+
+
+def test_importances_of_classes_are_those_of_each_against_the_rest():
+    data = make_rings(40, 4, random_state=0)
+    model = SparseGradientClassifier(0.02, standardize=False).fit(data.X, data.y)
+    np.testing.assert_array_equal(model.class_importances_, [model.feature_importances_])
+    labels = np.where(data.X[:, 2] > np.median(data.X[:, 2]), data.y, "third")
+    model.fit(data.X, labels)
+    assert model.class_importances_.shape == (3, 4)
+    np.testing.assert_array_equal(model.class_importances_.max(axis=0), model.feature_importances_)

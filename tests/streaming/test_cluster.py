@@ -172,7 +172,7 @@ def test_a_worker_that_never_comes_back_runs_into_the_timeout(client, data):
 
 def test_jobs_run_on_the_cluster_through_joblib(client):
     with joblib.parallel_config(backend="dask", client=client):
-        assert run_jobs(pow, [(2, 3), (3, 2), (5, 1)], label="powers") == [8, 9, 5]
+        assert list(run_jobs(pow, [(2, 3), (3, 2), (5, 1)], label="powers")) == [8, 9, 5]
 
 
 def slowly(block):

@@ -45,6 +45,10 @@ class Scaler:
         """Standardised copy of ``X``."""
         return np.asarray((X - self.centre) / self.scale)
 
+    def back(self, Z: Array, columns: Any) -> Array:
+        """Standardised values of some columns in the units of the input."""
+        return np.asarray(Z * self.scale[columns] + self.centre[columns])
+
 
 @dataclass(frozen=True)
 class Table:
@@ -165,7 +169,7 @@ def prepare(
     X_merged, y_merged = X_merged[row_order][:, column_order], y_merged[row_order]
     weights = weights[row_order] / weights[row_order].sum()
 
-    centre, scale, varies = _moments(X_merged, weights)
+    centre, scale, varies = moments(X_merged, weights)
     deviations = np.ones_like(scale) if standardize else scale
     if not standardize:
         centre, scale = centre if centre_x else np.zeros_like(centre), np.ones_like(scale)
@@ -236,7 +240,7 @@ def canonical_order(X: Array, y: Array, weights: Array) -> tuple[Index, Index]:
     return row_order, np.lexsort((_skewness(X[row_order]), columns))
 
 
-def _moments(X: Array, weights: Array) -> tuple[Array, Array, Mask]:
+def moments(X: Array, weights: Array) -> tuple[Array, Array, Mask]:
     """Weighted mean and standard deviation, and which columns vary."""
     centre = weights @ X
     deviation = np.sqrt(weights @ (X - centre) ** 2)

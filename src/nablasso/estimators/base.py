@@ -382,6 +382,12 @@ class Selector(Grouped, Solved):
     ----------
     support_ : array of bool, shape (n_features,)
         The selected variables.
+    class_importances_ : array, shape (n_classes, n_features)
+        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
+        the second class, where there are two.
+    solver_status_ : str
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
+        the best fit so far, ``"interrupted"`` (a hierarchy: see ``search_status_``).
     relative_gap_ : float
         ``dual_gap_`` relative to the objective at ``f = 0``.
     loo_r2_ : float
@@ -390,17 +396,26 @@ class Selector(Grouped, Solved):
     feature_kinds_ : array of str, shape (n_features,)
         ``"continuous"``, ``"discrete"`` (at most 10 values) or ``"constant"``.
     selection_status_ : str
-        ``"clear"``, ``"replaceable"``, ``"too few rows"`` or ``"none found"``.
+        ``"constant target"`` or ``"none found"``: nothing was selected; ``"too few rows"``: the
+        selected variables predict left-out rows not clearly better than the mean (by less than
+        two standard errors); ``"replaceable"``: see ``twins_``; else ``"clear"``.
     twins_ : list of (int, int)
         Selected variables and others correlated 0.95 or more with them.
     """
 
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}  # only folds ask
+    along: ClassVar[tuple[int, float]]  # alphas of a path, and the smallest over the largest
+
     @abstractmethod
-    def _weights(self, data: Data, table: Table, groups: Any) -> Any:
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Any:
+        """The path along given alphas, or that many down to ``eps`` of the largest."""
+
+    @abstractmethod
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         """The weights of the problem, given or chosen by cross-validation."""
 
     @abstractmethod
-    def _fit_at(self, data: Data, table: Table, weights: Any) -> None:
+    def _fit_at(self, data: Data, table: Table, *_: Any, **weights: Any) -> None:
         """Solve at these weights, and unpack the solutions into fitted attributes."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -409,7 +424,7 @@ class Selector(Grouped, Solved):
 
     def _fit(self, data: Data, groups: Any) -> Self:
         table = self._table(data)
-        self._fit_at(data, table, self._weights(data, table, groups))
+        self._fit_at(data, table, **self._weights(data, table, groups))
         return self
 
     def _table(self, data: Data, **options: Any) -> Table:
@@ -444,12 +459,7 @@ class Selector(Grouped, Solved):
     def _keep_status(self, data: Data, table: Table, gain: tuple[float, float]) -> None:
         """How far the selection can be trusted; ``gain`` are R2 and standard errors of left-outs.
 
-        * ``"constant target"``, ``"none found"``: nothing was selected.
-        * ``"too few rows"``: the selected variables predict left-out rows not clearly better than
-          the mean (by less than two standard errors).
-        * ``"replaceable"``: a selected variable, of the ``MANY`` most important ones, has another
-          one correlated 0.95 or more with it.
-        * ``"clear"``: none of these.
+        Twins are looked for of the ``MANY`` most important variables.
         """
         self.loo_r2_, self._n_rows = gain[0], len(data.X)
         self.feature_kinds_ = feature_kinds(data.X[table.rows >= 0])
@@ -463,19 +473,6 @@ class Selector(Grouped, Solved):
             self.selection_status_ = nothing_status(table.y)
         elif gain[1] < CLEAR_GAIN:
             self.selection_status_ = "too few rows"
-
-
-@estimator
-class AtAlpha(BaseEstimator, ABC):
-    """Fit at one ``alpha``; solved along it by :func:`nablasso.path`."""
-
-    # Only folds ask for groups.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
-    along: ClassVar[tuple[int, float]]  # alphas of a path, and the smallest over the largest
-
-    @abstractmethod
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Any:
-        """The path along given alphas, or that many down to ``eps`` of the largest."""
 
 
 def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:

@@ -19,10 +19,9 @@ from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -35,15 +34,14 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import AtAlpha, Data, gaps_of
+from nablasso.estimators.base import Data, Selector, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.validation import check_count
+from nablasso.estimators.validation import as_floats, check_count
 from nablasso.paths import alpha_grid
-from nablasso.progress import track
+from nablasso.progress import run_jobs
 from nablasso.search.few import FewRows
 from nablasso.types import Array, Index, Mask
 
@@ -104,6 +102,8 @@ class CrossValidated(BaseEstimator):
         Score of the refit's parameters and their place in ``cv_results_``.
     """
 
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+
     _: KW_ONLY
     cv: Any = parameter(
         5,
@@ -133,18 +133,17 @@ class CrossValidated(BaseEstimator):
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Rows to train on and rows to judge by."""
-        stratify = self._target.classes is not None
         rows = (data.X, data.y, groups, table, self.random_state)
-        return draw_folds(self.cv, *rows, stratify=stratify)
+        return draw_folds(self.cv, *rows, stratify=hasattr(self, "classes_"))
 
     def _judged(self, data: Data, table: Table, groups: Any, grid: Any) -> dict[str, Array]:
         """What the folds say of every candidate, each (n_folds, n_candidates)."""
         name, folds = type(self).__name__, self._folds(data, table, groups)
-        jobs = (delayed(judge_fold)(self, data, grid, fold) for fold in folds)
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        tracked = track(results, len(folds), f"{name} folds", verbose=self.verbose)
+        jobs = [(self, data, grid, fold) for fold in folds]
+        options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        judged = run_jobs(judge_fold, jobs, label=f"{name} folds", **options)
         said = f"of {len(folds)} folds; its parameters are chosen by these alone."
-        return by_key(until_interrupt(tracked, f"{name} was", said))
+        return by_key(until_interrupt(judged, f"{name} was", said))
 
     def _choose(
         self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
@@ -199,16 +198,15 @@ def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, 
             raise
 
     outcomes: list[dict[str, float]] = []
-    with threadpool_limits(limits=1):  # small matrices: more threads wait for each other
-        start = perf_counter()
-        for candidate in model._candidates(data.at(train), held_out, grid):
-            fitted = perf_counter()
-            score = candidate.score if candidate.model is None else score_of(candidate.model)
-            scored = perf_counter()
-            seconds = fitted - start if candidate.seconds is None else candidate.seconds
-            known = score, candidate.size, seconds, scored - fitted
-            outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-            start = scored
+    start = perf_counter()
+    for candidate in model._candidates(data.at(train), held_out, grid):
+        fitted = perf_counter()
+        score = candidate.score if candidate.model is None else score_of(candidate.model)
+        scored = perf_counter()
+        seconds = fitted - start if candidate.seconds is None else candidate.seconds
+        known = score, candidate.size, seconds, scored - fitted
+        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
+        start = scored
     return outcomes
 
 
@@ -268,10 +266,7 @@ def choose(
 
 def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
     """A non-empty list of positive numbers, or of such that are not negative."""
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = as_floats(values)
     inside = np.isfinite(array) & (array >= 0 if zero else array > 0)
     if array.ndim != 1 or array.size == 0 or not inside.all():
         kind = "numbers >= 0" if zero else "positive numbers"
@@ -296,8 +291,7 @@ class Path:
 
     Parameters
     ----------
-    alphas : array, shape (m,)
-    support : array of bool, shape (m, n_features)
+    alphas, support : array, shape (m,), and of bool, shape (m, n_features)
     importances : array, shape (m, n_features), or None
         As ``feature_importances_``.
     names : list of str
@@ -316,8 +310,8 @@ class Path:
         The selected kernels of a hierarchy.
     certified : array of bool, shape (m,)
         Whether the gap over all its kernels is within ``tol``.
-    rules, reasons : list of str
-        Which bound was used, and how each search ended.
+    rules : list of str
+        Which bound was used.
     """
 
     alphas: Array
@@ -334,18 +328,11 @@ class Path:
     hulls: list[list[Any]] | None = None
     certified: Mask | None = None
     rules: list[str] | None = None
-    reasons: list[str] | None = None
 
     @property
     def entered(self) -> Array:
         """Largest alpha at which each column is selected; zero where never."""
         return np.asarray(np.max(self.alphas[:, None] * self.support, axis=0))
-
-    @property
-    def lost_at(self) -> float | None:
-        """The largest alpha without a certificate of a hierarchy; None where there always is."""
-        lost = self.alphas[:0] if self.certified is None else self.alphas[~self.certified]
-        return float(lost.max()) if lost.size else None
 
 
 def path(
@@ -394,7 +381,7 @@ def path(
     >>> int(along.support[0].sum())
     0
     """
-    if not isinstance(estimator, AtAlpha):
+    if not isinstance(estimator, Selector) or isinstance(estimator, CrossValidated):
         raise InvalidParameterError(
             "A path belongs to an estimator with one alpha, such as DerivativeLasso(), "
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
@@ -433,15 +420,13 @@ def draw_folds(
     the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
     number means :class:`~sklearn.model_selection.GroupKFold` or its stratified form.
     """
-    number = isinstance(cv, int | np.integer) or cv is None
-    n_folds = 5 if cv is None else cv
+    cv = 5 if cv is None else cv
+    number = isinstance(cv, int | np.integer)
     if number and groups is None:
-        folds = _canonical_folds(int(n_folds), table, random_state, stratify)
-    elif number:
-        kind = StratifiedGroupKFold if stratify else GroupKFold
-        folds = list(kind(int(n_folds)).split(X, y, groups))
+        folds = _canonical_folds(int(cv), table, random_state, stratify)
     else:
-        folds = list(check_cv(cv).split(X, y, groups))
+        kind = StratifiedGroupKFold if stratify else GroupKFold
+        folds = list((kind(int(cv)) if number else check_cv(cv)).split(X, y, groups))
     for train, test in folds:
         n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
         if n_train < MIN_ROWS or n_test == 0:
@@ -468,15 +453,12 @@ def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bo
     shuffle = random_state is not None
     seed = check_random_state(random_state) if shuffle else None
     kind = StratifiedKFold if stratify else KFold
-    splitter = kind(n_folds, shuffle=shuffle, random_state=seed)
-    fold_of_row = np.empty(n, dtype=np.intp)
-    for number, (_, test) in enumerate(splitter.split(np.empty((n, 1)), table.y)):
-        fold_of_row[test] = number
-    fold = np.where(table.rows >= 0, fold_of_row[table.rows], -1)
-    return [
-        (np.flatnonzero((fold >= 0) & (fold != number)), np.flatnonzero(fold == number))
-        for number in range(n_folds)
-    ]
+    parts = kind(n_folds, shuffle=shuffle, random_state=seed).split(table.X, table.y)
+
+    def given(part: Index) -> Index:
+        return np.flatnonzero(np.isin(table.rows, part))
+
+    return [(given(train), given(test)) for train, test in parts]
 
 
 def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
@@ -498,12 +480,8 @@ class Predicted(BaseEstimator):
     """Predictions already made, behind the face of a model; of classes least-squares outputs."""
 
     def __init__(self, outputs: Array, classes: NDArray[Any] | None = None) -> None:
-        self.outputs = outputs
-        self.classes = classes
-        self.classes_: Any = classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+        self.outputs, self.classes = outputs, classes
+        self.classes_: Any = classes  # fitted, to scikit-learn
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

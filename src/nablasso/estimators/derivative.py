@@ -31,7 +31,6 @@ from sklearn.base import clone
 from nablasso.data.table import Table
 from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
 from nablasso.estimators.base import (
-    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -65,11 +64,11 @@ from nablasso.estimators.validation import (
 from nablasso.kernels import as_kernel
 from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
 from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
-from nablasso.problems import ABOVE, Problem
+from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import saving
-from nablasso.solvers import Solution, Solver, Status, as_solver, support_of
+from nablasso.solvers import Solver, Status, as_solver, support_of
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
 
@@ -83,14 +82,6 @@ HOPELESS = 5.0  # steepness from which larger alphas are not tried
 
 
 Refits = dict[bytes, Function]  # by support
-
-
-class Weights(NamedTuple):
-    """What is given or chosen: ``alpha``, ``ridge``, and a multiplier of the length scale."""
-
-    alpha: float | None
-    ridge: float | None
-    width: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -153,12 +144,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
         Multiplier of each column inside the kernel: one over the length scale.
     alpha_, ridge_, length_scale_, kernel_, loss_
         What was used.
-    class_importances_ : array, shape (n_classes, n_features)
-        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
-        the second class, where there are two.
-    solver_status_ : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"`` or, after a keyboard interrupt that kept
-        the best fit so far, ``"interrupted"``.
     """
 
     kernel: Any = parameter(
@@ -166,6 +151,18 @@ class DerivativeEstimator(Answers, Selects, Selector):
         '``"gaussian"``, ``"matern"``, ``"rough"``, ``"rational_quadratic"``, ``"linear"``, '
         '``"polynomial"``, ``"anova"``, or an object of :mod:`nablasso.kernels`.',
         kind="str or Kernel",
+    )
+    alpha: float | None = parameter(
+        None,
+        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
+        "nothing (of ``Problem.alpha_scale`` where that is blown up).",
+        check_non_negative,
+    )
+    ridge: float | None = parameter(
+        None,
+        "Weight of ``||f||^2``; by default chosen by leave-one-out (closed form for the squared "
+        "loss, to second order for others). Zero means the limit, 1e-7 of the kernel's trace: "
+        "without any, f may be flat at the data and free between them.",
     )
     _: KW_ONLY
     length_scale: Any = parameter(
@@ -203,6 +200,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
     )
     solver: Any = parameter("dual", kind='{"dual", "denovas", "admm"} or Solver')
 
+    along = (50, SMALLEST_FRACTION)
+
     def fit(
         self,
         X: Any,
@@ -221,9 +220,37 @@ class DerivativeEstimator(Answers, Selects, Selector):
             return data
         return data._replace(unlabelled=check_new_data(self, unlabelled))
 
-    def _fit_at(self, data: Data, table: Table, weights: Weights) -> None:
-        families = self._families(table, weights.width, data.unlabelled)
-        self._unpack(data, self._solved(families, weights.alpha, weights.ridge))
+    def _fit_at(
+        self,
+        data: Data,
+        table: Table,
+        *,
+        alpha: float | None,
+        ridge: float | None,
+        width: float = 1.0,
+    ) -> None:
+        """One problem per function, at one ridge and alpha, solved."""
+        families = self._families(table, width, data.unlabelled)
+        if ridge is None:
+            ridge = max(family.best_ridge() for family in families)
+        problems = [family.problem(float(ridge)) for family in families]
+        if alpha is None:
+            alpha = DEFAULT_FRACTION * max(problem.alpha_max_and_scale()[1] for problem in problems)
+        solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
+        fits: list[Fit] = []
+        for family, free in zip(families, problems, strict=True):
+            problem = replace(free, alpha=float(alpha))
+            if any(
+                fit.solution.status is Status.INTERRUPTED for fit in fits
+            ):  # what starting costs
+                solution = clone(solver).set_params(max_iter=0).solve(problem)
+                solution = replace(solution, status=Status.INTERRUPTED)
+            else:
+                solution = solver.polish(problem, solver.solve(problem))
+            cure = "Raise max_iter, loosen tol, raise ridge, or lower alpha."
+            self._warn_unless_converged(solution, self.tol * problem.reference, cure)
+            fits.append(Fit(problem, solution, family))
+        self._unpack(data, fits)
 
     def _formulation(self) -> Formulation:
         """What the parameters ask for; the data's columns are known by now."""
@@ -254,26 +281,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
         if self._target.classes is None:
             return [shared]
         return [shared.with_target(target) for target in self._target.functions(table.y).T]
-
-    def _solved(
-        self, families: list[ProblemFamily], alpha: float | None, ridge: float | None
-    ) -> list[Fit]:
-        """One problem of each family at one ridge and alpha, solved."""
-        if ridge is None:
-            ridge = max(family.best_ridge() for family in families)
-        problems = [family.problem(float(ridge)) for family in families]
-        if alpha is None:
-            alpha = DEFAULT_FRACTION * max(problem.alpha_max_and_scale()[1] for problem in problems)
-        solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
-        fits: list[Fit] = []
-        for family, free in zip(families, problems, strict=True):
-            problem = replace(free, alpha=float(alpha))
-            interrupted = any(fit.solution.status is Status.INTERRUPTED for fit in fits)
-            solution = _solve(solver, problem, hurry=interrupted)
-            cure = "Raise max_iter, loosen tol, raise ridge, or lower alpha."
-            self._warn_unless_converged(solution, self.tol * problem.reference, cure)
-            fits.append(Fit(problem, solution, family))
-        return fits
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
         """What the solved problems say, per column of the input."""
@@ -306,54 +313,8 @@ class DerivativeEstimator(Answers, Selects, Selector):
         losses = [fit.left_out_losses() for fit in fits]
         self._keep_status(data, table, saving(losses, table.weights))
 
-
-def _group_weights(asked: Any, labels: Index) -> Array:
-    """Weight of each column's group, per column."""
-    sizes = np.bincount(labels).astype(float)
-    if isinstance(asked, str):
-        if asked not in ("size", "sqrt"):
-            raise InvalidParameterError(
-                f'group_weights must be "size", "sqrt" or one number per group; got {asked!r}.'
-            )
-        return np.asarray((sizes if asked == "size" else np.sqrt(sizes))[labels])
-    per_group = np.asarray(asked, dtype=float)
-    if per_group.shape != sizes.shape or not (per_group > 0).all():
-        raise InvalidParameterError(
-            f"group_weights must hold {len(sizes)} positive numbers, one per group; got "
-            f"{asked!r}. To leave a group unpenalised use always_keep."
-        )
-    return np.asarray(per_group[labels])
-
-
-def _solve(solver: Solver[Any], problem: Problem, *, hurry: bool) -> Solution:
-    """Solve and polish; in a hurry, only what starting costs."""
-    if hurry:
-        solution: Solution = clone(solver).set_params(max_iter=0).solve(problem)
-        return replace(solution, status=Status.INTERRUPTED)
-    return solver.polish(problem, solver.solve(problem))
-
-
-@estimator
-class GivenWeights(AtAlpha, DerivativeEstimator):
-    """Fit at one ``alpha`` and ``ridge``."""
-
-    along = (50, SMALLEST_FRACTION)
-
-    alpha: float | None = parameter(
-        None,
-        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
-        "nothing (of ``Problem.alpha_scale`` where that is blown up).",
-        check_non_negative,
-    )
-    ridge: float | None = parameter(
-        None,
-        "Weight of ``||f||^2``; by default chosen by leave-one-out (closed form for the squared "
-        "loss, to second order for others). Zero means the limit, 1e-7 of the kernel's trace: "
-        "without any, f may be flat at the data and free between them.",
-    )
-
-    def _weights(self, *_: Any) -> Weights:
-        return Weights(self.alpha, self.ridge)
+    def _weights(self, *_: Any) -> dict[str, Any]:
+        return {"alpha": self.alpha, "ridge": self.ridge}
 
     def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
         family = self._only(self._families(table, 1.0, data.unlabelled))
@@ -379,15 +340,22 @@ class GivenWeights(AtAlpha, DerivativeEstimator):
         )
 
 
+def _group_weights(asked: Any, labels: Index) -> Array:
+    """Weight of each column's group, per column."""
+    sizes = np.bincount(labels).astype(float)
+    named = {"size": sizes, "sqrt": np.sqrt(sizes)}
+    weights = named.get(asked) if isinstance(asked, str) else np.asarray(asked, dtype=float)
+    if weights is None or weights.shape != sizes.shape or not (weights > 0).all():
+        raise InvalidParameterError(
+            f'group_weights must be "size", "sqrt" or {len(sizes)} positive numbers, one per '
+            f"group; got {asked!r}. To leave a group unpenalised use always_keep."
+        )
+    return np.asarray(weights[labels])
+
+
 @estimator
 class ChosenWeights(CrossValidated, DerivativeEstimator):
-    """Choose ``alpha``, ``ridge`` and width by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha``, ``ridge`` and ``width`` of the refit.
-    """
+    """Choose ``alpha``, ``ridge`` and width by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(
@@ -405,10 +373,12 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
     widths: Any = parameter(
         None, "Multipliers of the length scale to try; by default 1.", kind="array-like"
     )
+    alpha: Any = fixed(None)
+    ridge: Any = fixed(None)
 
     fold_tol: ClassVar[float] = 1e-5  # a fold's fit need not be more exact than its score
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         cells: list[Cell] = []
         for width in positive_list((1.0,) if self.widths is None else self.widths, "widths"):
             families = self._families(table, width, data.unlabelled)
@@ -417,12 +387,12 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         judge._target = replace(self._target, loss=families[0].loss)
         return self._best(cells, judge._judged(data, table, groups, cells))
 
-    def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> Weights:
+    def _best(self, cells: list[Cell], outcomes: dict[str, Array]) -> dict[str, float]:
         """The weights of the candidate that the rule takes."""
         params = grid_points(cells)
         allowed = outcomes["steepness"].mean(axis=0) <= STEEPNESS_LIMIT
         least_shrunk = np.array([p["alpha"] for p in params])
-        return Weights(**self._choose(params, outcomes, allowed=allowed, ties=least_shrunk))
+        return self._choose(params, outcomes, allowed=allowed, ties=least_shrunk)
 
     def _cells(self, families: list[ProblemFamily], width: float) -> list[Cell]:
         """The cells of one width, a path of alphas for each ridge."""
@@ -514,7 +484,7 @@ def _path_steps(
 
 
 @estimator
-class DerivativeLasso(PredictsNumbers, GivenWeights):
+class DerivativeLasso(PredictsNumbers, DerivativeEstimator):
     r"""Lasso on partial derivatives: the penalty is :math:`\alpha \sum_a \|\partial_a f\|_n`.
 
     ``feature_groups`` make it the group lasso, :math:`\sum_g w_g \|\partial_g f\|_n` with
@@ -534,7 +504,7 @@ class DerivativeLasso(PredictsNumbers, GivenWeights):
 
 
 @estimator
-class DerivativeLassoClassifier(PredictsClasses, GivenWeights):
+class DerivativeLassoClassifier(PredictsClasses, DerivativeEstimator):
     """Lasso on the partial derivatives of the log-odds; group lasso and elastic net too.
 
     Examples

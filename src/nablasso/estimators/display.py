@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column
-from nablasso.errors import InvalidParameterError, MissingExtraError
+from nablasso.errors import InvalidParameterError, optional
 from nablasso.estimators.explained import (
     ONE_WAY,
     answer_of,
@@ -30,6 +30,7 @@ from nablasso.types import Array
 ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 RUG = 60  # ticks
+SHAPES = 6  # drawn, at most
 SURE = 0.9  # level of the band of the function
 LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
 ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
@@ -69,29 +70,24 @@ class Answers:
         """The answer in words."""
         return self.answer_.summary()
 
-    def plot(self, *, n_shapes: int = 6) -> Any:
+    def plot(self) -> Any:
         """The answer as one figure.
 
         Importances with intervals, the largest shapes with their bands and a rug of the rows, and
         the strongest pair of numbers as a map. Models that keep no shapes draw importances alone.
-
-        Parameters
-        ----------
-        n_shapes : int
-            Shapes drawn, at most.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
         answer = self.answer_
-        return draw_answer(answer, shapes_of(self), pair_of(self, answer), n_shapes)
+        return draw_answer(answer, shapes_of(self), pair_of(self, answer))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
         made = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in made and hasattr(self, "support_"):
-            made["text/html"] = answer_html(self.answer_, shapes_of(self))
+        if "text/html" in made:
+            made["text/html"] = self._repr_html_inner()
         return made
 
     def _repr_html_inner(self) -> str:
@@ -279,16 +275,12 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
 
 def _numbers(model: Any) -> dict[str, Array]:
     """Each selected column of numbers at the rows that are kept."""
-    read, scaler = model._explanation, model._scaler
+    read = model._explanation
     return {
-        name: _in_units(scaler, read.chosen[own[0]], read.Z[:, own[0]])
+        name: model._scaler.back(read.Z[:, own[0]], read.chosen[own[0]])
         for name, own in zip(player_names(model), read.players, strict=True)
         if len(own) == 1
     }
-
-
-def _in_units(scaler: Any, column: int, z: Array) -> Array:
-    return np.asarray(z * scaler.scale[column] + scaler.centre[column])
 
 
 def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
@@ -308,7 +300,7 @@ def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
         places = [player_names(model).index(name) for name in names]
         *grids, mean = read.surface(tuple(places))
         own = [int(read.chosen[read.players[a][0]]) for a in places]
-        a, b = (_in_units(model._scaler, *one) for one in zip(own, grids, strict=True))
+        a, b = map(model._scaler.back, grids, own)
         unit = f"predicted {answer.target}"
         if hasattr(model, "classes_"):
             unit = f"log-odds of {model.classes_[-1]}"
@@ -395,22 +387,16 @@ def draw_answer(
     answer: Answer,
     shapes: Mapping[str, Dependence],
     pair: tuple[PairDependence, Array] | None = None,
-    most: int = 6,
 ) -> Any:
-    """Importances with intervals, the ``most`` largest shapes with bands, a pair: one figure."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            'Plots need matplotlib; install it with: pip install "nablasso[plot]"'
-        ) from error
+    """Importances with intervals, the largest shapes with bands, a pair: one figure."""
+    plots = optional("matplotlib.figure", "Plots need matplotlib", "plot")
     if not answer.selected:
         raise InvalidParameterError(f"There is nothing to draw. {answer.headline()}")
-    drawn = [column.name for column in answer.selected if column.name in shapes][:most]
+    drawn = [column.name for column in answer.selected if column.name in shapes][:SHAPES]
     n_cells = 1 + len(drawn) + (pair is not None)
     columns = min(3 if n_cells <= 6 else 4, n_cells)
     rows = -(-n_cells // columns)
-    figure = Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
+    figure = plots.Figure(figsize=(4.2 * columns, 3.1 * rows + 0.7), layout="constrained")
     cells = figure.subplots(rows, columns, squeeze=False).ravel()
     chosen = answer.selected[::-1]
     sizes = np.array([column.size for column in chosen])

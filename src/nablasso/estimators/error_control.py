@@ -29,7 +29,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from nablasso.data.table import canonical_order, check_weights, used_rows
+from nablasso import inference
+from nablasso.data.table import canonical_order, check_weights, moments, used_rows
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Selects, class_shares
 from nablasso.estimators.cross_validation import Fold
@@ -42,23 +43,6 @@ from nablasso.estimators.validation import (
     check_share,
     check_training_data,
     group_labels,
-)
-from nablasso.inference import (
-    ASSUMPTIONS,
-    HeldOutFold,
-    adjusted_p_values,
-    as_conditional,
-    benjamini_hochberg,
-    complementary_pairs,
-    enough_draws,
-    false_selection_bound,
-    gaussian_knockoffs,
-    knockoff_threshold,
-    log_loss,
-    randomization_p_values,
-    shrunk_correlation,
-    smallest_threshold,
-    squared_loss,
 )
 from nablasso.progress import run_jobs
 from nablasso.types import Array, Index, Mask
@@ -148,7 +132,8 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
             (self.estimator, rows.X[part], rows.targets[part], rows.weights[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)
         ]
-        return run_jobs(job, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose)
+        jobs = run_jobs(job, arguments, label=label, n_jobs=self.n_jobs, verbose=self.verbose)
+        return list(jobs)
 
 
 def root_seed(random_state: Any) -> int:
@@ -263,8 +248,6 @@ class StabilitySelection(WrappedSelector):
         Variables selected on a half, on average.
     expected_false_selections_ : float
         Bound under ``assumption``.
-    false_selection_bounds_ : dict
-        Bound under each assumption.
 
     Examples
     --------
@@ -307,36 +290,28 @@ class StabilitySelection(WrappedSelector):
         """Select variables; ``sample_weight`` needs an estimator that takes weights."""
         rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         codes = rows.y.astype(np.intp) if chooses_classes(self.estimator) else None
-        halves = complementary_pairs(len(rows.X), self.n_pairs, np.random.default_rng(seed), codes)
+        rng, n = np.random.default_rng(seed), len(rows.X)
+        halves = inference.complementary_pairs(n, self.n_pairs, rng, codes)
         seeds = np.random.SeedSequence(seed).generate_state(len(halves))
         selections = self._on_parts(_select, rows, halves, seeds, "half-samples")
-        self._unpack(np.array(selections, dtype=bool))
-        return self
-
-    def _unpack(self, selections: Mask) -> None:
-        q, d = float(selections.sum(axis=1).mean()), selections.shape[1]
-        self.threshold_ = float(self.threshold)
+        self.selection_probabilities_ = np.mean(selections, axis=0)
+        q, d = float(np.sum(selections, axis=1).mean()), rows.X.shape[1]
+        self.threshold_, known = float(self.threshold), (q, d, self.n_pairs, self.assumption)
         if self.max_expected_false is not None:
             limit = float(self.max_expected_false)
-            self.threshold_ = smallest_threshold(
-                self.threshold, limit, q, d, self.n_pairs, self.assumption
-            )
-        self.selection_probabilities_ = selections.mean(axis=0)
+            self.threshold_ = inference.smallest_threshold(self.threshold, limit, *known)
         self.support_ = self.selection_probabilities_ >= self.threshold_ - 1e-9
-        self.average_selected_ = q
-        none = np.isinf(self.threshold_)
-        at = (min(self.threshold_, 1.0), q, d, self.n_pairs)
-        bounds = {assumption: false_selection_bound(*at, assumption) for assumption in ASSUMPTIONS}
-        self.false_selection_bounds_ = dict.fromkeys(bounds, 0.0) if none else bounds
-        self.expected_false_selections_ = self.false_selection_bounds_[self.assumption]
+        self.average_selected_, none = q, np.isinf(self.threshold_)
+        least = inference.false_selection_bound(min(self.threshold_, 1.0), *known)
+        self.expected_false_selections_ = 0.0 if none else least
         if none:
-            least = bounds[self.assumption]
             warn(
                 f"Nothing is selected: no threshold keeps the bound on the expected number of "
                 f"false selections under max_expected_false={self.max_expected_false}. The "
                 f"estimator selects {q:.1f} of {d} variables on a half, for which the bound is at "
                 f"least {least:.2g}. Let it select fewer, or raise max_expected_false."
             )
+        return self
 
 
 def _select(estimator: Any, X: Array, y: NDArray[np.generic], weights: Array, seed: int) -> Mask:
@@ -387,11 +362,10 @@ class KnockoffSelector(WrappedSelector):
         rows, seed = self._rows(X, y, sample_weight), root_seed(self.random_state)
         rng = np.random.default_rng(seed)
         d, p = rows.X.shape[1], rows.weights / rows.weights.sum()
-        centred = rows.X - p @ rows.X
-        size = np.sqrt(p @ centred**2)
-        varies = size > 1e-12 * np.abs(rows.X).max(axis=0)  # constant columns are zero in both
-        Z = np.where(varies, centred / np.where(varies, size, 1.0), 0.0)
-        drawn = gaussian_knockoffs(Z, shrunk_correlation(Z, p), rng, rows.column_order)
+        centre, scale, varies = moments(rows.X, p)
+        Z = np.where(varies, (rows.X - centre) / scale, 0.0)  # constant columns are zero in both
+        correlation = inference.shrunk_correlation(Z, p)
+        drawn = inference.gaussian_knockoffs(Z, correlation, rng, rows.column_order)
         knockoffs = np.where(varies, drawn, 0.0)
         swapped = np.empty(d, dtype=bool)  # the estimator cannot tell a column by its place
         swapped[rows.column_order] = rng.random(d) < 0.5
@@ -400,9 +374,9 @@ class KnockoffSelector(WrappedSelector):
         (self.estimator_,) = self._on_parts(fit_clone, both, [every], [seed], "knockoffs")
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
-        self.knockoff_statistics_ = np.where(swapped, -difference, difference)
-        self.threshold_ = knockoff_threshold(self.knockoff_statistics_, self.fdr, self.offset)
-        self.support_ = self.knockoff_statistics_ >= self.threshold_
+        statistics = self.knockoff_statistics_ = np.where(swapped, -difference, difference)
+        self.threshold_ = inference.knockoff_threshold(statistics, self.fdr, self.offset)
+        self.support_ = statistics >= self.threshold_
         if not self.support_.any():
             rule = "the false ones are estimated to be too many"
             if self.offset:
@@ -410,7 +384,7 @@ class KnockoffSelector(WrappedSelector):
                 rule = f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
             warn(
                 f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and "
-                f"{int(np.sum(self.knockoff_statistics_ > 0))} of {d} variables are ahead of their "
+                f"{int(np.sum(statistics > 0))} of {d} variables are ahead of their "
                 "knockoffs. Raise fdr, or use RandomizationTest, which can select a single "
                 "variable."
             )
@@ -480,14 +454,14 @@ class RandomizationTest(WrappedSelector):
         labels = group_labels(self, self.feature_groups)
         seed = root_seed(self.random_state)
         n_groups = int(labels.max()) + 1
-        self.n_draws_ = self.n_draws or enough_draws(n_groups, self.fdr)
+        self.n_draws_ = self.n_draws or inference.enough_draws(n_groups, self.fdr)
         folds = self._folds(X, y, groups, rows, seed)
         columns = [np.flatnonzero(labels == g) for g in range(n_groups)]
         places = np.argsort(rows.column_order)
-        p_values = randomization_p_values(
+        p_values = inference.randomization_p_values(
             self._held_out(rows, folds, seed),
             rows.X,
-            as_conditional(self.sampler, rows.X, rows.weights),
+            inference.as_conditional(self.sampler, rows.X, rows.weights),
             groups=columns,
             ranks=np.array([places[c].min() for c in columns]),
             seed=seed,
@@ -496,8 +470,8 @@ class RandomizationTest(WrappedSelector):
             verbose=self.verbose,
         )
         self.p_values_ = p_values[labels]
-        self.adjusted_p_values_ = adjusted_p_values(p_values)[labels]
-        self.support_ = benjamini_hochberg(p_values, self.fdr)[labels]
+        self.adjusted_p_values_ = inference.adjusted_p_values(p_values)[labels]
+        self.support_ = inference.benjamini_hochberg(p_values, self.fdr)[labels]
         return self
 
     def _folds(self, X: Any, y: Any, groups: Any, rows: Rows, seed: int) -> list[Fold]:
@@ -522,20 +496,21 @@ class RandomizationTest(WrappedSelector):
             )
         return folds
 
-    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[HeldOutFold]:
+    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[inference.HeldOutFold]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
         training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
         found, d = [], rows.X.shape[1]
         for k, model in enumerate(self._on_parts(fit_clone, rows, training, seeds, label)):
-            test, predict, loss = folds[k][1], model.predict, squared_loss
+            test, predict, loss = folds[k][1], model.predict, inference.squared_loss
             if chooses_classes(self.estimator):
                 predict = partial(class_probabilities, model, np.unique(rows.targets))
-                loss = log_loss
+                loss = inference.log_loss
             scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
             used = np.ones(d, dtype=bool) if scores is None else scores > 0
-            fold = HeldOutFold(test, used, predict, rows.y[test], rows.weights[test], loss)
-            found.append(fold)
+            found.append(
+                inference.HeldOutFold(test, used, predict, rows.y[test], rows.weights[test], loss)
+            )
         return found
 
 

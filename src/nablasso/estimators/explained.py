@@ -32,7 +32,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Curve, Explanation
-from nablasso.reading.shares import players_of, quotients
+from nablasso.reading.shares import Statistics, players_of, quotients
 from nablasso.regression.fitted import Spread
 from nablasso.types import Array, Index, Mask
 
@@ -90,27 +90,40 @@ def table_columns(selector: Any) -> list[Index]:
     return [np.unique(origin[explanation.chosen[player]]) for player in explanation.players]
 
 
-def facts_of_columns(selector: Any, level: float = 0.9) -> dict[int, dict[str, Any]]:
-    """Share, its interval, first order, slope and direction by column of the table.
-
-    Several columns of one player have equal parts of its share.
-    """
+def facts_of_players(selector: Any) -> dict[str, Array]:
+    """What is said of how much each player carries, with the ends of 90 % intervals."""
     explanation: Explanation = selector._explanation
-    if not explanation.players:
-        return {}
-    ends, (slopes, words) = explanation.intervals(level)["share"], slopes_of(selector)
-    found = {}
+    at: Any = dict.fromkeys(Statistics._fields, np.empty((0, 1)))
+    ends: Any = dict.fromkeys(Statistics._fields, np.empty((0, 2)))
+    if explanation.players:
+        at, ends = explanation.indices._asdict(), explanation.intervals(0.9)
+    slope, direction = slopes_of(selector)
+    share = explanation.shares
+    return {
+        "share": share,
+        "low": ends["share"][:, 0],
+        "high": ends["share"][:, 1],
+        "of_y": share * max(float(selector.loo_r2_), 0.0),
+        "first_order": at["first"][:, 0],
+        "first_order_low": ends["first"][:, 0],
+        "first_order_high": ends["first"][:, 1],
+        "total": at["total"][:, 0],
+        "total_low": ends["total"][:, 0],
+        "total_high": ends["total"][:, 1],
+        "slope": slope,
+        "direction": np.array(direction, dtype=object),
+    }
+
+
+def facts_of_columns(selector: Any) -> dict[int, dict[str, Any]]:
+    """The same by column of the table; several of one player have equal parts of its share."""
+    facts, found = facts_of_players(selector), dict[int, dict[str, Any]]()
     for a, columns in enumerate(table_columns(selector)):
-        parts = len(columns)
-        for column in columns:
-            found[int(column)] = {
-                "share": float(explanation.shares[a]) / parts,
-                "low": float(ends[a, 0]) / parts,
-                "high": float(ends[a, 1]) / parts,
-                "first_order": float(explanation.indices.first[a, 0]),
-                "slope": None if np.isnan(slopes[a]) else float(slopes[a]),
-                "direction": words[a],
-            }
+        own = {key: float(facts[key][a]) for key in ("share", "low", "high", "first_order")}
+        own |= {key: own[key] / len(columns) for key in ("share", "low", "high")}
+        slope = None if np.isnan(facts["slope"][a]) else float(facts["slope"][a])
+        told = {**own, "slope": slope, "direction": str(facts["direction"][a])}
+        found |= {int(column): told for column in columns}
     return found
 
 
@@ -192,8 +205,7 @@ def curves_of(selector: Any, level: float = 0.9) -> Iterator[tuple[Any, str, Any
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    scaler, names = selector._scaler, encoded_names(selector)
-    values = x.reshape(len(x), -1) * scaler.scale[columns] + scaler.centre[columns]
+    values, names = selector._scaler.back(x.reshape(len(x), -1), columns), encoded_names(selector)
     if len(columns) == 1:
         return values[:, 0]
     own = [names[a] for a in columns]
@@ -259,36 +271,17 @@ class Explains:
     def importances_(self) -> Any:
         """How much each selected column matters, with intervals."""
         check_is_fitted(self)
-        explanation: Explanation = self._explanation
-        share, columns, names = explanation.shares, table_columns(self), player_names(self)
-        slope, direction = slopes_of(self)
-        ends, (_, first, total) = {}, (np.empty((0, 1)),) * 3
-        if explanation.players:
-            ends, (_, first, total) = explanation.intervals(0.9), explanation.indices
-
-        def by_end(name: str, index: str) -> dict[str, Array]:
-            low, high = ends.get(index, np.empty((0, 2))).T
-            return {f"{name}low": low, f"{name}high": high}
-
+        explanation, columns, names = self._explanation, table_columns(self), player_names(self)
         made: dict[str, Any] = {
             "column": np.array(names, dtype=object),
-            "share": share,
-            **by_end("", "share"),
-            "of_y": share * max(float(self.loo_r2_), 0.0),
-            "first_order": first[:, 0],
-            **by_end("first_order_", "first"),
-            "total": total[:, 0],
-            **by_end("total_", "total"),
-            "slope": slope,
-            "direction": np.array(direction, dtype=object),
+            **facts_of_players(self),
             "degrees": explanation.degrees,
         }
-        shuffled = explanation.shuffled
-        if shuffled is not None:
-            made["shuffled"] = shuffled
+        if explanation.shuffled is not None:
+            made["shuffled"] = explanation.shuffled
         if self.p_values_ is not None:
             made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
-        order = sorted(range(len(columns)), key=lambda a: (-share[a], names[a]))
+        order = sorted(range(len(columns)), key=lambda a: (-made["share"][a], names[a]))
         return frame({name: values[order] for name, values in made.items()})
 
     @property
@@ -423,11 +416,10 @@ def _column(
 
     selected, kind = bool(model.support_[a]), str(of("feature_kinds_") or "")
     strength = of("slopes_" if hasattr(model, "_explanation") else "feature_importances_")
-    bounds, evidence, clear_by = of("importance_bounds_"), of("evidence_"), of("clear_by_")
-    p_value, certified, screened = of("p_values_"), of("support_certified_"), of("screened_")
+    bounds, certified = of("importance_bounds_"), of("support_certified_")
     adds, costs, scores = getattr(model, "_dropped", {}).get(a, (None, None, None))
     encoding, reason = getattr(model, "_encoding", None), "" if adds is None else "priced"
-    if screened is not None and not screened and kind != "constant":
+    if of("screened_") is not None and not of("screened_") and kind != "constant":
         reason = "screened"
     if of("faint_"):
         reason = words.FAINT
@@ -438,9 +430,9 @@ def _column(
         strength=float(selected if strength is None else strength),
         bounds=None if bounds is None else (_finite(bounds[0]), _finite(bounds[1])),
         **explained if selected else {},
-        evidence=None if evidence is None else _finite(evidence),
-        clear_by=None if clear_by is None else _finite(clear_by),
-        p_value=None if p_value is None else float(p_value),
+        evidence=_finite(of("evidence_")),
+        clear_by=_finite(of("clear_by_")),
+        p_value=_finite(of("p_values_")),
         certified=None if certified is None else bool(certified),
         group=group,
         levels=None if encoding is None else encoding.columns[a].levels or None,
@@ -449,9 +441,9 @@ def _column(
     )
 
 
-def _finite(value: float) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Plain data have no infinity and no NaN."""
-    return float(value) if math.isfinite(value) else None
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def _names(model: Any, places: Iterable[int]) -> tuple[str, ...]:
@@ -494,17 +486,13 @@ def _accuracy(model: Any, n_rows: int) -> Accuracy | None:
         how = words.said("judged" if of else "left out", n_rows=n, n_all=of)
         accuracy = _accuracy_of_classes if is_classifier(model) else _accuracy_of_numbers
         return accuracy(how, *model._left_out)
-    n_folds = _n_folds(model)
+    n_folds, r2 = _n_folds(model), _finite(getattr(model, "loo_r2_", None))
     if n_folds and hasattr(model, "best_score_"):
         how, score = f"{n_folds} folds of {words.counted(n_rows, 'row')}", float(model.best_score_)
         if is_classifier(model):
             return Accuracy(n_rows, how, log_loss=_finite(-score))
-        r2 = _finite(getattr(model, "loo_r2_", math.nan))
         return Accuracy(n_rows, how, r2, rmse=math.sqrt(max(-score, 0.0)))
-    r2 = _finite(getattr(model, "loo_r2_", math.nan))
-    if r2 is None:
-        return None
-    return Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
+    return None if r2 is None else Accuracy(n_rows, words.said("left out", n_rows=n_rows), r2)
 
 
 def _accuracy_of_numbers(how: str, observed: Array, predicted: Array, p: Array) -> Accuracy:
@@ -518,12 +506,10 @@ def _accuracy_of_numbers(how: str, observed: Array, predicted: Array, p: Array) 
 def _accuracy_of_classes(how: str, codes: Index, shares: Array, p: Array) -> Accuracy:
     """Accuracy, log-loss and AUC (with more than two classes the mean over pairs of them)."""
     k, auc = shares.shape[1], None
-    if len(np.unique(codes)) == k:
-        auc = (
-            float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
-            if k == 2
-            else float(roc_auc_score(codes, shares, multi_class="ovo"))
-        )
+    if len(np.unique(codes)) == k == 2:
+        auc = float(roc_auc_score(codes, shares[:, 1], sample_weight=p))
+    elif len(np.unique(codes)) == k:
+        auc = float(roc_auc_score(codes, shares, multi_class="ovo"))
     return Accuracy(
         len(codes),
         how,

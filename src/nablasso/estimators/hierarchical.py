@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,7 +31,6 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.base import (
-    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -53,7 +52,7 @@ from nablasso.estimators.cross_validation import (
     until_interrupt,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     at_least,
     check_count,
@@ -80,6 +79,7 @@ SMALLEST_FRACTION = 1e-5  # of alpha_max
 EQUAL = 1e-9  # criteria of the same hull, found on different paths
 DEFAULT_BETAS = (1.2, 2.5, 6.0)  # from hardly any preference for shallow nodes to a strong one
 STEP = 3.0  # ratio of the alphas on the way down to the one asked for
+BUDGET = "The budget (max_kernels, max_memory, max_work)"
 CURES = {
     "max_kernels": "{spent} max_kernels.",
     "max_memory": "{spent} max_memory (bytes).",
@@ -94,28 +94,15 @@ CURES = {
 }
 
 
-class Weights(NamedTuple):
-    """``alpha``, ``beta``, and the alphas of a cross-validation on the way down to it."""
-
-    alpha: float | None
-    beta: float | None
-    way: Array | None = None
-
-
 @estimator
 class KernelSelector(Answers, Selects, Selector):
     """Shared by all estimators over a hierarchy of kernels.
 
     Attributes
     ----------
-    support_ : array of bool, shape (n_features,)
-        Columns that some selected node depends on; after pruning, some node that was left.
     feature_importances_ : array, shape (n_features,)
         Deviation over the data of the part of the penalised function on the selected nodes
         that involves the column, in deviations of ``y`` (log-odds for classifiers).
-    class_importances_ : array, shape (n_classes, n_features)
-        Of a classifier: ``feature_importances_`` of each class against the rest; one row, that of
-        the second class, where there are two.
     active_set_ : dict of node to float
         Selected nodes and the weights ``zeta`` of their kernels. A node is the sorted tuple of
         its (column, level) pairs, ``()`` the constant; of a group the first column stands.
@@ -143,7 +130,18 @@ class KernelSelector(Answers, Selects, Selector):
         Which kernel machine predicts.
     """
 
+    alpha: float | None = parameter(
+        None,
+        "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
+        check_positive,
+    )
     _: KW_ONLY
+    beta: float = parameter(
+        2.0,
+        "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
+        "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
+        check_positive,
+    )
     root_weight: float = parameter(1.0, "Weight of the root, in (0, 1].", check_share)
     decomposition: Any = parameter(
         None,
@@ -217,6 +215,33 @@ class KernelSelector(Answers, Selects, Selector):
         kind="list of lists, mapping or labels",
     )
     tol: float = 1e-3
+
+    along = (30, SMALLEST_FRACTION)
+
+    def _weights(self, *_: Any) -> dict[str, Any]:
+        self._warn_of_beta(self.beta)
+        return {"alpha": self.alpha, "beta": self.beta}
+
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
+        """Search along ``alpha``, with warm starts and a certificate at every alpha."""
+        self._warn_of_beta(self.beta)
+        learner = self._learner(table, self.beta)
+        top = largest_alpha(self._only(learner.searches))
+        grid = decreasing(alphas, top, eps)
+        steps = learner.walk(grid, beyond=True)
+        tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
+        finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
+        return Path(
+            grid[: len(finds)],
+            np.array([self._support(table, learner, found) for found in finds]),
+            None,
+            feature_names(self),
+            top,
+            hulls=[list(_named(learner, f.hull).values()) for f in finds],
+            **certificates_along([[_gap(found)] for found in finds]),
+            certified=np.array([found.certified for found in finds]),
+            rules=[found.rule for found in finds],
+        )
 
     def partial(self, X: Any, node: Any) -> Array:
         """Component function of one node of the penalised function on the selected nodes.
@@ -316,13 +341,22 @@ class KernelSelector(Answers, Selects, Selector):
             support[learner.columns[list(learner.hierarchy.columns(node))]] = True
         return support
 
-    def _predictors(self, learner: HullLearner, finds: list[Found], supports: list[Mask]) -> Any:
-        """What predicts: the refits, or the penalised functions themselves."""
-        return learner.refits(finds, supports) if self.debias else learner.penalised(finds)
+    def _predictors(self, table: Table, learner: HullLearner, finds: list[Found]) -> Any:
+        """The support of each function, and what predicts: the refit, or itself."""
+        supports = [self._support(table, learner, found) for found in finds]
+        made = learner.refits(finds, supports) if self.debias else learner.penalised(finds)
+        return np.array(supports), made
 
-    def _fit_at(self, data: Data, table: Table, weights: Weights) -> None:
-        """Search at one ``alpha``, on the way of the folds; unpack what was found."""
-        alpha, beta, way = weights
+    def _fit_at(
+        self,
+        data: Data,
+        table: Table,
+        *,
+        alpha: float | None,
+        beta: float | None,
+        way: Array | None = None,
+    ) -> None:
+        """Search at one ``alpha``, on the ``way`` of the folds; unpack what was found."""
         learner = self._learner(table, beta)
         self.alpha_max_ = max(map(largest_alpha, learner.searches))
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
@@ -336,7 +370,7 @@ class KernelSelector(Answers, Selects, Selector):
             self._warn_unless_solved(found, alpha)
         self._unpack(data, table, learner, learner.pruned(finds))
         nodes = {node for found in finds for node in found.hull}
-        self.penalised_hull_ = list(self._named(learner.hierarchy, table, nodes).values())
+        self.penalised_hull_ = list(_named(learner, nodes).values())
         self.alpha_ = finds[0].alpha
         keep_gaps(self, map(_gap, finds), (found.n_iter for found in finds))
         self.certified_ = all(found.certified for found in finds)
@@ -365,15 +399,13 @@ class KernelSelector(Answers, Selects, Selector):
     def _unpack(self, data: Data, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the selected nodes."""
         hierarchy = learner.hierarchy
-        supports = [self._support(table, learner, found) for found in finds]
+        supports, refits = self._predictors(table, learner, finds)
         self._penalised = [made.function for made in learner.penalised(finds)]
-        refits = self._predictors(learner, finds, supports)
         self._keep([made.function for made in refits], table)
         self.refit_kind_ = refits[0].kind
-        self.support_ = np.any(supports, axis=0)
-        self._keep_importances(
-            np.array([_importances(learner, found, len(self.support_)) for found in finds])
-        )
+        self.support_ = supports.any(axis=0)
+        d = len(self.support_)
+        self._keep_importances(np.array([_importances(learner, found, d) for found in finds]))
         zeta: dict[Node, float] = {}
         strength: dict[Node, float] = {}
         for found in finds:
@@ -381,7 +413,7 @@ class KernelSelector(Answers, Selects, Selector):
             for node, own, size in zip(found.hull, found.point.weights.zeta, sizes, strict=True):
                 zeta[node] = max(zeta.get(node, 0.0), float(own))
                 strength[node] = max(strength.get(node, 0.0), float(size))
-        names = self._named(hierarchy, table, zeta)
+        names = _named(learner, zeta)
         self._inner = {name: node for node, name in names.items()}
         self._depths = {name: hierarchy.depth(node) for node, name in names.items()}
         self._parents = {
@@ -390,56 +422,41 @@ class KernelSelector(Answers, Selects, Selector):
         self.active_set_ = {name: zeta[node] for node, name in names.items()}
         self.hull_ = list(self.active_set_)
         self.sinks_ = sorted(set(self.hull_).difference(*self._parents.values()), key=str)
-        self.interactions_ = self._interactions(hierarchy, table, strength)
+        self.interactions_ = self._interactions(learner, strength)
         self.n_kernels_ = sum(hierarchy.block(v).train.shape[1] > 0 for v in names)
-        losses = []
-        for search, made in zip(learner.searches, refits, strict=True):
-            y, loss = search.sample.y, search.sample.loss
-            losses.append((loss.value(y, search.sample.null), loss.value(y, made.left_out)))
-        self._keep_status(data, table, saving(losses, learner.searches[0].sample.weights))
+        samples = [search.sample for search in learner.searches]
+        losses = [
+            (s.loss.value(s.y, s.null), s.loss.value(s.y, made.left_out))
+            for s, made in zip(samples, refits, strict=True)
+        ]
+        self._keep_status(data, table, saving(losses, samples[0].weights))
 
-    def _named(
-        self, hierarchy: Hierarchy, table: Table, nodes: Iterable[Any]
-    ) -> dict[Any, Hashable]:
-        """Nodes with their names in the user's columns, shallow ones first.
-
-        Of a group of columns the first one stands; nodes of a DAG have the names they came with.
-        """
-        members = hierarchy.members
-        names = {node: node for node in nodes}
-        if members is not None:
-            first = [int(table.columns[list(columns)].min()) for columns in members]
-            names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
-        return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
-
-    def _interactions(
-        self, hierarchy: Hierarchy, table: Table, strength: Mapping[Any, float]
-    ) -> list[str]:
+    def _interactions(self, learner: HullLearner, strength: Mapping[Any, float]) -> list[str]:
         """Sets of variables that the function has products of, strongest first."""
-        if hierarchy.members is None:
+        members = learner.hierarchy.members
+        if members is None:
             return []
-        names, found = feature_names(self), dict[tuple[int, ...], float]()
-        inputs = [np.sort(table.columns[list(columns)]) for columns in hierarchy.members]
+        names, found = feature_names(self), dict[tuple[tuple[int, ...], ...], float]()
+        inputs = [tuple(np.sort(learner.columns[list(columns)])) for columns in members]
         for node, size in strength.items():
-            product = tuple(sorted((g for g, _ in node), key=lambda g: inputs[g][0]))
+            product = tuple(sorted(inputs[g] for g, _ in node))
             if len(product) > 1 and size > 0:
                 found[product] = float(np.hypot(found.get(product, 0.0), size))
-        listed = [", ".join(names[a] for a in own) for own in inputs]
-        shown = [
-            text if len(own) == 1 else f"({text})" for text, own in zip(listed, inputs, strict=True)
-        ]
-        order = sorted(
-            found, key=lambda product: (-found[product], [inputs[g][0] for g in product])
-        )
-        return [f"{' * '.join(shown[g] for g in each)} (order {len(each)})" for each in order]
+
+        def shown(group: tuple[int, ...]) -> str:
+            text = ", ".join(names[a] for a in group)
+            return text if len(group) == 1 else f"({text})"
+
+        order = sorted(found, key=lambda product: (-found[product], product))
+        return [f"{' * '.join(map(shown, each))} (order {len(each)})" for each in order]
 
     def _warn_unless_solved(self, found: Found, alpha: float) -> None:
         name = type(self).__name__
         if found.alpha > alpha:
             warn(
-                f"The budget (max_kernels, max_memory, max_work) ended the path of {name} above "
-                f"alpha={alpha:.3g}, which was chosen: the fit is that at alpha={found.alpha:.3g}, "
-                "the smallest that was solved. Raise the budget.",
+                f"{BUDGET} ended the path of {name} above alpha={alpha:.3g}, which was chosen: the "
+                f"fit is that at alpha={found.alpha:.3g}, the smallest that was solved. Raise the "
+                "budget.",
                 ConvergenceWarning,
             )
         if found.certified:
@@ -463,6 +480,18 @@ class KernelSelector(Answers, Selects, Selector):
             )
 
 
+def _named(learner: HullLearner, nodes: Iterable[Any]) -> dict[Any, Hashable]:
+    """Nodes with their names in the user's columns, shallow ones first.
+
+    Of a group of columns the first one stands; nodes of a DAG have the names they came with.
+    """
+    hierarchy, names = learner.hierarchy, {node: node for node in nodes}
+    if hierarchy.members is not None:
+        first = [int(learner.columns[list(columns)].min()) for columns in hierarchy.members]
+        names = {v: tuple(sorted((first[g], level) for g, level in v)) for v in names}
+    return dict(sorted(names.items(), key=lambda one: (hierarchy.depth(one[0]), str(one[1]))))
+
+
 def _importances(learner: HullLearner, found: Found, d: int) -> Array:
     """Deviation of the part of f that involves each column, in deviations of the target."""
     problem, sample = found.problem, found.problem.sample
@@ -483,60 +512,8 @@ def _gap(found: Found) -> tuple[float, float, float]:
 
 
 @estimator
-class KernelsAtAlpha(AtAlpha, KernelSelector):
-    """Fit at one ``alpha``."""
-
-    along = (30, SMALLEST_FRACTION)
-
-    alpha: float | None = parameter(
-        None,
-        "Weight of half the squared norm; by default a tenth of ``alpha_max_``.",
-        check_positive,
-    )
-    _: KW_ONLY
-    beta: float = parameter(
-        2.0,
-        "Weight of a node relative to its parents', above 1: the larger, the more are shallow "
-        "nodes (main effects, low degrees) preferred, and the easier is the certificate.",
-        check_positive,
-    )
-
-    def _weights(self, *_: Any) -> Weights:
-        self._warn_of_beta(self.beta)
-        return Weights(self.alpha, self.beta)
-
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
-        """Search along ``alpha``, with warm starts and a certificate at every alpha."""
-        self._warn_of_beta(self.beta)
-        learner = self._learner(table, self.beta)
-        top = largest_alpha(self._only(learner.searches))
-        grid = decreasing(alphas, top, eps)
-        steps = learner.walk(grid, beyond=True)
-        tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
-        finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
-        return Path(
-            grid[: len(finds)],
-            np.array([self._support(table, learner, found) for found in finds]),
-            None,
-            feature_names(self),
-            top,
-            hulls=[list(self._named(learner.hierarchy, table, f.hull).values()) for f in finds],
-            **certificates_along([[_gap(found)] for found in finds]),
-            certified=np.array([found.certified for found in finds]),
-            rules=[found.rule for found in finds],
-            reasons=[found.reason for found in finds],
-        )
-
-
-@estimator
 class KernelsByFolds(CrossValidated, KernelSelector):
-    """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha`` and ``beta`` of the refit.
-    """
+    """Choose ``alpha`` and ``beta`` by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(
@@ -559,8 +536,10 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "and ``best_score_`` is minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
+    alpha: Any = fixed(None)
+    beta: Any = fixed(None)
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> Weights:
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         cells = self._grid(table)
         if self.selection_rule == "ebic":
             self._choose_by_criterion(table, cells)
@@ -571,7 +550,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
             self._choose(grid_points(cells), outcomes)
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
-        return Weights(alpha, beta, way[way >= alpha])
+        return {"alpha": alpha, "beta": beta, "way": way[way >= alpha]}
 
     def _prunes(self) -> bool:
         return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
@@ -608,10 +587,9 @@ class KernelsByFolds(CrossValidated, KernelSelector):
                 yield Candidate(None, seconds=0.0)
                 continue
             chosen = learner.pruned(finds)
-            supports = [self._support(table, learner, found) for found in chosen]
-            refits = self._predictors(learner, chosen, supports)
+            supports, refits = self._predictors(table, learner, chosen)
             model = as_fitted(self, [made.function for made in refits], table)
-            yield Candidate(model, float(np.any(supports, axis=0).sum()))
+            yield Candidate(model, float(supports.any(axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
         """The pruned hull of smallest criterion; among equals the largest beta, then alpha.
@@ -641,16 +619,15 @@ class KernelsByFolds(CrossValidated, KernelSelector):
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:
             warn(
-                f"The budget (max_kernels, max_memory, max_work) ended paths of "
-                f"{type(self).__name__}: {missing} of {candidates} candidates, those of the "
-                "smallest alphas, were not solved and are not chosen from. Raise the budget to "
-                "have them.",
+                f"{BUDGET} ended paths of {type(self).__name__}: {missing} of {candidates} "
+                "candidates, those of the smallest alphas, were not solved and are not chosen "
+                "from. Raise the budget to have them.",
                 ConvergenceWarning,
             )
 
 
 @estimator
-class HierarchicalKernelRegressor(PredictsNumbers, KernelsAtAlpha):
+class HierarchicalKernelRegressor(PredictsNumbers, KernelSelector):
     r"""Hierarchical kernel learning: variables and their interactions, with a certificate.
 
     A function that is a sum of products of functions of single variables, over all
@@ -670,7 +647,7 @@ class HierarchicalKernelRegressor(PredictsNumbers, KernelsAtAlpha):
 
 
 @estimator
-class HierarchicalKernelClassifier(PredictsClasses, KernelsAtAlpha):
+class HierarchicalKernelClassifier(PredictsClasses, KernelSelector):
     """:class:`HierarchicalKernelRegressor` for classes, one against the rest."""
 
 

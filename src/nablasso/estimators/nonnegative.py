@@ -28,7 +28,6 @@ from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
     Fold,
-    draw_folds,
     positive_list,
 )
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
@@ -43,7 +42,7 @@ from nablasso.estimators.validation import (
     column_indices,
     feature_names,
 )
-from nablasso.kernels.base import width_by_rule
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.nonnegative import Base, FittedTask, PSDModel, Task
 from nablasso.nonnegative.fitting import PSDFitter
 from nablasso.nonnegative.losses import density_loss
@@ -126,12 +125,12 @@ class NonnegativeEstimator(Solved):
     linear_share: ClassVar[float | None] = None  # linear_weight over weight, where there is one
 
     @abstractmethod
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Inputs, targets and weights."""
 
     @abstractmethod
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        """What is to be fitted on a table."""
+    def _parts(self, table: Table, width: float) -> dict[str, Any]:
+        """Parts of a task on a table: loss, signs and scales, and what else is not as usual."""
 
     @abstractmethod
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
@@ -153,7 +152,7 @@ class NonnegativeEstimator(Solved):
                 'model must be "psd" or an object that fits a task, and then solver "auto"; got '
                 f"model={self.model!r} and solver={self.solver!r}."
             )
-        data = self._validate(X, y, sample_weight)
+        data = self._read(X, y, sample_weight)
         table = self._look_at(data)
         task = self._task(table, self._penalty(data, table, groups))
         (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
@@ -203,33 +202,24 @@ class NonnegativeEstimator(Solved):
         weights = [(task.l1, task.l2) for task in tasks]
         return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _made(
-        self, table: Table, penalty: WidthAndWeights, nonnegative: tuple[bool, ...], **parts: Any
-    ) -> Task:
-        """A task; unless said otherwise outputs are the functions, of the table's columns."""
-        signs, weight, m = np.array(nonnegative), penalty.weight, len(nonnegative)
-        state = self.random_state
-        seed = 0 if state is None else int(check_random_state(state).randint(2**31 - 1))
+    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+        """What is to be fitted; usually outputs are the functions, of the table's columns."""
+        width, weight, linear_weight = penalty
+        parts, state = self._parts(table, width), self.random_state
+        signs, m = np.array(parts["nonnegative"]), len(parts["nonnegative"])
         return Task(
             weights=table.weights,
-            nonnegative=nonnegative,
             l1=np.where(signs, weight * self.l1_ratio, 0.0),
-            l2=np.where(signs, weight * (1 - self.l1_ratio), penalty.linear_weight),
+            l2=np.where(signs, weight * (1 - self.l1_ratio), linear_weight),
             rank=self.rank,
-            random_state=seed,
+            random_state=0 if state is None else check_random_state(state).randint(2**31 - 1),
             **{"X": table.X, "mixing": np.eye(m), "offset": np.zeros(m), **parts},
         )
 
 
 @estimator
 class TunedPenalty(CrossValidated, NonnegativeEstimator):
-    """Choose width and weights by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``width``, ``weight`` and, where there is one, ``linear_weight`` of the refit.
-    """
+    """Choose width and weights by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     widths: Any = parameter(None, "Multipliers of the length scale to try.", kind="array-like")
@@ -249,23 +239,20 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
 
     def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
-        grid = self._grid()
+        grid, name = self._grid(), type(self).__name__
         said = self._judged(data, table, groups, grid)
         scores, seconds = said["score"], said["fit_time"]
-        name, caution = type(self).__name__, None
         if np.isnan(scores).all():
-            caution = (
+            warn(
                 f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
                 "tuned and the widest kernel with the largest weight is used."
             )
             scores = seconds = np.zeros_like(scores)
         elif np.isneginf(scores).any(axis=0).all():
-            caution = (
+            warn(
                 f"Every candidate of {name} gives some held-out row probability zero, so nothing "
                 "can be compared. Use another model, or a base_measure."
             )
-        if caution:
-            warn(caution)
         keys = WidthAndWeights._fields[: 2 if self.linear_share is None else 3]
         params = [{key: getattr(point, key) for key in keys} for point in grid]
         self._choose(params, {"score": scores, "fit_time": seconds})
@@ -306,7 +293,7 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Folds over the rows, or over as many as candidates are judged on."""
-        folds = draw_folds(self.cv, data.X, data.y, groups, table, self.random_state)
+        folds = super()._folds(data, table, groups)
         if len(table.X) <= TUNING_ROWS:
             return folds
         judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
@@ -326,11 +313,6 @@ def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
             f"weights must be a list of positive numbers or pairs of such; got {values!r}."
         )
     return [(float(w), float(v)) for w, v in array]
-
-
-def width_of(X: Array, weights: Array, rule: Any) -> float:
-    """Length scale that a rule or a number stands for on these points."""
-    return width_by_rule(X, weights, rule) if isinstance(rule, str) else float(rule)
 
 
 @estimator
@@ -451,7 +433,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
             raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
         return self.density_
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X = check_rows(self, X)
         return Data(X, np.zeros(len(X)), check_weights(sample_weight, len(X)))
 
@@ -465,25 +447,23 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
             )
         return table
 
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+    def _parts(self, table: Table, width: float) -> dict[str, Any]:
         n, d = table.X.shape
-        scales, base = np.full(d, 1 / self._width_of(table, penalty.width)), self._base_of(table)
-        return self._made(
-            table,
-            penalty,
-            (True,),
-            loss=density_loss(n),
-            scales=scales,
-            null=np.ones(1),
-            height=natural_height(table.X, scales, base),
-            normalise=True,
-            base=base,
-        )
+        scales, base = np.full(d, 1 / self._width_of(table, width)), self._base_of(table)
+        return {
+            "nonnegative": (True,),
+            "loss": density_loss(n),
+            "scales": scales,
+            "null": np.ones(1),
+            "height": natural_height(table.X, scales, base),
+            "normalise": True,
+            "base": base,
+        }
 
     def _width_of(self, table: Table, width: float) -> float:
         """A rule measures distances, which grow with the root of the dimension; widths must not."""
         d = table.X.shape[1] if isinstance(self.length_scale, str) else 1
-        measured = width_of(table.X, table.weights, self.length_scale)
+        measured = length_scale(Gaussian(), table.X, table.weights, self.length_scale)
         return width * measured / float(np.sqrt(d))
 
     def _base_of(self, table: Table) -> Base | None:
@@ -524,9 +504,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
         d = table.X.shape[1]
         if d > MANY_FEATURES:
             X = table.X[:500] / self._width_of(table, self.width or WIDTH)
-            square = np.sum(X**2, axis=1)
-            K = np.exp(-0.5 * np.maximum(square[:, None] + square - 2 * X @ X.T, 0.0))
-            size = float(K.mean()) * len(table.X)  # rows that count at a row
+            size = float(Gaussian()(X, X).mean()) * len(table.X)  # rows that count at a row
             warn(
                 f"A density in {d} variables is asked for. About {size:.1f} of {len(table.X)} rows "
                 "lie within one length scale of a row, so the estimate is mostly its penalty. "

@@ -26,21 +26,17 @@ from nablasso.data.cells import listed
 from nablasso.data.table import Table, check_weights
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data
-from nablasso.estimators.nonnegative import (
-    FOLD_TOL,
-    NonnegativeEstimator,
-    TunedPenalty,
-    WidthAndWeights,
-    width_of,
-)
+from nablasso.estimators.nonnegative import FOLD_TOL, NonnegativeEstimator, TunedPenalty
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
+    as_floats,
     check_count,
     check_new_data,
     check_positive,
     check_training_data,
     group_labels,
 )
+from nablasso.kernels import Gaussian, length_scale
 from nablasso.nonnegative import FittedTask, Task
 from nablasso.nonnegative.losses import GaussianLoss, PinballLoss, PoissonLoss, RowLoss, SquaredLoss
 from nablasso.nonnegative.task import Ranks, cone_matrix, decompose, evidence_scales
@@ -82,28 +78,19 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         Z = self._outputs(self._values(check_new_data(self, X)))
         return Z[:, 0] if self._flat else Z
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, y = check_training_data(self, X, y)
         return Data(X, y, check_weights(sample_weight, len(X)))
 
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
-        Y, inputs = self._targets_of(table), Inputs(table, self._relative)
-        X = inputs.seen(table.X)
-        made = {"centre": 0.0, "unit": 1.0, **self._made_of(Y, table)}
-        scales = np.ones(1)
+    def _parts(self, table: Table, width: float) -> dict[str, Any]:
+        Y, inputs, rule = self._targets_of(table), Inputs(table, self._relative), self.length_scale
+        X, scales, relative = inputs.seen(table.X), np.ones(1), inputs.relative
         if table.columns.size:
-            relative = inputs.relative
-            width = penalty.width * width_of(X * relative, table.weights, self.length_scale)
-            scales = relative / width
-        return self._made(
-            table,
-            penalty,
-            X=X,
-            loss=self._row_loss((Y - made["centre"]) / made["unit"]),
-            scales=scales,
-            constant=1.0,
-            **made,
-        )
+            measured = length_scale(Gaussian(), X * relative, table.weights, rule)
+            scales = relative / (width * measured)
+        made = {"centre": 0.0, "unit": 1.0, "constant": 1.0, **self._made_of(Y, table)}
+        loss = self._row_loss((Y - made["centre"]) / made["unit"])
+        return made | {"X": X, "loss": loss, "scales": scales}
 
     def _unpack(self, task: Task, fitted: FittedTask, table: Table) -> None:
         self._inputs = Inputs(table, self._relative)
@@ -213,8 +200,8 @@ class PSDRegressor(NonnegativeRegressor):
             out[:, columns] = self._unit * slopes / scaler.scale[columns]
         return out
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        data = super()._validate(X, y, sample_weight)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data = super()._read(X, y, sample_weight)
         y, bad = data.y, np.flatnonzero(data.y < 0)
         if bad.size:
             shown = listed([str(row) for row in bad])
@@ -389,9 +376,9 @@ class MultiQuantileRegressor(WithFreeParts):
         tags.regressor_tags.poor_score = True  # a pinball loss, not R2
         return tags
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         self.levels_, self._flat = check_levels(self.levels), np.ndim(self.levels) == 0
-        return super()._validate(X, y, sample_weight)
+        return super()._read(X, y, sample_weight)
 
     def _row_loss(self, Y: Array) -> RowLoss:
         return PinballLoss(Y[:, 0], self.levels_)
@@ -447,10 +434,7 @@ class MultiQuantileRegressorCV(TunedPenalty, MultiQuantileRegressor):
 
 def check_levels(levels: Any) -> Array:
     """Distinct levels between 0 and 1 in increasing order."""
-    try:
-        array = np.atleast_1d(np.asarray(levels, dtype=float))
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = np.atleast_1d(as_floats(levels))
     inside = (array > 0) & (array < 1)
     if array.ndim != 1 or not array.size or not inside.all():
         raise InvalidParameterError(
@@ -524,7 +508,7 @@ class ConeRegressor(WithFreeParts):
     )
     linear_share = 1.0
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, Y = check_training_data(self, X, y, multi_output=True)
         self._flat = Y.ndim == 1
         return Data(X, Y.reshape(len(Y), -1), check_weights(sample_weight, len(X)))

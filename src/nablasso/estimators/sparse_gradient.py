@@ -30,7 +30,6 @@ from nablasso.data.cells import listed
 from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.base import (
-    AtAlpha,
     Data,
     PredictsClasses,
     PredictsNumbers,
@@ -49,7 +48,7 @@ from nablasso.estimators.cross_validation import (
     grid_points,
 )
 from nablasso.estimators.display import Answers
-from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
+from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     check_count,
     check_length_scale,
@@ -104,13 +103,18 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     dual_gap_, relative_gap_, objective_ : float
         With adaptive weights they belong to the last problem, whose variables are the selected
         ones.
-    solver_status_ : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"`` or ``"interrupted"``.
     loo_r2_ : float
         Leave-one-out R2 of kernel ridge regression on the selected variables (of classes coded
         as plus and minus one).
     """
 
+    alpha: float | None = parameter(
+        None,
+        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
+        "nothing. The ridge has no such value: a tenth of its natural unit "
+        "(:mod:`nablasso.gradients.solvers`).",
+        check_positive,
+    )
     _: KW_ONLY
     kernel: Any = parameter(
         "gaussian",
@@ -165,6 +169,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         "columns, for reference (:mod:`nablasso.gradients.solvers`).",
         kind='{"active_set", "forward_backward"}',
     )
+
+    along = (40, SMALLEST_FRACTION)
 
     def transform(self, X: Any) -> Array:
         """Project on the sparse directions (S-EDR).
@@ -232,8 +238,34 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         top, wider = learner.alpha_scale or 1.0, 1.0 if self.penalty == "lasso" else WIDER
         return decreasing(alphas, wider * top, smallest / wider)
 
-    def _fit_at(self, data: Data, table: Table, weights: tuple[Learner, float | None]) -> None:
-        learner, alpha = weights
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
+        return {"learner": self._learner(table, self.tol), "alpha": self.alpha}
+
+    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
+        """Learn along ``alpha``, with warm starts.
+
+        An interrupted path ends where it was; points that did not reach ``tol`` give a
+        :class:`~sklearn.exceptions.ConvergenceWarning`.
+        """
+        learner = self._learner(table, float(self.tol))
+        self._warn_of_isolated(learner.data)
+        grid = self._grid(learner, alphas, eps)
+        found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
+        for fits in found:
+            for fit in fits:
+                self._warn_of_gap(fit)
+        supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
+        return Path(
+            grid[: len(found)],
+            np.array(supports),
+            np.max(importances, axis=1),
+            feature_names(self),
+            learner.alpha_max,
+            **certificates_along([map(_gap, fits) for fits in found]),
+            n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
+        )
+
+    def _fit_at(self, data: Data, table: Table, *, learner: Learner, alpha: float | None) -> None:
         self._warn_of_isolated(learner.data)
         value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
         fits = learner.fits(value)
@@ -244,17 +276,18 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self._unpack(data, table, learner, fits)
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
-        """Support and importances of the input's columns, over all functions."""
+        """Support of the input's columns over all functions, and importances of each."""
         support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
-        norms = np.where(support, np.max([fit.norms for fit in fits], axis=0), 0.0)
         unit = 1.0 if self._target.classes is not None else table.y_scale
-        importances = spread(norms * own.deviations / unit, own, d)
-        return spread(support, own, d, fill=False), importances
+        norms = [np.where(support, fit.norms, 0.0) * own.deviations / unit for fit in fits]
+        rows = np.array([spread(of_function, own, d) for of_function in norms])
+        return spread(support, own, d, fill=False), rows
 
     def _unpack(self, data: Data, table: Table, learner: Learner, fits: list[GradientFit]) -> None:
         """Solutions as fitted attributes."""
         shared, problem = fits[0].data, fits[0].problem
-        self.support_, self.feature_importances_ = self._selected(fits, table)
+        self.support_, importances = self._selected(fits, table)
+        self._keep_importances(importances)
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
@@ -334,7 +367,7 @@ def ridge_on(features: Array, table: Table) -> Refit:
 
 @estimator
 class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
-    """Shared by the regressors: the squared loss; kernel ridge regression on the directions."""
+    """Shared by the regressors: kernel ridge regression on the directions predicts."""
 
     def _keep(self, fits: list[GradientFit], table: Table) -> None:
         super()._keep(fits, table)
@@ -346,56 +379,8 @@ class GradientNumbers(PredictsNumbers, SparseGradientEstimator):
 
 
 @estimator
-class GradientsAtAlpha(AtAlpha, SparseGradientEstimator):
-    """Fit at one ``alpha``."""
-
-    along = (40, SMALLEST_FRACTION)
-
-    alpha: float | None = parameter(
-        None,
-        "Sparsity weight; by default a tenth of ``alpha_max``, the smallest value that selects "
-        "nothing. The ridge has no such value: a tenth of its natural unit "
-        "(:mod:`nablasso.gradients.solvers`).",
-        check_positive,
-    )
-
-    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float | None]:
-        return self._learner(table, self.tol), self.alpha
-
-    def _path(self, data: Data, table: Table, alphas: Any, eps: float) -> Path:
-        """Learn along ``alpha``, with warm starts.
-
-        An interrupted path ends where it was; points that did not reach ``tol`` give a
-        :class:`~sklearn.exceptions.ConvergenceWarning`.
-        """
-        learner = self._learner(table, float(self.tol))
-        self._warn_of_isolated(learner.data)
-        grid = self._grid(learner, alphas, eps)
-        found = list(track(self._walk(learner, grid), len(grid), "path", verbose=self.verbose))
-        for fits in found:
-            for fit in fits:
-                self._warn_of_gap(fit)
-        supports, importances = zip(*(self._selected(fits, table) for fits in found), strict=True)
-        return Path(
-            grid[: len(found)],
-            np.array(supports),
-            np.array(importances),
-            feature_names(self),
-            learner.alpha_max,
-            **certificates_along([map(_gap, fits) for fits in found]),
-            n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
-        )
-
-
-@estimator
 class GradientsByFolds(CrossValidated, SparseGradientEstimator):
-    """Choose ``alpha`` by cross-validation, then fit on all rows.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        ``alpha`` of the refit.
-    """
+    """Choose ``alpha`` by cross-validation, then fit on all rows."""
 
     _: KW_ONLY
     alphas: Any = parameter(
@@ -404,12 +389,14 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         "its natural unit) down to a hundredth (thousandth) of it.",
         kind="int or array-like",
     )
+    alpha: Any = fixed(None)
 
-    def _weights(self, data: Data, table: Table, groups: Any) -> tuple[Learner, float]:
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         learner = self._learner(table, self.tol)
         cell = Cell(self._grid(learner, self.alphas))
         outcomes = self._judged(data, table, groups, cell)
-        return learner, self._choose(grid_points([cell]), outcomes, ties=cell.alphas)["alpha"]
+        best = self._choose(grid_points([cell]), outcomes, ties=cell.alphas)
+        return {"learner": learner, **best}
 
     def _candidates(self, train: Data, held_out: Data, grid: Cell) -> Iterator[Candidate]:
         table, model = self._table(train), copy(self)
@@ -425,12 +412,12 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
 
 
 @estimator
-class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
+class SparseGradientRegressor(GradientNumbers):
     """Sparse gradient learning for regression.
 
     Learns the gradient of the regression function from pairs of rows, most of its components
     exactly zero. Select variables by the components that are not, reduce the dimension by the
-    eigenvectors of their covariance.
+    eigenvectors of their covariance. Kernel ridge regression on these directions predicts.
 
     Examples
     --------
@@ -445,7 +432,7 @@ class SparseGradientRegressor(GradientsAtAlpha, GradientNumbers):
 
 
 @estimator
-class SparseGradientClassifier(PredictsClasses, GradientsAtAlpha):
+class SparseGradientClassifier(PredictsClasses, SparseGradientEstimator):
     """Sparse gradient learning for classes: gradients of the log-odds.
 
     Two classes need one function, more need one per class ("this class or not"). Predictions come

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any
 
@@ -155,10 +155,8 @@ def group_labels(estimator: BaseEstimator, feature_groups: Any) -> Index:
     if feature_groups is None:
         return np.arange(d)
     if isinstance(feature_groups, Mapping):
-        feature_groups = [
-            [members] if isinstance(members, str) else members
-            for members in feature_groups.values()
-        ]
+        own = feature_groups.values()
+        feature_groups = [[members] if isinstance(members, str) else members for members in own]
     if all(isinstance(group, Iterable) and not isinstance(group, str) for group in feature_groups):
         names, labels = feature_names(estimator), np.full(d, -1, dtype=np.intp)
         for label, group in enumerate(feature_groups):
@@ -268,22 +266,27 @@ def check_parameters(model: Any) -> None:
             check(getattr(model, one.name), one.name, none=none)
 
 
-def _check_finite_target(y: Any) -> None:
+def as_floats(values: Any) -> Array:
+    """Numbers in any form as an array; an empty one where they are none."""
     try:
-        values = np.asarray(y, dtype=float)
+        return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        return  # not numbers: validate_data says so
-    if not values.ndim:
-        return
-    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+        return np.empty(0)
+
+
+def _check_finite_target(y: Any) -> None:
+    values = as_floats(y)
+    if not values.ndim or not values.size:
+        return  # validate_data says what is wrong
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    bad = np.flatnonzero(~np.isfinite(sizes))
     if bad.size:
         kind = "NaN" if np.isnan(values).any() else "infinity"
         raise InvalidDataError(
             f"Input y contains {kind}: {bad.size} of {len(values)} rows, the first at row "
             f"{bad[0]}. Drop or repair these rows."
         )
-    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
-    size = float(sizes.max(initial=0.0))
+    size = float(sizes.max())
     if size > LARGEST or 0 < size < 1 / LARGEST:
         raise InvalidDataError(
             f"The largest value of y is {size:.3g} in size, at row {int(sizes.argmax())}: squares "
@@ -442,9 +445,8 @@ def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
         if f"{prefix}feature_groups" in known:
             groups = group_labels(model, known[f"{prefix}feature_groups"])
             alone = (np.bincount(groups)[groups] == 1)[encoding.origin]  # its parts may be apart
-            pairs = np.column_stack(
-                [groups[encoding.origin], np.where(alone, 1 + encoding.labels, 0)]
-            )
+            apart = np.where(alone, 1 + encoding.labels, 0)
+            pairs = np.column_stack([groups[encoding.origin], apart])
             labels = np.unique(pairs, axis=0, return_inverse=True)[1].ravel().tolist()
             numbers.set_params(**{f"{prefix}feature_groups": labels})
         kept = known.get(f"{prefix}always_keep")
@@ -512,7 +514,7 @@ def _in_time(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _each(reduce: Callable[[Any], Any], nothing: Any) -> Gather:
+def _each(reduce: Callable[..., Any], nothing: Any) -> Gather:
     """Reduce the rows of an array that belong to one column of the table."""
 
     def gather(values: Any, encoding: Encoding) -> NDArray[Any] | None:
@@ -520,15 +522,15 @@ def _each(reduce: Callable[[Any], Any], nothing: Any) -> Gather:
             return None
         array = np.asarray(values)
         empty = np.full(array.shape[1:], nothing)
-        parts = [reduce(array[own]) if len(own) else empty for own in encoding.players]
+        parts = [reduce(array[own], axis=0) if len(own) else empty for own in encoding.players]
         return np.array(parts, dtype=array.dtype)
 
     return gather
 
 
-def _size(values: Any) -> Any:
+def _size(values: Any, axis: int) -> Any:
     """One number as it is; those of several columns by the norm that the penalty gives a group."""
-    return values[0] if len(values) == 1 else np.sqrt(np.sum(np.square(values), axis=0))
+    return values[0] if len(values) == 1 else np.sqrt(np.sum(np.square(values), axis=axis))
 
 
 def _pairs(values: Any, encoding: Encoding) -> list[tuple[int, int]]:
@@ -554,17 +556,13 @@ def _moved(value: Any, encoding: Encoding) -> Any:
     return int(encoding.origin[value]) if isinstance(value, Integral) else value
 
 
-def _stand_ins(by_pair: bool) -> Gather:
-    """The first that could stand for each column (each pair); parts of a column do not."""
-
-    def gather(values: Any, encoding: Encoding) -> list[Any]:
-        found: dict[Any, Any] = {}
-        for one in (_moved(value, encoding) for value in values):
-            if one[0] not in np.ravel(one[1]):
-                found.setdefault(one[:2] if by_pair else one[0], one)
-        return list(found.values())
-
-    return gather
+def _stand_ins(values: Any, encoding: Encoding, named: int = 2) -> list[Any]:
+    """The first of the same ``named`` columns; parts of a column do not stand for it."""
+    found: dict[Any, Any] = {}
+    for one in (_moved(value, encoding) for value in values):
+        if one[0] not in np.ravel(one[1]):
+            found.setdefault(one[:named], one)
+    return list(found.values())
 
 
 def _dropped(values: dict[int, Any], encoding: Encoding) -> dict[int, Any]:
@@ -585,22 +583,20 @@ def _kinds(values: Any, encoding: Encoding) -> NDArray[np.str_]:
 
 
 gather_sizes = _each(_size, 0.0)
-any_of, largest = _each(lambda v: v.any(axis=0), False), _each(lambda v: v.max(axis=0), 0.0)
-least = _each(lambda v: v.min(axis=0), 1.0)
 SIZES = ("feature_importances_", "slopes_", "importance_bounds_", "scales_")
 LARGEST_OF = ("evidence_", "selection_probabilities_", "scores_", "knockoff_statistics_")
 PER_COLUMN: dict[str, Gather] = {
-    **dict.fromkeys(("support_", "clear_", "faint_"), any_of),
-    "screened_": _each(lambda v: v.any(axis=0), True),
-    "support_certified_": _each(lambda v: v.all(axis=0), True),
+    **dict.fromkeys(("support_", "clear_", "faint_"), _each(np.any, False)),
+    "screened_": _each(np.any, True),
+    "support_certified_": _each(np.all, True),
     **dict.fromkeys(SIZES, gather_sizes),
     "class_importances_": lambda v, encoding: gather_sizes(np.asarray(v).T, encoding).T,
-    **dict.fromkeys(LARGEST_OF, largest),
-    "clear_by_": _each(lambda v: v.max(axis=0), np.nan),
-    **dict.fromkeys(("p_values_", "adjusted_p_values_"), least),
+    **dict.fromkeys(LARGEST_OF, _each(np.max, 0.0)),
+    "clear_by_": _each(np.max, np.nan),
+    **dict.fromkeys(("p_values_", "adjusted_p_values_"), _each(np.min, 1.0)),
     "twins_": _pairs,
-    "alternatives_": _stand_ins(by_pair=True),
-    "replaceable_": _stand_ins(by_pair=False),
+    "alternatives_": _stand_ins,
+    "replaceable_": partial(_stand_ins, named=1),
     "_dropped": _dropped,
     "runner_up_": _moved,
     "tried_": lambda values, encoding: [_moved(one, encoding) for one in values],
