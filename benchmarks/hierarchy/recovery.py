@@ -25,8 +25,7 @@ from nablasso import HierarchicalKernelRegressor, Path
 from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.refit import Pruner
-from nablasso.losses import Squared
-from nablasso.regression.machine import LossSample
+from nablasso.losses import LossSample, Squared
 
 ALPHAS = 16
 SMALLEST = 1e-2

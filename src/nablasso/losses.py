@@ -14,7 +14,9 @@ that forgives nothing with ``b = 2 delta``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
@@ -29,11 +31,16 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
+    "LossSample",
     "Poisson",
+    "QuadraticModel",
     "Squared",
     "SquaredEpsilonInsensitive",
     "as_loss",
 ]
+
+ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
+FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-12  # a dual variable may exceed its bound by rounding
@@ -306,3 +313,52 @@ def as_loss(loss: str | Loss) -> Loss:
             f"got {loss!r}."
         )
     return REGRESSION_LOSSES[loss]()
+
+
+class QuadraticModel(NamedTuple):
+    """``sum_i q_i (target_i - z_i)^2`` plus a constant."""
+
+    weights: Array
+    target: Array
+
+
+@dataclass(frozen=True)
+class LossSample:
+    """Targets, weights (adding up to one) and loss: what every problem begins with."""
+
+    y: Array
+    weights: Array
+    loss: Loss
+    fit_intercept: bool = True
+
+    def intercept(self, values: Array) -> float:
+        """The best intercept of a function with these values; zero where there is none."""
+        if not self.fit_intercept:
+            return 0.0
+        return self.loss.best_intercept(self.y, values, self.weights)
+
+    def mean_loss(self, predictions: Array) -> float:
+        """``sum_i p_i l(y_i, z_i)``."""
+        return float(self.weights @ self.loss.value(self.y, predictions))
+
+    def conjugate(self, dual: Array) -> float:
+        """``sum_i p_i l*(y_i, -dual_i / p_i)``."""
+        return float(self.weights @ self.loss.conjugate(self.y, -dual / self.weights))
+
+    @cached_property
+    def null(self) -> Array:
+        """Predictions at ``f = 0``."""
+        return np.full_like(self.y, self.intercept(np.zeros_like(self.y)))
+
+    @cached_property
+    def reference(self) -> float:
+        """Objective at ``f = 0``, the unit of tolerances; where y is constant its size, or one."""
+        at_zero, size = self.mean_loss(self.null), float(self.weights @ self.y**2)
+        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
+
+    def expansion(self, z: Array) -> QuadraticModel:
+        """Of second order at predictions; curvatures have a floor, so every target is finite."""
+        half = self.loss.curvature(self.y, z) / 2
+        top = float(half.max())
+        half = np.maximum(half, FLOOR * top if top > 0 else 1.0)
+        return QuadraticModel(self.weights * half, z - self.loss.gradient(self.y, z) / (2 * half))

@@ -20,10 +20,10 @@ import numpy as np
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Kernel, length_scale
-from nablasso.losses import Loss, Squared
+from nablasso.losses import Loss, LossSample, Squared
 from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
-from nablasso.regression.machine import GramRows, LossSample, Machines, Refit, refit
+from nablasso.regression.machine import GramRows, Machines, Refit, refit
 from nablasso.regression.ridge import Ridge
 from nablasso.solvers import Solution, Solver, Status
 from nablasso.spaces import Function, PenaltyPoints, RepresenterSpace, require_memory

@@ -37,9 +37,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from nablasso.kernels.base import row_blocks
-from nablasso.losses import Squared
+from nablasso.losses import LossSample, Squared
 from nablasso.penalties import Penalty
-from nablasso.regression.machine import GramRows, LossSample, Machines
+from nablasso.regression.machine import GramRows, Machines
 from nablasso.regression.ridge import WeightedRidge
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index

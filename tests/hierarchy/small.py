@@ -5,8 +5,7 @@ import numpy as np
 from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.search import Budget, Search
-from nablasso.losses import Squared
-from nablasso.regression.machine import LossSample
+from nablasso.losses import LossSample, Squared
 
 
 def data(n=60, p=5, seed=0):

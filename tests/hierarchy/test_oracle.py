@@ -14,8 +14,7 @@ from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Monom
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.problem import solve
 from nablasso.hierarchy.search import Budget, Search
-from nablasso.losses import Logistic, Squared
-from nablasso.regression.machine import LossSample
+from nablasso.losses import Logistic, LossSample, Squared
 from tests.hierarchy import full_problem as full
 
 CASES = {

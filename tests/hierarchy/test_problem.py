@@ -11,8 +11,7 @@ from nablasso.hierarchy.problem import (
     solve,
     weights_of,
 )
-from nablasso.losses import Logistic, Squared
-from nablasso.regression.machine import LossSample
+from nablasso.losses import Logistic, LossSample, Squared
 
 NODES = [(), (0,), (1,), (2,), (0, 1), (0, 2)]
 

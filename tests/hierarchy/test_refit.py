@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from nablasso.hierarchy import Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.refit import SHARE, WIDTH, Pruner, _block_loss, leading
-from nablasso.losses import Logistic, Squared
-from nablasso.regression.machine import LossSample
+from nablasso.losses import Logistic, LossSample, Squared
 
 RNG = np.random.default_rng(41)
 N = 80

@@ -15,8 +15,7 @@ from nablasso.prediction.together import (
     predictor_of_all,
 )
 from nablasso.regression.evidence import FLOOR
-from nablasso.regression.fitted import Unwarped
-from nablasso.regression.noise import Warp
+from nablasso.regression.noise import Unwarped, Warp
 from nablasso.search.families import FAMILIES, GAUSSIAN, LINEAR
 from nablasso.search.few import Decision
 from nablasso.search.grown import grow

@@ -7,7 +7,7 @@ from scipy.linalg import null_space
 from nablasso import NablassoClassifier, NablassoRegressor, load, save
 from nablasso.kernels import Gaussian, Linear
 from nablasso.reading.explanation import Explanation
-from nablasso.regression.fitted import SIZES, Spread
+from nablasso.regression.spread import SIZES, Spread
 from nablasso.spaces import Function, RepresenterSpace
 
 

@@ -9,9 +9,9 @@ import pytest
 from nablasso import NablassoRegressor
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels import Gaussian
-from nablasso.losses import Squared
+from nablasso.losses import LossSample, Squared
 from nablasso.reading.intervals import interval_half_width, noise_level
-from nablasso.regression.machine import LossSample, refit
+from nablasso.regression.machine import refit
 from tests.reading.known_functions import weights_of
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nablasso.kernels import Gaussian
-from nablasso.losses import Squared
+from nablasso.losses import LossSample, Squared
 from nablasso.reading.doubts import MAX_ROWS, compare
-from nablasso.regression.machine import LossSample, refit
+from nablasso.regression.machine import refit
 from tests.reading.known_functions import evidence, weights_of
 
 

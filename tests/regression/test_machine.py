@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from nablasso.kernels import Anova, Gaussian
-from nablasso.losses import Huber, Logistic, Poisson, Squared, SquaredEpsilonInsensitive
-from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures, refit
+from nablasso.losses import Huber, Logistic, LossSample, Poisson, Squared, SquaredEpsilonInsensitive
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, refit
 from nablasso.regression.ridge import Ridge
 from tests.dense_reference import library_loss, target
 

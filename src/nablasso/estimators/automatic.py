@@ -30,7 +30,7 @@ from nablasso.estimators.base import (
 )
 from nablasso.estimators.cross_validation import draw_folds, fold_score
 from nablasso.estimators.display import Answers
-from nablasso.estimators.explained import Explains, explanation_of
+from nablasso.estimators.explained import Explains
 from nablasso.estimators.outcome import (
     discoveries,
     read_all_rows,
@@ -322,7 +322,10 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         self._judged_of = 0  # all rows, where some of them judge
         with threadpool_limits(1 if len(X) <= ONE_THREAD else None, user_api="blas"):
             self._keep_functions(decision, narrow, source, self._all_rows(table, n))
-            self._explanation = explanation_of(self, table, self._functions, self._spreads, n)
+        order = np.argsort(table.columns)
+        chosen = order[self.support_[table.columns[order]]]
+        self._seen = table.X[: n + FRESH, chosen], table.weights[: n + FRESH]
+        self.__dict__.pop("_explanation", None)
         used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
         self._warn(decision)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso import answer as words
 from nablasso.answer import Accuracy, Answer, Certificate, Column, Interaction, Replacement, Rival
 from nablasso.data.cells import listed
-from nablasso.data.table import Scaler, Table, discrete_columns
+from nablasso.data.table import Scaler, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.validation import (
     check_new_data,
@@ -33,7 +34,7 @@ from nablasso.estimators.validation import (
 from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Curve, Explanation
 from nablasso.reading.shares import Statistics, players_of, quotients
-from nablasso.regression.fitted import Spread
+from nablasso.regression.spread import Spread
 from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
@@ -48,38 +49,6 @@ SHOWN = {
 }
 
 # ------------------------------------------------------------------ how much, and how
-
-
-def explanation_of(
-    selector: Any, table: Table, functions: list[Any], spreads: list[Spread | None], n: int
-) -> Explanation:
-    """Of what predicts, at the rows of the table, of which the first ``n`` were searched."""
-    labels = group_labels(selector, selector.feature_groups).copy()
-    for numbers in players(selector):  # those of one column of a table have one label
-        for label in np.unique(labels[numbers])[1:]:
-            labels[labels == label] = labels[numbers].min()
-    chosen = np.flatnonzero(selector.support_)
-    place = {int(a): k for k, a in enumerate(chosen)}
-    together = [
-        np.array([place[int(a)] for a in player], dtype=np.intp)
-        for player in players_of(labels, chosen)
-    ]
-    order = np.argsort(table.columns)
-    Z = table.X[:, order[np.searchsorted(table.columns[order], chosen)]]
-    one, left_out = functions[0], None
-    if isinstance(one, Predictor) and len(one.observed):  # at the rows searched, or the next ones
-        first = 0 if n == len(Z) else n
-        left_out = Z[first : first + len(one.observed)]
-    return Explanation(
-        functions=tuple(functions),
-        spreads=tuple(spreads),
-        Z=Z,
-        weights=table.weights,
-        chosen=chosen,
-        n_columns=len(selector.support_),
-        players=tuple(together),
-        left_out=left_out,
-    )
 
 
 def table_columns(selector: Any) -> list[Index]:
@@ -251,12 +220,41 @@ class Explains:
     """How much columns carry, and how: read from what predicts when asked for."""
 
     _scaler: Scaler
-    _explanation: Explanation
+    _seen: tuple[Array, Array]  # rows of the selected columns, those searched first, and weights
+    _n_sampled: int  # that were searched
+    _functions: list[Any]
+    _spreads: list[Spread | None]
+    support_: Mask
+    feature_groups: Any
     faint_: Mask
     n_features_in_: int
     loo_r2_: float
     p_values_: Array | None
     classes_: Any
+
+    @cached_property
+    def _explanation(self) -> Explanation:
+        """Of what predicts, at the rows that were seen; a fit forgets that of the one before."""
+        labels = group_labels(self, self.feature_groups).copy()
+        for numbers in players(self):  # those of one column of a table have one label
+            for label in np.unique(labels[numbers])[1:]:
+                labels[labels == label] = labels[numbers].min()
+        chosen, (Z, weights) = np.flatnonzero(self.support_), self._seen
+        together = [np.searchsorted(chosen, player) for player in players_of(labels, chosen)]
+        one, left_out = self._functions[0], None
+        if isinstance(one, Predictor) and len(one.observed):  # at rows searched, or the next ones
+            first = 0 if len(Z) == self._n_sampled else self._n_sampled
+            left_out = Z[first : first + len(one.observed)]
+        return Explanation(
+            functions=tuple(self._functions),
+            spreads=tuple(self._spreads),
+            Z=Z,
+            weights=weights,
+            chosen=chosen,
+            n_columns=len(self.support_),
+            players=tuple(together),
+            left_out=left_out,
+        )
 
     @property
     def feature_importances_(self) -> Array:

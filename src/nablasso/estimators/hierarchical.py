@@ -69,9 +69,9 @@ from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
 from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
+from nablasso.losses import LossSample
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.regression.machine import LossSample
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Mask
 

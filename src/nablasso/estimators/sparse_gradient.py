@@ -68,10 +68,10 @@ from nablasso.gradients.learner import (
 )
 from nablasso.gradients.solvers import DEFAULT_MAX_ITER
 from nablasso.kernels import Gaussian, as_kernel, length_scale
-from nablasso.losses import Squared
+from nablasso.losses import LossSample, Squared
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
-from nablasso.regression.machine import LossSample, Refit, refit
+from nablasso.regression.machine import Refit, refit
 from nablasso.regression.ridge import saving
 from nablasso.spaces import require_memory
 from nablasso.types import Array, Mask

@@ -39,9 +39,9 @@ from nablasso.gradients.solvers import (
 )
 from nablasso.kernels import Kernel, length_scale
 from nablasso.kernels.base import row_blocks, width_by_rule
-from nablasso.losses import Logistic, Squared
+from nablasso.losses import Logistic, LossSample, Squared
 from nablasso.penalties import Partition
-from nablasso.regression.machine import GramRows, LossSample, Machines
+from nablasso.regression.machine import GramRows, Machines
 from nablasso.solvers import Status
 from nablasso.spaces import low_rank
 from nablasso.types import Array, Index, Mask

@@ -31,8 +31,8 @@ from itertools import count
 import numpy as np
 
 from nablasso.gradients.problem import TINY, GradientPoint, GradientProblem, GradientSolution
-from nablasso.losses import Squared
-from nablasso.regression.machine import LossSample, Machines, OnFeatures
+from nablasso.losses import LossSample, Squared
+from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers.base import Status, follow
 from nablasso.types import Mask
 

@@ -46,8 +46,8 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 from scipy.optimize import minimize_scalar
 
 from nablasso.hierarchy.dag import Node
-from nablasso.losses import Squared
-from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures
+from nablasso.losses import LossSample, Squared
+from nablasso.regression.machine import GramRows, Machines, OnFeatures
 from nablasso.regression.ridge import WeightedRidge, centred_moments
 from nablasso.types import Array, Mask
 

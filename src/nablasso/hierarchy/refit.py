@@ -34,8 +34,8 @@ from scipy.linalg import cho_factor, cho_solve, svd
 from nablasso.hierarchy.dag import Hierarchy, Node, NodeBlock, hull_of, ordered
 from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
-from nablasso.losses import Squared
-from nablasso.regression.machine import GramRows, LossSample, Machines, OnFeatures, refit
+from nablasso.losses import LossSample, Squared
+from nablasso.regression.machine import GramRows, Machines, OnFeatures, refit
 from nablasso.regression.ridge import Ridge, centred_moments
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask

@@ -47,7 +47,7 @@ from nablasso.hierarchy.problem import (
     solve,
     weights_of,
 )
-from nablasso.regression.machine import LossSample
+from nablasso.losses import LossSample
 from nablasso.types import Array, Mask
 
 SHARE = 0.01  # of the tolerance goes to the reduced problem

@@ -32,8 +32,8 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import nnls
 
-from nablasso.regression.fitted import Spread, Unwarped
-from nablasso.regression.noise import PLAIN, Warp
+from nablasso.regression.noise import PLAIN, Unwarped, Warp
+from nablasso.regression.spread import Spread
 from nablasso.search.families import BENT_PAIRS, ROUGH
 from nablasso.search.few import FEWER_STEPS, NO_GROUPS, Decision, FewRows, Model
 from nablasso.spaces import Function, RepresenterSpace

@@ -34,9 +34,9 @@ from nablasso.prediction.predictor import (
     with_faint,
     without_assumptions,
 )
-from nablasso.regression.fitted import Spread, Unwarped
-from nablasso.regression.noise import Warp
+from nablasso.regression.noise import Unwarped, Warp
 from nablasso.regression.ridge import paired
+from nablasso.regression.spread import Spread
 from nablasso.search.check import check
 from nablasso.search.families import ROUGH
 from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model

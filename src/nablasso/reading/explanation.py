@@ -61,7 +61,7 @@ from nablasso.reading.shares import (
     statistics,
     together,
 )
-from nablasso.regression.fitted import Spread
+from nablasso.regression.spread import Spread
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 

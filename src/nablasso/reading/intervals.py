@@ -40,7 +40,8 @@ from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import Terms
-from nablasso.regression.fitted import Spread, Unwarped
+from nablasso.regression.noise import Unwarped
+from nablasso.regression.spread import Spread
 from nablasso.search.assumptions import level_of
 from nablasso.spaces import Function
 from nablasso.types import Array, Index

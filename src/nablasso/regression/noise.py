@@ -16,6 +16,9 @@ compares with the totals of all others: assumptions are paid for like columns.
   residuals; its columns are paid for.
 * **Serial**: ``N_ij = share rho^|t_i - t_j|`` off the diagonal, for rows in time. Columns that are
   serial themselves absorb serial noise, so it is assumed *before* columns are believed.
+
+A prediction is in the units of the target again: the mean over the left-out residuals ``e``,
+``y(x) = E[t^{-1}(m + s (f(x) + e))]``, without a warp the plain mean.
 """
 
 from __future__ import annotations
@@ -25,12 +28,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaln
 
+from nablasso.regression.spread import Spread
+from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
 DEGREES = (2.0, 5.0)  # of freedom that are tried
 OFFSETS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of a warp, over the distance of the median from the end
 CORRELATIONS = (0.6, 0.8, 0.9, 0.97)
 SHARES = (1.0, 0.7)  # of the noise that is serial
+SMEARED = 200  # residuals that a warped prediction is averaged over
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,68 @@ class Warp:
         if self.side < 0:
             return f"-log({self.end:.4g} - y + {self.offset:.3g})"
         return f"log(y {'-' if self.end >= 0 else '+'} {abs(self.end):.4g} + {self.offset:.3g})"
+
+
+@dataclass(frozen=True)
+class Unwarped:
+    """A fitted function in the units of the target.
+
+    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
+    distribution.
+    """
+
+    function: Function
+    mean: float
+    deviation: float
+    warp: Warp | None
+    errors: Array
+    levels: Array
+    spread: Spread | None = None  # how sure the function is
+
+    @classmethod
+    def of(
+        cls,
+        function: Function,
+        unit: tuple[float, float],
+        warp: Warp | None,
+        errors: Array,
+        weights: Array,
+        spread: Spread,
+    ) -> Unwarped:
+        """With the mean and deviation of what was explained, and left-out errors.
+
+        A row counts by its precision: what is taken for an outlier must not be averaged back
+        through an exponential.
+        """
+        order = np.argsort(errors, kind="stable")
+        p = weights[order] / weights.sum()
+        return cls(function, *unit, warp, errors[order], np.cumsum(p) - 0.5 * p, spread)
+
+    @property
+    def columns(self) -> Index:
+        """Those of the function."""
+        return self.function.columns
+
+    def values(self, Z: Array) -> Array:
+        """Predictions."""
+        return self.back(self.mean + self.deviation * self.function.values(Z))
+
+    def gradients(self, Z: Array) -> Array:
+        """Their slopes."""
+        slopes = self.deviation * self.function.gradients(Z)
+        if self.warp is None:
+            return slopes
+        t, step = self.mean + self.deviation * self.function.values(Z), 1e-4 * self.deviation
+        bend = (self.back(t + step) - self.back(t - step)) / (2 * step)
+        return np.asarray(slopes * bend[:, None])
+
+    def back(self, t: Array) -> Array:
+        """The mean of the target where the mean of what was explained is ``t``."""
+        if self.warp is None:
+            return t
+        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
+        back = [self.warp.back(t + self.deviation * e) for e in spread]
+        return np.asarray(np.mean(back, axis=0))
 
 
 @dataclass(frozen=True)

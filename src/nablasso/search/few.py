@@ -22,9 +22,9 @@ from scipy.special import gammaln
 
 from nablasso.data.table import Table, counted, mean_one
 from nablasso.regression.evidence import FAILED, Evidence, Solved, shaped, walk, without_columns
-from nablasso.regression.fitted import Spread, Unwarped
 from nablasso.regression.laplace import LogOdds, Tuned
-from nablasso.regression.noise import PLAIN, Assumption
+from nablasso.regression.noise import PLAIN, Assumption, Unwarped
+from nablasso.regression.spread import Spread
 from nablasso.search.families import FAMILIES, Family
 from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace

@@ -1,11 +1,4 @@
-r"""A fitted function in the units of the target, and how sure it is.
-
-**Its units.** Where ``t(y)`` was explained, ``t`` a warp, the prediction is the mean of the target
-over the left-out residuals ``e`` (without a warp that is the plain mean),
-
-.. math:: y(x) = E[t^{-1}(m + s (f(x) + e))].
-
-**How sure it is**: the spread of the functions that the rows allow.
+r"""How sure a fitted function is: the spread of the functions that the rows allow.
 
 A posterior mean ``f = b + k(.)' u`` of ``y = b + f + e``, ``f + e ~ N(0, c A)``, ``A = K + r N``
 (:mod:`nablasso.regression.evidence`), with the mean ``b`` integrated out has the covariance
@@ -43,13 +36,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from nablasso.regression.evidence import against, restricted_inverse, shaped
-from nablasso.regression.noise import Warp
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
 FLOOR = 1e-9  # of the mean diagonal, as in the evidence
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
-SMEARED = 200  # residuals that a warped prediction is averaged over
 SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
 CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
@@ -162,65 +153,3 @@ class Draws:
 def _rough(x: Array, z: Array) -> Array:
     """The kernel of rough functions of one column."""
     return np.asarray(np.exp(-np.abs(x[:, None] - z)))
-
-
-@dataclass(frozen=True)
-class Unwarped:
-    """A fitted function in the units of the target.
-
-    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
-    distribution.
-    """
-
-    function: Function
-    mean: float
-    deviation: float
-    warp: Warp | None
-    errors: Array
-    levels: Array
-    spread: Spread | None = None  # how sure the function is
-
-    @classmethod
-    def of(
-        cls,
-        function: Function,
-        unit: tuple[float, float],
-        warp: Warp | None,
-        errors: Array,
-        weights: Array,
-        spread: Spread,
-    ) -> Unwarped:
-        """With the mean and deviation of what was explained, and left-out errors.
-
-        A row counts by its precision: what is taken for an outlier must not be averaged back
-        through an exponential.
-        """
-        order = np.argsort(errors, kind="stable")
-        p = weights[order] / weights.sum()
-        return cls(function, *unit, warp, errors[order], np.cumsum(p) - 0.5 * p, spread)
-
-    @property
-    def columns(self) -> Index:
-        """Those of the function."""
-        return self.function.columns
-
-    def values(self, Z: Array) -> Array:
-        """Predictions."""
-        return self.back(self.mean + self.deviation * self.function.values(Z))
-
-    def gradients(self, Z: Array) -> Array:
-        """Their slopes."""
-        slopes = self.deviation * self.function.gradients(Z)
-        if self.warp is None:
-            return slopes
-        t, step = self.mean + self.deviation * self.function.values(Z), 1e-4 * self.deviation
-        bend = (self.back(t + step) - self.back(t - step)) / (2 * step)
-        return np.asarray(slopes * bend[:, None])
-
-    def back(self, t: Array) -> Array:
-        """The mean of the target where the mean of what was explained is ``t``."""
-        if self.warp is None:
-            return t
-        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
-        back = [self.warp.back(t + self.deviation * e) for e in spread]
-        return np.asarray(np.mean(back, axis=0))
