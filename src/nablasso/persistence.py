@@ -114,11 +114,13 @@ class Store:
                     f"checkpoint must be a folder; {self.folder} cannot be made: {error.strerror}."
                 ) from error
 
-    def remembered(self, what: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def remembered(
+        self, what: Any, compute: Callable[[], dict[str, Any]], kind: str = "pass"
+    ) -> dict[str, Any]:
         """Arrays by name, read if they are there and stored if they are not."""
         if self.folder is None:
             return compute()
-        path = self.folder / f"pass-{digest(what)[:32]}.npz"
+        path = self.folder / f"{kind}-{digest(what)[:32]}.npz"
         if path.exists():
             try:
                 with np.load(path, allow_pickle=False) as file:
@@ -161,7 +163,7 @@ def _feed(sha: Any, what: Any) -> None:
         _feed(sha, (type(what).__qualname__, what.get_params(deep=False)))
     elif callable(what):
         sha.update(f"{what.__module__}.{what.__qualname__};".encode())
-    elif what is None or isinstance(what, str | bool | int | float):
+    elif what is None or isinstance(what, str | bytes | bool | int | float):
         sha.update(f"{type(what).__name__} {what!r};".encode())
     else:
         raise TypeError(f"No digest of {type(what).__name__}.")

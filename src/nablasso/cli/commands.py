@@ -394,7 +394,7 @@ def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Sourc
         checkpoint=given.checkpoint,
     )
     roles.check([*source.names, roles.target, *roles.ignored])
-    first = next(source.parts[0].targets().blocks())
+    first = next(source.parts[0].blocks(inputs=False))
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
 
     def sampled(source: Source) -> tuple[Sample, int, Any]:

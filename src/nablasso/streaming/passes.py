@@ -328,7 +328,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
         at += q
     end, white = len(r) - block.after, work.score * np.sqrt(block.weight)
     lagged = [
-        white[max(block.before, lag) : end] @ white[max(block.before - lag, 0) : end - lag]
+        white[max(block.before, lag) : end] @ white[max(block.before - lag, 0) : max(end - lag, 0)]
         for lag in (0, 1, 2)
     ]
     size = np.log(np.maximum(np.abs(r[own]), 1e-300))
