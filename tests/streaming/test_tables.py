@@ -211,7 +211,7 @@ def test_files_with_other_columns_are_named(kind, tmp_path):
     assert open_table(tmp_path, "y", ignore=["b", "e"]).names == ("a", "c", "d", "w")
     with pytest.raises(InvalidDataError, match="lacks 'target'"):
         open_table(tmp_path, "target")
-    with pytest.raises(InvalidParameterError, match="at least one column besides 'y'"):
+    with pytest.raises(InvalidParameterError, match="At least one column besides 'y'"):
         open_table(tmp_path, "y", ignore=["y"])
 
 

@@ -195,13 +195,12 @@ class State:
         return replace(self, design=design, coefficients=coefficients)
 
 
-def _filtered(h: tuple[float, ...], block: Block, A: Array) -> Array:
-    """``h(L) A`` at the block's own rows and those after it; zero where the table begins."""
+def _filtered(h: tuple[float, ...], A: Array) -> Array:
+    """``h(L) A`` where two rows are before; zero at the first two, neighbours or the table's."""
     out = A.copy()
     for lag, c in enumerate(h, start=1):
         out[lag:] -= c * A[:-lag]
-    if block.before < CONTEXT:
-        out[: CONTEXT - block.before] = 0.0
+    out[:CONTEXT] = 0.0
     return np.asarray(out)
 
 
@@ -271,8 +270,8 @@ def _model_sums(block: Block, state: State, cluster: int, variance: bool, new: I
     Z = state.of(block.codes, state.design)
     target = state.response.target(block.y)
     if state.filter:
-        g = _filtered(state.filter, block, target - Z @ state.coefficients)[own]
-        Z = _filtered(state.filter, block, Z)[own]
+        g = _filtered(state.filter, target - Z @ state.coefficients)[own]
+        Z = _filtered(state.filter, Z)[own]
         v = np.ones_like(g)
     else:
         Z = Z[own]
@@ -317,7 +316,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
     work = state.response.work(target, eta)
     r, g = target - eta, work.score
     if state.filter:
-        g = _returned(state.filter, _filtered(state.filter, block, r))
+        g = _returned(state.filter, _filtered(state.filter, r))
     a, codes, g = block.weight[own], block.codes[:, own], g[own]
     ag = a * g
     P = np.empty((sum(q for _, q in pairs), len(g)), dtype=np.float32)
