@@ -26,7 +26,7 @@ column of the table, :attr:`Encoding.labels` which are selected together.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -376,12 +376,9 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
         for circle, turn in turns(given).items():  # those that the dates go round
             if span >= (2 * CIRCLES[circle] if circle != "day" else 0) and len(np.unique(turn)) > 1:
                 days += [f": {circle} (sin)", f": {circle} (cos)"]
-        parts = tuple(days)
-        column = TableColumn(name, "date", (), parts, (0.0,) * len(parts), False, first, day_first)
-        fill = np.array([_median(part, p) for part in column.encode(given)[0].T])
-        return TableColumn(
-            name, "date", (), (*parts, *tail), (*fill.tolist(), *share), missing, first, day_first
-        )
+        plain = TableColumn(name, "date", (), (*days,), (0.0,) * len(days), False, first, day_first)
+        middles = [float(_median(part, p)) for part in plain.encode(given)[0].T]
+        return replace(plain, parts=(*days, *tail), fill=(*middles, *share), missing=missing)
     if cells.dtype == object:
         fill = np.average(_circle(_floats(hours(given)) / 24.0), axis=0, weights=p)
         parts = (": day (sin)", ": day (cos)", *tail)

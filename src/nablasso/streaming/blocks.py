@@ -253,13 +253,6 @@ class Edge(NamedTuple):
     tail: Block
 
 
-class Coded(Protocol):
-    """A coded table in blocks."""
-
-    def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
-        """Results of a task on every block, merged in the order of the rows."""
-
-
 @dataclass(frozen=True)
 class CodedArrays:
     """Codes at hand."""

@@ -23,9 +23,10 @@ from functools import partial
 
 import numpy as np
 
-from nablasso.streaming.blocks import CONTEXT, Block, Coded
+from nablasso.streaming.blocks import CONTEXT, Block
 from nablasso.streaming.codes import Codes, Column, with_functions
 from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
+from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
 
 Term = tuple[int, ...]

@@ -22,7 +22,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from nablasso.progress import track
 from nablasso.streaming.blocks import (
     BLOCK_ROWS,
     Block,
+    CodedArrays,
     Edge,
     Items,
     Merge,
@@ -61,19 +62,6 @@ if TYPE_CHECKING:
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
 
 
-class Runner(Protocol):
-    """Who works on the parts."""
-
-    def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
-        """``task(*item)`` of every item, merged in their order; None says there was nothing."""
-
-    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
-        """Handles of coded parts that stay where they were made, and their edges.
-
-        ``key`` belongs to the table and its codes.
-        """
-
-
 @dataclass(frozen=True)
 class Here:
     """Work in this process; codes in memory, or in the files of a store."""
@@ -82,14 +70,17 @@ class Here:
     scratch: Any = None  # a temporary folder, deleted with this object
 
     def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
-        """Part by part."""
+        """``task(*item)`` of every item, merged in their order; None says there was nothing."""
         results = track((task(*item) for item in items), len(items), label)
         found = (result for result in results if result is not None)
         first = next(found, None)
         return None if first is None else reduce(merge, found, first)
 
     def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
-        """Arrays, or what reads the files of a part when its rows are needed."""
+        """Coded parts, or what reads their files when their rows are needed, and their edges.
+
+        ``key`` belongs to the table and its codes.
+        """
 
         def kept(item: tuple[Any, ...]) -> tuple[Any, Edge]:
             stored = partial(_stored, self.store, (key, item[0]), partial(task, *item))
@@ -124,7 +115,7 @@ class Source:
     target: str | None = None
     origin: str = "The table"
     missing: bool = False
-    runner: Runner = field(default_factory=Here)
+    runner: Here | Cluster = field(default_factory=Here)
     store: Store = field(default_factory=Store)  # where results of passes are remembered
     named: bool = True
     reading: Reading = field(init=False)
@@ -266,6 +257,9 @@ class CodedSource:
         return self._made
 
 
+Coded = CodedArrays | CodedSource
+
+
 def _on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading) -> Any:
     results = map(task, rows_of(number, part, reading))
     first = next(results, None)
@@ -364,7 +358,7 @@ def open_table(
     )
 
 
-def _runner(client: Any, timeout: float, store: Store) -> Runner:
+def _runner(client: Any, timeout: float, store: Store) -> Here | Cluster:
     """Workers of a client, or this process with codes in the store or in a folder."""
     if client is not None:
         return Cluster(client, timeout)
