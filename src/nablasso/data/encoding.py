@@ -42,6 +42,7 @@ from nablasso.data.cells import (
     numbers,
     shortened,
 )
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import Problem, TableProblems, UnseenValuesWarning, warn
 from nablasso.types import Array, Index, Mask
 
@@ -368,7 +369,7 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
         if not cells.cat.ordered:
             return _of_category(name, cells, weights)
         levels = tuple(str(level) for level in cells.cat.categories)
-        middle = float(_median(_floats(given.cat.codes), p))
+        middle = float(weighted_quantiles(_floats(given.cat.codes), p, [0.5])[0])
         return TableColumn(name, "ordered", levels, ("", *tail), (middle, *share), missing)
     if cells.dtype.kind == "M":
         times, days = seconds(given), [": days"]
@@ -377,13 +378,15 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
             if span >= (2 * CIRCLES[circle] if circle != "day" else 0) and len(np.unique(turn)) > 1:
                 days += [f": {circle} (sin)", f": {circle} (cos)"]
         plain = TableColumn(name, "date", (), (*days,), (0.0,) * len(days), False, first, day_first)
-        middles = [float(_median(part, p)) for part in plain.encode(given)[0].T]
+        middles = [
+            float(weighted_quantiles(part, p, [0.5])[0]) for part in plain.encode(given)[0].T
+        ]
         return replace(plain, parts=(*days, *tail), fill=(*middles, *share), missing=missing)
     if cells.dtype == object:
         fill = np.average(_circle(_floats(hours(given)) / 24.0), axis=0, weights=p)
         parts = (": day (sin)", ": day (cos)", *tail)
         return TableColumn(name, "clock", (), parts, (*fill.tolist(), *share), missing)
-    middle = float(_median(_floats(given), p))
+    middle = float(weighted_quantiles(_floats(given), p, [0.5])[0])
     return TableColumn(name, "number", (), ("", *tail), (middle, *share), missing)
 
 
@@ -435,12 +438,6 @@ def _floats(cells: pd.Series[Any]) -> Array:
 def _circle(turn: Array) -> Array:
     angle = 2 * np.pi * turn
     return np.column_stack([np.sin(angle), np.cos(angle)])
-
-
-def _median(values: Array, weights: Array) -> Any:
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return values[order][np.searchsorted(total, total[-1] / 2)]
 
 
 def plain_encoding(names: Sequence[str], fill: Sequence[float]) -> Encoding:
