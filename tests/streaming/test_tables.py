@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -288,9 +289,21 @@ def test_text_in_a_csv_file_is_found(tmp_path):
     source = open_table(tmp_path / "t.csv", "y", part_rows=1500)
     with pytest.raises(InvalidDataError, match=r"t.csv .*row 30250 .*column 'b' has 'seven'"):
         fair_sample(source, 10)
+    table.loc[30_250, "b"] = "1_2"  # to Python it is twelve
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InvalidDataError, match=r"t.csv .*row 30250 .*column 'b' has '1_2'"):
+        fair_sample(open_table(tmp_path / "t.csv", "y", part_rows=1500), 10)
     (tmp_path / "ragged.csv").write_text("a,y\n1,2\n3\n" * 3)
     with pytest.raises(InvalidDataError, match=r"ragged.csv must have 2 fields .*line 3 has 1"):
         open_table(tmp_path / "ragged.csv", "y")
+
+
+def test_a_label_that_is_missing_is_found(kind, tmp_path):
+    table = frame(40, labels=(False, True)).astype({"y": object})
+    table.loc[30, "y"] = None
+    written(table, tmp_path / f"t.{kind}")
+    with pytest.raises(InvalidDataError, match=rf"t.{kind} contains NaN: row 30 .*the target"):
+        open_table(tmp_path, "y").labels()
 
 
 def test_quoted_line_breaks_do_not_cut_a_row(tmp_path):
@@ -330,6 +343,15 @@ def test_float32_columns_stay_float32(tmp_path):
     (raw,) = part.blocks()
     assert raw.X.dtype == np.float32
     np.testing.assert_array_equal(raw.X, table[["a", "b"]].to_numpy())
+
+
+def test_decimals_and_truth_with_gaps_are_numbers(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra io")
+    cells = {"a": [Decimal("1.5"), Decimal("2.5")], "b": [True, None], "c": [7, None]}
+    pd.DataFrame(cells).assign(y=0.0).to_parquet(tmp_path / "t.parquet", index=False)
+    (part,) = open_table(tmp_path, "y").parts
+    (raw,) = part.blocks()
+    np.testing.assert_array_equal(raw.X, [[1.5, 1.0, 7.0], [2.5, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(

@@ -85,12 +85,8 @@ class TableColumn:
     @property
     def labels(self) -> list[int]:
         """Which of them are selected together; of a date the parts one by one."""
-        if self.kind != "date":
-            return [0] * len(self.parts)
-        return [
-            sorted({p.split(" (")[0] for p in self.parts}).index(p.split(" (")[0])
-            for p in self.parts
-        ]
+        own = [part.split(" (")[0] if self.kind == "date" else "" for part in self.parts]
+        return [sorted(set(own)).index(part) for part in own]
 
     def encode(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
         """Its columns of numbers, and which cells are missing or cannot be read."""

@@ -76,7 +76,7 @@ def cells_of(column: Any) -> NDArray[Any]:
     values = np.asarray(column)
     if values.dtype.kind != "O" or any(isinstance(value, str) for value in values):
         return values
-    return numbers(column).to_numpy() if hasattr(column, "index") else values.astype(float)
+    return numbers(column).to_numpy() if hasattr(column, "iloc") else values.astype(float)
 
 
 def inputs_of(rows: Any, names: Sequence[str], words: bool) -> Any:

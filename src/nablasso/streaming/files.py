@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from nablasso.data.cells import TRUTH
-from nablasso.data.cells import numbers as number_cells
+from nablasso.data.cells import TRUTH, numbers
 from nablasso.data.files import (
     arrow,
     check_names,
@@ -330,20 +329,16 @@ class CSVPart:
             is_target = name == self.wanted.target
             if name in self.wanted.words or (is_target and self.holds[name] == "words"):
                 continue
-            try:
-                values = table[name].to_numpy(dtype=object, na_value=np.nan).astype(float)
-            except ValueError as error:
-                values = number_cells(table[name]).to_numpy()
-                bad = np.flatnonzero(table[name].notna().to_numpy() & np.isnan(values))
-                if not len(bad):  # truth values
-                    table[name] = values.astype(bool) if self.holds[name] == "bool" else values
-                    continue
+            values = numbers(table[name])
+            bad = np.flatnonzero(table[name].notna() & values.isna())
+            if len(bad):
                 raise InvalidDataError(
                     f"{self.path} must hold numbers: row {row + bad[0]} (the first below the "
                     f"header is 0), column {name!r} has {table[name].iloc[bad[0]]!r}. Repair it, "
                     "or leave the column out (ignore=..., or --ignore)."
-                ) from error
-            table[name] = values
+                )
+            truth = self.holds[name] == "bool" and not values.isna().any()
+            table[name] = values.astype(bool) if truth else values
         return table
 
 
@@ -362,7 +357,7 @@ def _held(given: Any) -> str:
     """What cells of text hold."""
     if not len(given):
         return "nothing"
-    if number_cells(given).isna().any():
+    if numbers(given).isna().any():
         return "words"
     return "bool" if given.str.lower().isin(list(TRUTH)).all() else "numbers"
 
