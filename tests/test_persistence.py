@@ -31,7 +31,7 @@ from nablasso.errors import (
     VersionMismatchWarning,
 )
 from nablasso.kernels import Gaussian
-from nablasso.persistence import Pairs, atomic_write, check_place, pack_keys, unpack_keys
+from nablasso.persistence import Pairs, atomic_write, check_place, pack_keys, rebuilt, unpack_keys
 from tests.estimators.test_scikit_learn import CHEAP_FIT, INSTANCES
 
 METHODS = (
@@ -125,18 +125,18 @@ def test_a_dictionary_by_node_is_rebuilt_and_the_model_untouched(path):
 
 def test_packing_goes_both_ways_and_copies_only_what_it_changes():
     plain = {"a": [1, (2, 3)], "b": {"c": np.zeros(2)}}
-    assert pack_keys(plain) is plain
+    assert rebuilt(plain, pack_keys) is plain
     nested = {"a": [{(1, 2): {3: "x"}}], "plain": plain}
-    text = pack_keys(nested)
+    text = rebuilt(nested, pack_keys)
     assert text["a"][0] == Pairs([((1, 2), Pairs([(3, "x")]))])
     assert text["plain"] is plain
-    assert unpack_keys(text) == nested
+    assert rebuilt(text, unpack_keys) == nested
 
 
 def test_packing_survives_a_cycle():
     loop = {"self": None, "by_node": {(1,): 2}}
     loop["self"] = loop
-    assert pack_keys(loop)["by_node"] == Pairs([((1,), 2)])
+    assert rebuilt(loop, pack_keys)["by_node"] == Pairs([((1,), 2)])
 
 
 def test_the_stamp_tells_versions_and_notes_without_loading(model, path):

@@ -123,11 +123,13 @@ class Store:
                     f"checkpoint must be a folder; {self.folder} cannot be made: {error.strerror}."
                 ) from error
 
-    def remembered(self, what: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def remembered(
+        self, what: Any, compute: Callable[[], dict[str, Any]], kind: str = "pass"
+    ) -> dict[str, Any]:
         """Arrays by name, read if they are there and stored if they are not."""
         if self.folder is None:
             return compute()
-        path = self.folder / f"pass-{digest(what)[:32]}.npz"
+        path = self.folder / f"{kind}-{digest(what)[:32]}.npz"
         if path.exists():
             try:
                 with np.load(path, allow_pickle=False) as file:
@@ -170,7 +172,7 @@ def _feed(sha: Any, what: Any) -> None:
         _feed(sha, (type(what).__qualname__, what.get_params(deep=False)))
     elif callable(what):
         sha.update(f"{what.__module__}.{what.__qualname__};".encode())
-    elif what is None or isinstance(what, str | bool | int | float):
+    elif what is None or isinstance(what, str | bytes | bool | int | float):
         sha.update(f"{type(what).__name__} {what!r};".encode())
     else:
         raise TypeError(f"No digest of {type(what).__name__}.")
@@ -208,7 +210,7 @@ def save(
     skops_io, stamp = _skops(), json.dumps(about | {"notes": dict(notes or {})})
     with atomic_write(path) as place:
         try:
-            skops_io.dump(pack_keys(model), place, compression=zipfile.ZIP_DEFLATED)
+            skops_io.dump(rebuilt(model, pack_keys), place, compression=zipfile.ZIP_DEFLATED)
             nameless = [name for name in skops_io.get_untrusted_types(file=place) if "<" in name]
             if nameless:
                 raise InvalidParameterError(f"no name leads to {', '.join(nameless)}")
@@ -266,7 +268,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         found = skops_io.get_untrusted_types(file=path)
         unknown = [name for name in found if name not in allowed and not _is_harmless(name)]
         if not unknown:
-            return unpack_keys(skops_io.load(path, trusted=found))
+            return rebuilt(skops_io.load(path, trusted=found), unpack_keys)
     except Exception as error:  # whatever a damaged or forged archive makes of itself
         raise ModelFileError(
             f"{path} is damaged, or needs packages that are not installed "
@@ -349,36 +351,30 @@ class Pairs:
     pairs: list[tuple[Any, Any]]
 
 
-def pack_keys(item: Any) -> Any:
-    """A copy in which dictionaries with keys of other types than text are :class:`Pairs`.
-
-    Everything between the model and such a dictionary is copied, nothing is changed in place.
-    """
-
-    def pack(part: Any) -> Any:
-        if type(part) is dict and not all(type(key) is str for key in part):
-            return Pairs(list(part.items()))
-        return part
-
-    return _rebuilt(item, pack, {})
+def pack_keys(part: Any) -> Any:
+    """:class:`Pairs` in the place of a dictionary with keys of other types than text."""
+    packed = type(part) is dict and not all(type(key) is str for key in part)
+    return Pairs(list(part.items())) if packed else part
 
 
-def unpack_keys(item: Any) -> Any:
+def unpack_keys(part: Any) -> Any:
     """The inverse of :func:`pack_keys`."""
-
-    def unpack(part: Any) -> Any:
-        return dict(part.pairs) if isinstance(part, Pairs) else part
-
-    return _rebuilt(item, unpack, {})
+    return dict(part.pairs) if isinstance(part, Pairs) else part
 
 
-def _rebuilt(item: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
-    """``change`` applied to all parts, the innermost first; what is unchanged stays itself."""
+def rebuilt(
+    item: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]] | None = None
+) -> Any:
+    """``change`` applied to all parts, the innermost first; what is unchanged stays itself.
+
+    Everything between an item and a part that changes is copied, nothing is changed in place.
+    """
+    seen = {} if seen is None else seen
     if id(item) in seen:
         return seen[id(item)][1]
     seen[id(item)] = item, item  # a cycle meets the original
     parts, build = _parts(item)
-    new = [_rebuilt(part, change, seen) for part in parts]
+    new = [rebuilt(part, change, seen) for part in parts]
     same = all(a is b for a, b in zip(parts, new, strict=True))
     result = change(item if same else build(new))
     seen[id(item)] = item, result

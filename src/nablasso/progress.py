@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
@@ -61,9 +62,7 @@ class _Work:
 
     def __init__(self, shares: Sequence[float]) -> None:
         self.started = time.monotonic()
-        self.ends = [0.0]
-        for share in shares:
-            self.ends.append(self.ends[-1] + share / sum(shares))
+        self.ends = [0.0, *accumulate(share / sum(shares) for share in shares)]
         self.done = 0
         self.inside = 0.0  # of the item at hand, by inner work
 
@@ -82,18 +81,26 @@ def is_reported() -> bool:
 
 
 @contextmanager
-def stages(*shares: float) -> Iterator[Callable[[], None]]:
-    """Work in stages of expected ``shares``; call what is yielded at the end of each."""
+def _working(shares: Sequence[float]) -> Iterator[tuple[tuple[_Work, ...], _Work]]:
+    """The works around, and one inside of them as long as the block lasts."""
     outer, own = _works.get(), _Work(shares)
     _works.set((*outer, own))
-
-    def ended() -> None:
-        own.done, own.inside = own.done + 1, 0.0
-
     try:
+        yield outer, own
+    finally:  # of work that was broken off this may come late, inside other work
+        if own in _works.get():
+            _works.set(outer)
+
+
+@contextmanager
+def stages(*shares: float) -> Iterator[Callable[[], None]]:
+    """Work in stages of expected ``shares``; call what is yielded at the end of each."""
+    with _working(shares) as (_, own):
+
+        def ended() -> None:
+            own.done, own.inside = own.done + 1, 0.0
+
         yield ended
-    finally:
-        _works.set(outer)
 
 
 @contextmanager
@@ -119,10 +126,8 @@ def track(
     shares: Sequence[float] | None = None,
 ) -> Iterator[Item]:
     """Pass ``items`` on; report after each. ``shares`` are expected times, in any unit."""
-    outer, own = _works.get(), _Work([1.0] * max(total, 1) if shares is None else shares)
-    began = outer[-1].inside if outer else 0.0
-    _works.set((*outer, own))
-    try:
+    with _working([1.0] * max(total, 1) if shares is None else shares) as (outer, own):
+        began = outer[-1].inside if outer else 0.0
         for done, item in enumerate(items, start=1):
             yield item
             own.done, own.inside = done, 0.0
@@ -139,9 +144,6 @@ def track(
                 reporter(progress)
             elif verbose:
                 logger.warning("%s", progress)
-    finally:  # of work that was broken off this may come late, inside other work
-        if own in _works.get():
-            _works.set(outer)
 
 
 def run_jobs(

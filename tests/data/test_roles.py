@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso.data import Missing
 from nablasso.data.encoding import MISSING, OTHER, Encoding
 from nablasso.data.files import read_table
 from nablasso.data.roles import Roles
@@ -138,7 +137,7 @@ def test_dates_are_read(table, cell):
 def test_missing_rows_are_dropped_on_demand(table):
     table["city"] = ["Paris", "Rome"] * 20
     table.loc[3, "idle"], table.loc[5, "city"], table.loc[7, "y"] = np.nan, None, np.nan
-    data = choose_columns(table, "y", missing=Missing.DROP)
+    data = choose_columns(table, "y", missing="drop")
     assert len(data.y) == len(data.X) == 37
     assert not data.X.isna().to_numpy().any()
     assert data.remarks == ("3 of 40 rows were left out: they have a missing cell.",)
@@ -208,7 +207,7 @@ def test_identifiers_and_empty_columns_are_no_columns_of_numbers(table):
 
 def test_infinite_cells_are_refused_whatever_is_done_about_missing_ones(table):
     table.loc[0, "idle"] = np.inf
-    for missing in Missing:
+    for missing in ("state", "drop"):
         assert "idle (1 infinite)" in refusal(table, "y", missing=missing)
 
 

@@ -69,7 +69,7 @@ def test_blocks_threads_and_the_order_of_rows_change_nothing():
     order = np.random.default_rng(1).permutation(len(y))
     for other in (
         grow(Arrays(X, y, rows=61)),
-        grow(Arrays(X, y, rows=250, threads=3)),
+        grow(Arrays(X, y, rows=250)),
         grow(Arrays(X[order], y[order])),
     ):
         assert other.terms.keys() == first.terms.keys()

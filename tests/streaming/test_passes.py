@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nablasso.streaming import blocks
 from nablasso.streaming.codes import BINS, draft
 from nablasso.streaming.passes import Design, State, counted, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Response
@@ -103,15 +104,19 @@ def test_a_serial_filter_knows_no_blocks():
         assert sums["independent"] == 28
 
 
+def test_blocks_of_a_part_see_their_neighbours(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    test_a_serial_filter_knows_no_blocks()
+
+
 @pytest.mark.parametrize("h", [(), (0.6, -0.2)])
 def test_the_screen_scores_every_product(h):
     X, y, weight = table()
     weight = np.ones_like(weight) if h else weight
     pairs = [(0, 3), (1, 2), (3, 3)]
     found = []
-    for rows, threads in ((64, 1), (64, 3), (700, 1)):
-        source = Arrays(X, y, weight, rows=rows, threads=threads)
-        coded, state, _ = prepared(source, Response("squares"), h)
+    for rows in (1, 64, 700):
+        coded, state, _ = prepared(Arrays(X, y, weight, rows=rows), Response("squares"), h)
         found.append(screen(coded, state, pairs))
     Z = dense(state, X)
     r = y - Z @ state.coefficients
@@ -151,7 +156,7 @@ def test_the_sample_depends_on_content_alone():
     X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
     a = fair_sample(Arrays(X, y, rows=37), 50)
     order = rng.permutation(500)
-    b = fair_sample(Arrays(X[order], y[order], rows=500, threads=2), 50)
+    b = fair_sample(Arrays(X[order], y[order], rows=500), 50)
     np.testing.assert_array_equal(a.hashes, b.hashes)
     np.testing.assert_array_equal(a.X, b.X)
     np.testing.assert_array_equal(X[a.place], a.X)

@@ -56,7 +56,7 @@ def as_csv(table, folder, rows=90):
     cut = len(table) // 3
     table[:cut].to_csv(folder / "c-0.csv", index=False)
     table[cut:].to_csv(folder / "c-1.csv", index=False)
-    return open_table(str(folder / "c-*.csv"), "y", part_bytes=50 * rows)
+    return open_table(str(folder / "c-*.csv"), "y", part_rows=rows)
 
 
 def as_dask(table, folder, rows=90):

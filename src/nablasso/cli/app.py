@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
 from nablasso import __version__
 from nablasso.cli import INTERRUPTED, UNEXPECTED, absent_extra
-from nablasso.data import Missing
 from nablasso.errors import NablassoError
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
@@ -112,8 +111,8 @@ OPTIONS: dict[str, Any] = {
         "state|drop",
         "What to do about missing cells: a missing value is a state of its own, or its row is left "
         "out.",
-        default=Missing.STATE,
-        kind=Missing,
+        default="state",
+        kind=Literal["state", "drop"],
     ),
     "sample": _option(
         "N",

@@ -26,7 +26,6 @@ from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding, Saved
 from nablasso.cli.render import shown_progress
-from nablasso.data import Missing
 from nablasso.data.cells import COMMAND, listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
@@ -380,7 +379,7 @@ def client_at(address: str | None) -> Iterator[Any]:
 
 def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Source]:
     """The table, and a fair sample of it in the place of all its rows."""
-    whole = {"--missing drop": given.missing is Missing.DROP, "--sample": given.sample is not None}
+    whole = {"--missing drop": given.missing == "drop", "--sample": given.sample is not None}
     for option in (option for option, asked in whole.items() if asked):
         raise InvalidParameterError(
             f"{option} needs the whole table in memory, and this one is read in blocks. Leave "
@@ -394,7 +393,7 @@ def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Sourc
         checkpoint=given.checkpoint,
     )
     roles.check([*source.names, roles.target, *roles.ignored])
-    first = next(source.parts[0].targets().blocks())
+    first = next(source.parts[0].blocks(inputs=False))
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
 
     def sampled(source: Source) -> tuple[Sample, int, Any]:

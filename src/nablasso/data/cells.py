@@ -354,10 +354,10 @@ def name_problems(table: Any) -> list[Problem]:
     return found
 
 
-def listed(names: Sequence[str], most: int = LISTED) -> str:
+def listed(names: Sequence[str], most: int = LISTED, quote: Callable[[str], str] = str) -> str:
     """Names separated by commas; of many the first ones and how many more."""
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(quote, names[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def shortened(cell: str, width: int = 40) -> str:

@@ -26,7 +26,7 @@ column of the table, :attr:`Encoding.labels` which are selected together.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from nablasso.data.cells import (
     numbers,
     shortened,
 )
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import Problem, TableProblems, UnseenValuesWarning, warn
 from nablasso.types import Array, Index, Mask
 
@@ -84,12 +85,8 @@ class TableColumn:
     @property
     def labels(self) -> list[int]:
         """Which of them are selected together; of a date the parts one by one."""
-        if self.kind != "date":
-            return [0] * len(self.parts)
-        return [
-            sorted({p.split(" (")[0] for p in self.parts}).index(p.split(" (")[0])
-            for p in self.parts
-        ]
+        own = [part.split(" (")[0] if self.kind == "date" else "" for part in self.parts]
+        return [sorted(set(own)).index(part) for part in own]
 
     def encode(self, cells: pd.Series[Any]) -> tuple[Array, Mask, Mask]:
         """Its columns of numbers, and which cells are missing or cannot be read."""
@@ -368,7 +365,7 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
         if not cells.cat.ordered:
             return _of_category(name, cells, weights)
         levels = tuple(str(level) for level in cells.cat.categories)
-        middle = float(_median(_floats(given.cat.codes), p))
+        middle = float(weighted_quantiles(_floats(given.cat.codes), p, [0.5])[0])
         return TableColumn(name, "ordered", levels, ("", *tail), (middle, *share), missing)
     if cells.dtype.kind == "M":
         times, days = seconds(given), [": days"]
@@ -376,17 +373,16 @@ def _learned(name: str, cells: pd.Series[Any], weights: Array, day_first: bool) 
         for circle, turn in turns(given).items():  # those that the dates go round
             if span >= (2 * CIRCLES[circle] if circle != "day" else 0) and len(np.unique(turn)) > 1:
                 days += [f": {circle} (sin)", f": {circle} (cos)"]
-        parts = tuple(days)
-        column = TableColumn(name, "date", (), parts, (0.0,) * len(parts), False, first, day_first)
-        fill = np.array([_median(part, p) for part in column.encode(given)[0].T])
-        return TableColumn(
-            name, "date", (), (*parts, *tail), (*fill.tolist(), *share), missing, first, day_first
-        )
+        plain = TableColumn(name, "date", (), (*days,), (0.0,) * len(days), False, first, day_first)
+        middles = [
+            float(weighted_quantiles(part, p, [0.5])[0]) for part in plain.encode(given)[0].T
+        ]
+        return replace(plain, parts=(*days, *tail), fill=(*middles, *share), missing=missing)
     if cells.dtype == object:
         fill = np.average(_circle(_floats(hours(given)) / 24.0), axis=0, weights=p)
         parts = (": day (sin)", ": day (cos)", *tail)
         return TableColumn(name, "clock", (), parts, (*fill.tolist(), *share), missing)
-    middle = float(_median(_floats(given), p))
+    middle = float(weighted_quantiles(_floats(given), p, [0.5])[0])
     return TableColumn(name, "number", (), ("", *tail), (middle, *share), missing)
 
 
@@ -438,12 +434,6 @@ def _floats(cells: pd.Series[Any]) -> Array:
 def _circle(turn: Array) -> Array:
     angle = 2 * np.pi * turn
     return np.column_stack([np.sin(angle), np.cos(angle)])
-
-
-def _median(values: Array, weights: Array) -> Any:
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return values[order][np.searchsorted(total, total[-1] / 2)]
 
 
 def plain_encoding(names: Sequence[str], fill: Sequence[float]) -> Encoding:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nablasso.data import Missing
 from nablasso.data.cells import (
     COMMAND,
     DECIMAL_COMMA,
@@ -30,6 +29,7 @@ from nablasso.errors import InvalidDataError, InvalidParameterError, Problem, Ta
 if TYPE_CHECKING:
     import pandas as pd
 
+Missing = Literal["state", "drop"]  # a missing cell is a value of its own, or its row is left out
 MOST_CLASSES = 20  # a target of more distinct words or numbers is no set of classes
 NAMED = ("y", "sample_weight", "groups", "time")  # arguments of fit that may name a column
 
@@ -207,7 +207,7 @@ class ReadTable:
 
 
 def choose_columns(
-    table: pd.DataFrame, roles: Roles, missing: Missing = Missing.STATE, **sample: int | None
+    table: pd.DataFrame, roles: Roles, missing: Missing = "state", **sample: int | None
 ) -> ReadTable:
     """Cut a table into variables and a target of numbers or classes.
 
@@ -242,7 +242,7 @@ def read_variables(
     check_known("Column", names, list(table.columns))
     X, problems = read_cells(table[list(names)], (), COMMAND)
     gaps = [str(name) for name in X if X[name].isna().any()]
-    if gaps and missing is not Missing.DROP:
+    if gaps and missing != "drop":
         remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
         problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
@@ -269,7 +269,7 @@ def _read_target(
         found = labels(values)
     else:
         has_classes = False
-    given = cells.dropna() if missing is Missing.DROP else cells
+    given = cells.dropna() if missing == "drop" else cells
     wanted = None if has_classes else values[given.index]
     return found, has_classes, _cell_problems(str(cells.name), given, wanted, COMMAND)
 
@@ -299,7 +299,7 @@ def _chosen_rows(
     """The rows to use, ``sample`` of them drawn at random, and what was done, in sentences."""
     usable = y.notna()
     remarks = []
-    if missing is Missing.DROP:
+    if missing == "drop":
         usable &= X.notna().all(axis=1)
     n_dropped = int((~usable).sum())
     if n_dropped:

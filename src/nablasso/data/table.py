@@ -15,7 +15,7 @@ exchangeable. The order is arbitrary but fixed, so taking its first rows is a fa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -311,3 +311,11 @@ def counted(weights: Array, X: Array) -> Array:
     if not exact or not discrete_columns(X).all():
         return mean_one(weights)
     return np.asarray(whole / np.gcd.reduce(whole.astype(np.int64)))
+
+
+def weighted_quantiles(y: Array, weights: Array, levels: Array | Sequence[float]) -> Array:
+    """Smallest values with at least the level's share of the weight up to them."""
+    order = np.argsort(y, kind="stable")
+    share = np.cumsum(weights[order])
+    index = np.searchsorted(share, np.asarray(levels) * share[-1] * (1 - 1e-12))
+    return np.asarray(y[order][np.minimum(index, len(y) - 1)])

@@ -23,7 +23,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import listed
-from nablasso.data.table import Table, check_weights
+from nablasso.data.table import Table, check_weights, weighted_quantiles
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data
 from nablasso.estimators.nonnegative import FOLD_TOL, NonnegativeEstimator, TunedPenalty
@@ -462,14 +462,6 @@ def from_the_middle(F: Array, middle: int) -> Array:
     up = np.cumsum(np.concatenate([F[:1], F[middle + 1 :]]), axis=0)
     down = np.cumsum(np.concatenate([F[:1], -F[middle:0:-1]]), axis=0)
     return np.concatenate([down[:0:-1], up])
-
-
-def weighted_quantiles(y: Array, weights: Array, levels: Array) -> Array:
-    """Smallest values with at least the level's share of the weight up to them."""
-    order = np.argsort(y, kind="stable")
-    share = np.cumsum(weights[order])
-    index = np.searchsorted(share, levels * share[-1] * (1 - 1e-12))
-    return np.asarray(y[order][np.minimum(index, len(y) - 1)])
 
 
 # -------------------------------------------------------------------------------------- cones

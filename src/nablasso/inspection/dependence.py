@@ -36,12 +36,16 @@ from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import canonical_order, check_weights, discrete_columns
+from nablasso.data.table import (
+    canonical_order,
+    check_weights,
+    discrete_columns,
+    weighted_quantiles,
+)
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.display import LEVELS, SURE, Dependence, PairDependence, nothing
 from nablasso.estimators.explained import drawn_predictions
-from nablasso.estimators.nonnegative_regressors import weighted_quantiles
 from nablasso.estimators.validation import (
     behind,
     check_new_data,

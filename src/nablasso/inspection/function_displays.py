@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtri
 
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.display import (
     Dependence,
@@ -24,7 +25,6 @@ from nablasso.estimators.nonnegative import PSDDensity
 from nablasso.estimators.nonnegative_regressors import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
-    weighted_quantiles,
 )
 from nablasso.estimators.validation import (
     behind,

@@ -12,19 +12,18 @@ no blocks; for that the ends of all parts are known everywhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from pathlib import Path
+from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.cells import as_pandas
+from nablasso.data.cells import as_pandas, listed, numbers
 from nablasso.data.encoding import Encoding
 from nablasso.errors import InvalidDataError, NotNumbersError, TableProblems
-from nablasso.persistence import atomic_write
 from nablasso.streaming.codes import Codes
 from nablasso.types import Array
 
@@ -33,16 +32,17 @@ Merge = Callable[[Any, Any], Any]
 Items = Sequence[tuple[Any, ...]]
 
 MOST_LABELS = 10_000
-SHOWN = 10  # names listed in a message before it says "..."
 BLOCK_ROWS = 8192  # their functions of columns stay near the cache; any number gives the same sums
 CONTEXT = 2  # rows of its neighbours that a coded block sees: the lags of a serial filter
+
+quoted = partial(listed, quote=repr)
 
 
 class Raw(NamedTuple):
     """Some rows as they were read.
 
-    ``X`` is an array of numbers, or a data frame where not all columns hold numbers; None where
-    only the targets were asked for.
+    ``X`` is an array, or a data frame where not all columns hold numbers; None where only the
+    targets were asked for.
     """
 
     X: Any
@@ -65,11 +65,26 @@ class Rows(NamedTuple):
 class Part(Protocol):
     """Neighbouring rows of a table."""
 
-    def blocks(self) -> Iterator[Raw]:
-        """The rows, block by block."""
+    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
+        """The rows, block by block; without X if no ``inputs`` are asked for."""
 
-    def targets(self) -> Part:
-        """The same rows without X."""
+
+def cells_of(column: Any) -> NDArray[Any]:
+    """A column of pandas or pyarrow as an array; what holds no text as numbers."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    values = np.asarray(column)
+    if values.dtype.kind != "O" or any(isinstance(value, str) for value in values):
+        return values
+    return numbers(column).to_numpy() if hasattr(column, "iloc") else values.astype(float)
+
+
+def inputs_of(rows: Any, names: Sequence[str], words: bool) -> Any:
+    """Columns of a data frame or a record batch: an array, or a frame where some hold words."""
+    if not words:
+        return np.array([cells_of(rows[name]) for name in names]).T
+    frame = rows.to_pandas(ignore_metadata=True) if hasattr(rows, "num_rows") else rows
+    return frame[list(names)].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -110,17 +125,21 @@ class Reading:
             except TableProblems as error:
                 raise InvalidDataError(f"{raw.origin}: {error}") from error
         if isinstance(raw.X, np.ndarray):
-            return raw.X
+            return (
+                raw.X
+                if raw.X.dtype.kind == "f"
+                else _floats(raw, raw.X, "X", "Encode text as numbers first.")
+            )
         name = next(n for n, kind in raw.X.dtypes.items() if kind.kind not in "biuf")
         raise NotNumbersError(
             f"{raw.origin} must hold numbers; column {name!r} has type {raw.X[name].dtype}. Leave "
-            "it out (columns=..., or --ignore), encode it as numbers, or fit an automatic "
+            "it out (ignore=..., or --ignore), encode it as numbers, or fit an automatic "
             "estimator, which takes it as it is."
         )
 
     def _targets(self, raw: Raw) -> Array:
         if self.classes is None:
-            return as_targets(raw)
+            return _floats(raw, raw.y, "the target", "Use a classifier for labels.")
         y = raw.y.astype(self.classes.dtype) if raw.y.dtype.kind == "O" else raw.y
         place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         return np.where(self.classes[place] == y, place, 0).astype(float)
@@ -139,7 +158,7 @@ def weights_of(raw: Raw) -> Array:
     """Weights of rows, one by default; refuses negative and infinite ones."""
     if raw.weight is None:
         return np.ones(len(raw.y))
-    weight = np.asarray(raw.weight, dtype=float)
+    weight = _floats(raw, raw.weight, "the weight", "Name another column.")
     if not (np.isfinite(weight) & (weight >= 0)).all():
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
         raise InvalidDataError(
@@ -150,67 +169,52 @@ def weights_of(raw: Raw) -> Array:
     return weight
 
 
-def as_targets(raw: Raw) -> Array:
-    """Targets as numbers."""
+def _floats(raw: Raw, values: NDArray[Any], what: str, remedy: str) -> Array:
     try:
-        return np.asarray(raw.y, dtype=float)
+        return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise InvalidDataError(
-            f"The target in {raw.origin} must be numbers: {error}. Use a classifier for labels, "
-            "or repair the file."
+            f"{raw.origin} must hold numbers; {what} has type {values.dtype}: {error}. {remedy}"
         ) from error
 
 
 # --- labels ---
 
 
-def labels_of(part: Part) -> dict[Any, float]:
+def labels_of(part: Part) -> Counter[Any]:
     """Weights of the labels of a part."""
-    found: dict[Any, float] = {}
-    for raw in part.blocks():
+    found: Counter[Any] = Counter()
+    for raw in part.blocks(inputs=False):
         weight = weights_of(raw)
         missing = [y is None or y != y for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
         if any(missing):
             raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
         labels, inverse = np.unique(raw.y, return_inverse=True)
         totals = np.bincount(inverse, weights=weight, minlength=len(labels))
-        for label, total in zip(labels.tolist(), totals.tolist(), strict=True):
-            found[label] = found.get(label, 0.0) + total
-    return _few(found)
+        found.update(dict(zip(labels.tolist(), totals.tolist(), strict=True)))
+    return found
 
 
-def added_labels(a: dict[Any, float], b: dict[Any, float]) -> dict[Any, float]:
-    """Weights of the labels of both."""
-    return _few({label: a.get(label, 0.0) + b.get(label, 0.0) for label in {**a, **b}})
-
-
-def _few(labels: dict[Any, float]) -> dict[Any, float]:
-    if len(labels) > MOST_LABELS:
+def added_labels(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
+    """Weights of the labels of both; refuses numbers that are no labels."""
+    if len(a) > MOST_LABELS:
         raise InvalidDataError(
             f"A classifier expects few labels, each of many rows; the target has more than "
             f"{MOST_LABELS}. Use a regressor for numbers."
         )
-    return labels
+    return a + b
 
 
-def sorted_labels(totals: dict[Any, float]) -> dict[str, Any]:
+def sorted_labels(totals: Counter[Any]) -> dict[str, Any]:
     """Labels of positive weight and their weights, as arrays."""
+    totals = added_labels(totals, Counter())
     kinds = {isinstance(label, str) for label in totals}
     if len(kinds) > 1:
         raise InvalidDataError(
-            f"Labels must be all text or all numbers; got {listed(sorted(map(str, totals)))}."
+            f"Labels must be all text or all numbers; got {quoted(sorted(map(str, totals)))}."
         )
-    used = sorted(label for label, total in totals.items() if total > 0)
+    used = sorted(totals)
     return {"labels": np.array(used), "weights": np.array([totals[label] for label in used])}
-
-
-# --- messages ---
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, quoted."""
-    more = " ..." if len(names) > SHOWN else ""
-    return ", ".join(repr(name) for name in names[:SHOWN]) + more
 
 
 def _bad(raw: Raw, values: Array, what: str) -> InvalidDataError:
@@ -227,141 +231,84 @@ def _bad(raw: Raw, values: Array, what: str) -> InvalidDataError:
 
 
 class Block(NamedTuple):
-    """Coded rows with their neighbours: ``before`` rows in front and ``after`` at the end."""
+    """Coded rows of positive weight, perhaps ``before`` and ``after`` of them its neighbours'."""
 
     codes: Codes  # (d, m)
     y: Array
     weight: Array
-    start: int  # number of the first row that is the block's own
+    start: int = 0  # number of the first row in the table that is the block's own
     before: int = 0
     after: int = 0
 
-
-class CodedPart(NamedTuple):
-    """The rows of a part that count, in codes."""
-
-    codes: Codes  # (d, m)
-    y: Array
-    weight: Array
-
-    def rows(self, start: int, stop: int | None) -> CodedPart:
+    def rows(self, start: int, stop: int | None) -> Block:
         """Some of the rows."""
-        return CodedPart(self.codes[:, start:stop], self.y[start:stop], self.weight[start:stop])
-
-
-@dataclass(frozen=True)
-class CodedFile:
-    """A coded part in two files; those of its codes are mapped, not read."""
-
-    path: Path
-
-    def is_there(self) -> bool:
-        """Whether it was written, whole."""
-        return self._files()[1].exists()
-
-    def write(self, part: CodedPart) -> None:
-        """Write both files; the second one says that the first is whole."""
-        arrays: tuple[NDArray[Any], ...] = (part.codes, np.stack([part.y, part.weight]))
-        for place, array in zip(self._files(), arrays, strict=True):
-            with atomic_write(place) as beside, beside.open("wb") as file:
-                np.save(file, array)
-
-    def read(self) -> CodedPart:
-        """The part, its codes mapped from disk."""
-        codes, numbers = (np.load(place, mmap_mode="r") for place in self._files())
-        return CodedPart(codes, np.asarray(numbers[0]), np.asarray(numbers[1]))
-
-    def _files(self) -> tuple[Path, Path]:
-        return self.path.with_suffix(".codes.npy"), self.path.with_suffix(".targets.npy")
+        return Block(self.codes[:, start:stop], self.y[start:stop], self.weight[start:stop])
 
 
 class Edge(NamedTuple):
     """How long a part is, and its first and last rows."""
 
     length: int
-    head: CodedPart
-    tail: CodedPart
-
-
-class Neighbours(NamedTuple):
-    """Where a coded part begins in the table, and the rows before and after it."""
-
-    start: int
-    before: CodedPart
-    after: CodedPart
-
-
-class Coded(Protocol):
-    """A coded table in blocks."""
-
-    def fold(self, task: Task, merge: Merge, label: str = "Sums") -> dict[str, Any]:
-        """Results of a task on every block, merged in the order of the rows."""
+    head: Block
+    tail: Block
 
 
 @dataclass(frozen=True)
 class CodedArrays:
     """Codes at hand."""
 
-    part: CodedPart
-    rows: int = BLOCK_ROWS
+    part: Block
 
-    def fold(self, task: Task, merge: Merge, label: str = "Sums") -> dict[str, Any]:  # noqa: ARG002
+    def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
         """Results of a task on every block, merged in the order of the rows."""
         none = self.part.rows(0, 0)
-        found: dict[str, Any] = on_codes(
-            self.part, Neighbours(0, none, none), task, merge, self.rows
-        )
+        found: dict[str, Any] = on_codes(self.part, 0, none, none, task, merge)
         return found
 
 
 def on_codes(
-    handle: CodedPart | CodedFile, around: Neighbours, task: Task, merge: Merge, rows: int
+    held: Block | Callable[[], Block],
+    start: int,
+    before: Block,
+    after: Block,
+    task: Task,
+    merge: Merge,
 ) -> Any:
-    """A task on every block of a part, merged in order; runs where the part is."""
-    part = handle.read() if isinstance(handle, CodedFile) else handle
-    return reduce(merge, map(task, _blocks(part, around, rows)))
+    """A task on every block of a part, merged in order; runs where the part is.
+
+    The part begins at row ``start`` of the table, between the rows ``before`` and ``after``.
+    """
+    part = held() if callable(held) else held
+    whole, first, n = joined([before, part, after]), len(before.y), len(part.y)
+
+    def blocks() -> Iterator[Block]:
+        for own in range(first, first + n, BLOCK_ROWS):
+            end = min(own + BLOCK_ROWS, first + n)
+            low, high = max(own - CONTEXT, 0), min(end + CONTEXT, len(whole.y))
+            seen = whole.rows(low, high)
+            yield seen._replace(start=start + own - first, before=own - low, after=high - end)
+
+    return reduce(merge, map(task, blocks()))
 
 
-def _blocks(part: CodedPart, around: Neighbours, rows: int) -> Iterator[Block]:
-    n = len(part.y)
-    for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        low, high = max(start - CONTEXT, 0), min(stop + CONTEXT, n)
-        pieces = [part.rows(low, high)]
-        before, after = start - low, high - stop
-        if before < CONTEXT:
-            more = around.before.rows(max(len(around.before.y) - (CONTEXT - before), 0), None)
-            pieces.insert(0, more)
-            before += len(more.y)
-        if after < CONTEXT:
-            more = around.after.rows(0, CONTEXT - after)
-            pieces.append(more)
-            after += len(more.y)
-        own = pieces[0] if len(pieces) == 1 else joined(pieces)
-        yield Block(*own, around.start + start, before, after)
-
-
-def edge_of(part: CodedPart) -> Edge:
+def edge_of(part: Block) -> Edge:
     """The length and the ends of a part, as arrays of their own."""
     m = len(part.y)
     head, tail = part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m)
     return Edge(m, joined([head]), joined([tail]))
 
 
-def neighbours_of(edges: Sequence[Edge]) -> list[Neighbours]:
-    """The rows on either side of every part, from as many parts as they lie in."""
-    if not edges:
-        return []
+def neighbours_of(edges: Sequence[Edge]) -> Iterator[tuple[int, Block, Block]]:
+    """Where every part begins, and the rows on either side, from as many parts as they lie in."""
     starts = np.cumsum([0, *(edge.length for edge in edges)]).tolist()
-    before, after = [edges[0].head.rows(0, 0)], [edges[0].head.rows(0, 0)]
-    for edge in edges[:-1]:
-        before.append(joined([before[-1], edge.tail]).rows(-CONTEXT, None))
-    for edge in edges[:0:-1]:
-        after.append(joined([edge.head, after[-1]]).rows(0, CONTEXT))
-    return [Neighbours(*x) for x in zip(starts, before, after[::-1], strict=False)]
+    for k, start in enumerate(starts[:-1]):
+        none = edges[k].head.rows(0, 0)
+        before = joined([none, *(edge.tail for edge in edges[max(k - CONTEXT, 0) : k])])
+        after = joined([*(edge.head for edge in edges[k + 1 : k + 1 + CONTEXT]), none])
+        yield start, before.rows(-CONTEXT, None), after.rows(0, CONTEXT)
 
 
-def joined(parts: Sequence[CodedPart]) -> CodedPart:
+def joined(parts: Sequence[Block]) -> Block:
     """Parts as one, in arrays of its own."""
-    codes, y, weight = zip(*parts, strict=True)
-    return CodedPart(np.concatenate(codes, axis=1), np.concatenate(y), np.concatenate(weight))
+    codes, y, weight = zip(*(part[:3] for part in parts), strict=True)
+    return Block(np.concatenate(codes, axis=1), np.concatenate(y), np.concatenate(weight))

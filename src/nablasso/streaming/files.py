@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import gzip
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -18,11 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nablasso.data.cells import TRUTH
-from nablasso.data.cells import numbers as number_cells
-from nablasso.data.encoding import MOST_LEVELS
+from nablasso.data.cells import TRUTH, numbers
 from nablasso.data.files import (
     arrow,
     check_names,
@@ -33,7 +29,8 @@ from nablasso.data.files import (
     parsed_rows,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.streaming.blocks import Part, Raw, listed
+from nablasso.persistence import digest
+from nablasso.streaming.blocks import Part, Raw, cells_of, inputs_of, quoted
 
 PathLike = str | os.PathLike[str]
 
@@ -41,7 +38,7 @@ PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz")
 PART_ROWS = 1 << 18  # of a part; row groups that are larger are parts of their own
 BATCH_ROWS = 1 << 15  # read at a time
 BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group at once
-PART_BYTES = 1 << 24  # of text
+ROW_BYTES = 64  # of text, about
 PROBED_BYTES = 1 << 16  # at each end of a file, that the fingerprint looks at
 GAPS_NAMED = 3  # missing files that a message names
 LOOKED_BYTES = 1 << 20  # of text, that tell what its columns hold
@@ -61,57 +58,41 @@ class Wanted:
         """Their names, each once."""
         return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
 
-    def raw(self, batch: Any, origin: str, first_row: int, dtype: Any) -> Raw:
+    def raw(self, batch: Any, origin: str, first_row: int) -> Raw:
         """Rows of a record batch or a data frame; what is missing becomes NaN, of text None."""
-        X: Any = None
-        if self.names and self.words:
-            frame = batch.to_pandas(ignore_metadata=True) if hasattr(batch, "num_rows") else batch
-            X = frame[list(self.names)].reset_index(drop=True)
-        elif self.names:
-            X = np.empty((len(batch), len(self.names)), dtype=dtype, order="F")
-            for place, name in enumerate(self.names):
-                X[:, place] = _values(batch, name)
-        weight = None if self.weight is None else _values(batch, self.weight)
-        return Raw(X, _values(batch, self.target), weight, origin, first_row)
+        X = inputs_of(batch, self.names, bool(self.words)) if self.names else None
+        weight = None if self.weight is None else cells_of(batch[self.weight])
+        return Raw(X, cells_of(batch[self.target]), weight, origin, first_row)
 
-
-def _values(batch: Any, name: str) -> NDArray[Any]:
-    column = batch[name]
-    if hasattr(column, "dictionary_decode"):
-        column = column.dictionary_decode()
-    values = column.to_numpy(**({"zero_copy_only": False} if hasattr(batch, "num_rows") else {}))
-    if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):
-        return np.asarray(values, dtype=float)
-    return np.asarray(values)
+    def asked(self, inputs: bool) -> Wanted:
+        """These columns, or those besides X."""
+        return self if inputs else replace(self, names=())
 
 
 def files_fingerprint(paths: Sequence[Path], wanted: Wanted) -> str:
     """Of the columns, and of the name, size and both ends of each file."""
-    digest = hashlib.sha256(repr(replace(wanted, words=frozenset())).encode())
-    for path in paths:
+
+    def probed(path: Path) -> tuple[str, int, bytes, bytes]:
         size = path.stat().st_size
-        digest.update(f" {path.name} {size} ".encode())
         with path.open("rb") as file:
-            digest.update(file.read(PROBED_BYTES))
+            head = file.read(PROBED_BYTES)
             file.seek(max(0, size - PROBED_BYTES))
-            digest.update(file.read(PROBED_BYTES))
-    return digest.hexdigest()
+            return path.name, size, head, file.read(PROBED_BYTES)
+
+    return digest((wanted.all, [probed(path) for path in paths]))
 
 
 def open_files(
     paths: PathLike | Sequence[PathLike],
     target: str,
     weight: str | None,
-    columns: Sequence[str] | None,
     ignore: Sequence[str],
-    *,
     part_rows: int,
-    part_bytes: int,
-) -> tuple[list[Path], Wanted, list[Part], int]:
-    """Files, the columns to be read, parts, and the bytes that codes take, at most.
+) -> tuple[list[Path], Wanted, list[Part]]:
+    """Files, the columns to be read, and parts.
 
-    Without ``columns`` every file must have those of the first one, in any order. A file that is
-    missing, empty, damaged, or has other columns or types than the others is refused by name.
+    Every file must have the columns of the first one, in any order, those to ``ignore`` apart. A
+    file that is missing, empty, damaged, or has other columns or types is refused by name.
     """
     found = found_files(paths)
     parquet = found[0].name.endswith(PARQUET)
@@ -124,23 +105,15 @@ def open_files(
     separators, looks = {}, {}
     for path in found:
         separators[path], looks[path] = _look_parquet(path) if parquet else _look_csv(path)
-    wanted = _with_types(_wanted(looks, target, weight, columns, ignore), looks, parquet)
-    if not parquet:
-        pieces: list[Part] = [
-            CSVPart(path, wanted, looks[path], separators[path], *at)
-            for path in found
-            for at in _pieces(path, part_bytes)
-        ]
-        return found, wanted, pieces, sum(path.stat().st_size for path in found)
-    single = all(looks[path][name] == "float" for path in found for name in wanted.names)
-    width = len(wanted.names) + MOST_LEVELS * len(wanted.words)
-    dtype = "float32" if single else "float64"
-    runs = [
-        ParquetPart(path, wanted, groups, first, n_rows, dtype)
-        for path in found
-        for groups, first, n_rows in _runs(path, part_rows)
-    ]
-    return found, wanted, [*runs], sum(run.n_rows for run in runs) * width
+    wanted = _with_types(_wanted(looks, target, weight, ignore), looks, parquet)
+    parts: list[Part] = []
+    for path in found:
+        if parquet:
+            parts += [ParquetPart(path, wanted, *at) for at in _runs(path, part_rows)]
+        else:
+            own = wanted, looks[path], separators[path]
+            parts += [CSVPart(path, *own, *at) for at in _pieces(path, part_rows * ROW_BYTES)]
+    return found, wanted, parts
 
 
 def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -191,37 +164,33 @@ def _check_gaps(paths: Sequence[Path]) -> None:
     names = ["".join([*pieces[0][:at], f"{k:0{width}d}", *pieces[0][at + 1 :]]) for k in missing]
     raise InvalidDataError(
         f"{paths[0].parent / names[0]} is missing"
-        + (f", and {listed(names[1 : GAPS_NAMED + 1])}" if len(names) > 1 else "")
+        + (f", and {quoted(names[1:], GAPS_NAMED)}" if len(names) > 1 else "")
         + f": the numbers of the other {len(paths)} files leave a gap. Put it there, or give the "
         "files that are to be read as a list."
     )
 
 
 def _wanted(
-    looks: dict[Path, dict[str, str]],
-    target: str,
-    weight: str | None,
-    columns: Sequence[str] | None,
-    ignore: Sequence[str],
+    looks: dict[Path, dict[str, str]], target: str, weight: str | None, ignore: Sequence[str]
 ) -> Wanted:
     special = [target] if weight is None else [target, weight]
     first = next(iter(looks.values()))
-    chosen = list(columns) if columns is not None else [n for n in first if n not in special]
-    chosen = [name for name in chosen if name not in ignore]
-    if not chosen or set(chosen) & set(special):
+    chosen = [name for name in first if name not in (*special, *ignore)]
+    if not chosen or set(ignore) & set(special):
         raise InvalidParameterError(
-            f"columns must name at least one column besides {listed(special)}; got {chosen!r}."
+            f"At least one column besides {quoted(special)} must be left; got ignore={ignore!r}."
         )
     wanted = Wanted(tuple(chosen), target, weight)
     for path, look in looks.items():
         missing = [name for name in wanted.all if name not in look]
-        extra = [n for n in look if n not in wanted.all and n not in ignore and columns is None]
-        parts = [f"lacks {listed(missing)}"] if missing else []
-        parts += [f"has {listed(extra)} besides"] if extra else []
+        extra = [name for name in look if name not in (*wanted.all, *ignore)]
+        parts = [f"lacks {quoted(missing)}"] if missing else []
+        parts += [f"has {quoted(extra)} besides"] if extra else []
         if parts:
             raise InvalidDataError(
-                f"All files must have the same columns: {listed(wanted.all)}. {path} "
-                f"{' and '.join(parts)}. It has {listed(list(look))}; select these columns."
+                f"All files must have the same columns: {quoted(wanted.all)}. {path} "
+                f"{' and '.join(parts)}. It has {quoted(list(look))}; write it again, or leave "
+                "columns out (ignore=..., or --ignore)."
             )
     return wanted
 
@@ -239,7 +208,7 @@ def _with_types(wanted: Wanted, looks: dict[Path, dict[str, str]], typed: bool) 
             if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
                 raise InvalidDataError(
                     f"{path} must hold numbers, words or dates; column {name!r} has type "
-                    f"{look[name]}. Leave it out (columns=..., or --ignore), or write it anew."
+                    f"{look[name]}. Leave it out (ignore=..., or --ignore), or write it anew."
                 )
             if kind == "nothing":
                 continue
@@ -265,29 +234,23 @@ class ParquetPart:
     wanted: Wanted
     groups: tuple[int, ...]
     first_row: int  # in its file
-    n_rows: int
-    dtype: str
 
-    def blocks(self) -> Iterator[Raw]:
+    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
         """Batches; pages are read one by one."""
         parquet, errors = arrow("pyarrow.parquet"), arrow("pyarrow.lib")
-        row = self.first_row
+        row, wanted = self.first_row, self.wanted.asked(inputs)
         try:
             with parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 for batch in file.iter_batches(
-                    batch_size=BATCH_ROWS, row_groups=list(self.groups), columns=self.wanted.all
+                    batch_size=BATCH_ROWS, row_groups=list(self.groups), columns=wanted.all
                 ):
-                    yield self.wanted.raw(batch, str(self.path), row, self.dtype)
+                    yield wanted.raw(batch, str(self.path), row)
                     row += batch.num_rows
         except (errors.ArrowInvalid, OSError) as error:
             raise InvalidDataError(
                 f"{self.path} cannot be read in the rows from {row} on: {error}. It may have been "
                 "removed, replaced or damaged since it was opened; write it again."
             ) from error
-
-    def targets(self) -> ParquetPart:
-        """The same rows without X."""
-        return replace(self, wanted=replace(self.wanted, names=()))
 
 
 def _look_parquet(path: Path) -> tuple[str, dict[str, str]]:
@@ -301,8 +264,8 @@ def _look_parquet(path: Path) -> tuple[str, dict[str, str]]:
     return "", dict(zip(schema.names, kinds, strict=True))
 
 
-def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """Row groups that make a part together, its first row and its number of rows."""
+def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Row groups that make a part together, and its first row."""
     with parquet_file(path) as file:
         data = file.metadata
         sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
@@ -310,11 +273,11 @@ def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int, in
     first, n_rows = 0, 0
     for group, size in enumerate(sizes):
         if groups and n_rows + size > part_rows:
-            yield tuple(groups), first, n_rows
+            yield tuple(groups), first
             first, n_rows, groups = first + n_rows, 0, []
         groups.append(group)
         n_rows += size
-    yield tuple(groups), first, n_rows
+    yield tuple(groups), first
 
 
 # --- CSV ---
@@ -332,19 +295,15 @@ class CSVPart:
     end: int
     first_row: int
 
-    def blocks(self) -> Iterator[Raw]:
+    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
         """Batches of the text."""
-        row = self.first_row
+        row, wanted = self.first_row, self.wanted.asked(inputs)
         for text in self._texts():
-            table = self._parsed(text, row)
+            table = self._parsed(text, row, wanted.all)
             for start in range(0, len(table), BATCH_ROWS):
                 batch = table[start : start + BATCH_ROWS]
-                yield self.wanted.raw(batch, str(self.path), row + start, "float64")
+                yield wanted.raw(batch, str(self.path), row + start)
             row += len(table)
-
-    def targets(self) -> CSVPart:
-        """The same rows without X."""
-        return replace(self, wanted=replace(self.wanted, names=()))
 
     def _texts(self) -> Iterator[str]:
         try:
@@ -355,7 +314,7 @@ class CSVPart:
                 return
             with gzip.open(self.path) as file:
                 _lines(file, b"")  # the header
-                while text := file.read(PART_BYTES):
+                while text := file.read(PART_ROWS * ROW_BYTES):
                     yield decoded(_lines(file, text), self.path)
         except OSError as error:
             raise InvalidDataError(
@@ -363,29 +322,23 @@ class CSVPart:
                 "it was opened; write it again."
             ) from error
 
-    def _parsed(self, text: str, row: int) -> Any:
+    def _parsed(self, text: str, row: int, columns: list[str]) -> Any:
         names = list(self.holds)
-        table = parsed_rows(
-            text, self.separator, names, self.path, first=row + 2, columns=self.wanted.all
-        )
-        for name in self.wanted.all:
+        table = parsed_rows(text, self.separator, names, self.path, first=row + 2, columns=columns)
+        for name in columns:
             is_target = name == self.wanted.target
             if name in self.wanted.words or (is_target and self.holds[name] == "words"):
                 continue
-            try:
-                values = table[name].to_numpy(dtype=object, na_value=np.nan).astype(float)
-            except ValueError as error:
-                values = number_cells(table[name]).to_numpy()
-                bad = np.flatnonzero(table[name].notna().to_numpy() & np.isnan(values))
-                if not len(bad):  # truth values
-                    table[name] = values.astype(bool) if self.holds[name] == "bool" else values
-                    continue
+            values = numbers(table[name])
+            bad = np.flatnonzero(table[name].notna() & values.isna())
+            if len(bad):
                 raise InvalidDataError(
                     f"{self.path} must hold numbers: row {row + bad[0]} (the first below the "
                     f"header is 0), column {name!r} has {table[name].iloc[bad[0]]!r}. Repair it, "
-                    "or leave the column out (columns=..., or --ignore)."
-                ) from error
-            table[name] = values
+                    "or leave the column out (ignore=..., or --ignore)."
+                )
+            truth = self.holds[name] == "bool" and not values.isna().any()
+            table[name] = values.astype(bool) if truth else values
         return table
 
 
@@ -404,7 +357,7 @@ def _held(given: Any) -> str:
     """What cells of text hold."""
     if not len(given):
         return "nothing"
-    if number_cells(given).isna().any():
+    if numbers(given).isna().any():
         return "words"
     return "bool" if given.str.lower().isin(list(TRUTH)).all() else "numbers"
 

@@ -23,9 +23,10 @@ from functools import partial
 
 import numpy as np
 
-from nablasso.streaming.blocks import CONTEXT, Block, Coded
+from nablasso.streaming.blocks import CONTEXT, Block
 from nablasso.streaming.codes import Codes, Column, with_functions
 from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
+from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
 
 Term = tuple[int, ...]
@@ -195,13 +196,12 @@ class State:
         return replace(self, design=design, coefficients=coefficients)
 
 
-def _filtered(h: tuple[float, ...], block: Block, A: Array) -> Array:
-    """``h(L) A`` at the block's own rows and those after it; zero where the table begins."""
+def _filtered(h: tuple[float, ...], A: Array) -> Array:
+    """``h(L) A`` where two rows are before; zero at the first two, neighbours or the table's."""
     out = A.copy()
     for lag, c in enumerate(h, start=1):
         out[lag:] -= c * A[:-lag]
-    if block.before < CONTEXT:
-        out[: CONTEXT - block.before] = 0.0
+    out[:CONTEXT] = 0.0
     return np.asarray(out)
 
 
@@ -271,8 +271,8 @@ def _model_sums(block: Block, state: State, cluster: int, variance: bool, new: I
     Z = state.of(block.codes, state.design)
     target = state.response.target(block.y)
     if state.filter:
-        g = _filtered(state.filter, block, target - Z @ state.coefficients)[own]
-        Z = _filtered(state.filter, block, Z)[own]
+        g = _filtered(state.filter, target - Z @ state.coefficients)[own]
+        Z = _filtered(state.filter, Z)[own]
         v = np.ones_like(g)
     else:
         Z = Z[own]
@@ -317,7 +317,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
     work = state.response.work(target, eta)
     r, g = target - eta, work.score
     if state.filter:
-        g = _returned(state.filter, _filtered(state.filter, block, r))
+        g = _returned(state.filter, _filtered(state.filter, r))
     a, codes, g = block.weight[own], block.codes[:, own], g[own]
     ag = a * g
     P = np.empty((sum(q for _, q in pairs), len(g)), dtype=np.float32)
@@ -328,7 +328,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
         at += q
     end, white = len(r) - block.after, work.score * np.sqrt(block.weight)
     lagged = [
-        white[max(block.before, lag) : end] @ white[max(block.before - lag, 0) : end - lag]
+        white[max(block.before, lag) : end] @ white[max(block.before - lag, 0) : max(end - lag, 0)]
         for lag in (0, 1, 2)
     ]
     size = np.log(np.maximum(np.abs(r[own]), 1e-300))

@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidDataError
 from nablasso.types import Array
 
@@ -211,9 +212,7 @@ def _are_counts(y: Array, weight: Array) -> bool:
 
 def _units(y: Array, weight: Array) -> tuple[float, float]:
     """Mean and deviation of the middle half, and of all rows where that is constant."""
-    order = np.argsort(y, kind="stable")
-    share = np.cumsum(weight[order]) / weight.sum()
-    low, middle, high = y[order][np.searchsorted(share, [0.25, 0.5, 0.75])]
+    low, middle, high = weighted_quantiles(y, weight, [0.25, 0.5, 0.75])
     scale = float(high - low) / 1.349
     if scale <= 0:
         middle = weight @ y / weight.sum()

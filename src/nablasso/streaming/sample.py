@@ -34,11 +34,11 @@ from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, r
 from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError, Problem, TableProblems
-from nablasso.streaming.blocks import Coded, CodedArrays, CodedPart, Part, Raw, Rows, weights_of
+from nablasso.streaming.blocks import Block, CodedArrays, Part, Raw, Rows, weights_of
 from nablasso.streaming.codes import Codes, Column, bins_for, draft
 from nablasso.streaming.passes import counted
 from nablasso.streaming.responses import Sums
-from nablasso.streaming.sources import Source
+from nablasso.streaming.sources import Coded, Source
 from nablasso.types import Array, Index
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class CodedTable:
         """The first sampled rows as a table, in the same functions; their order means nothing."""
         sample, codes = self.sample.first(rows), self.codes[:, :rows]
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(CodedPart(codes, sample.y, weight))
+        coded = CodedArrays(Block(codes, sample.y, weight))
         rows_there = np.array(len(sample.y))
         counts = {"rows": rows_there, "count": rows_there}
         return replace(self, sample=sample, codes=codes, coded=coded, counts=counts)
