@@ -45,7 +45,8 @@ MANY = {
     "surprise of 3 nats": {"surprise": 3.0},
     "no trials": {"trials": 0},
     "influence never bounded": {"tails": np.inf},
-    "never in time": {"serial": np.inf},
+    "never in time": {"serial": np.inf, "serial_nats": np.inf},
+    "in time for any gain": {"serial_nats": 0.0},
     "no exchange for relatives": {"relative": np.inf},
     "a factor of 300 rows": {"few_rows": 300},
 }

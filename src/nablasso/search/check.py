@@ -184,7 +184,7 @@ def with_copies(few: FewRows, model: Model) -> Model:
     trial = few.tune(model.family, tied[0], tied[2], steps=COPY_STEPS, ties=tied[1])
     joined = np.setdiff1d(tied[0], model.groups)
     least = float(alike[:, joined].max(axis=0).min(initial=1.0))
-    nearness = (least - few.rules.copy) / (1 - few.rules.copy)
+    nearness = (least - few.rules.copy) / max(1 - few.rules.copy, 1e-9)
     return trial if trial.price < model.price + few.rules.copy_nats * nearness else model
 
 
