@@ -312,6 +312,9 @@ def test_relatives_are_no_copies_and_copies_must_not_cost_much():
     dear, free = (replace(rows, rules=Rules(copy=0.7, copy_nats=nats)) for nats in (0.0, 10.0))
     assert with_copies(dear, model) is model  # the evidence speaks against it
     assert with_copies(free, model).groups.tolist() == [0, 2, 3]
+    alike = np.corrcoef(rows.X[:, 0], rows.X[:, 3])[0, 1]
+    barely = replace(rows, rules=Rules(copy=alike - 1e-3, copy_nats=10.0))
+    assert with_copies(barely, model) is model  # what is barely a copy may cost hardly anything
 
 
 def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
