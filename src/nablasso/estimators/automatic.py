@@ -325,7 +325,6 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         order = np.argsort(table.columns)
         chosen = order[self.support_[table.columns[order]]]
         self._seen = table.X[: n + FRESH, chosen], table.weights[: n + FRESH]
-        self.__dict__.pop("_explanation", None)
         used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
         self._warn(decision)

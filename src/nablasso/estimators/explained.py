@@ -25,10 +25,10 @@ from nablasso.data.cells import listed
 from nablasso.data.table import Scaler, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.validation import (
+    behind,
     check_new_data,
     column_indices,
     feature_names,
-    group_labels,
     players,
 )
 from nablasso.prediction.predictor import Predictor
@@ -224,8 +224,8 @@ class Explains:
     _n_sampled: int  # that were searched
     _functions: list[Any]
     _spreads: list[Spread | None]
+    _labels: Index  # the group of each column
     support_: Mask
-    feature_groups: Any
     faint_: Mask
     n_features_in_: int
     loo_r2_: float
@@ -235,7 +235,10 @@ class Explains:
     @cached_property
     def _explanation(self) -> Explanation:
         """Of what predicts, at the rows that were seen; a fit forgets that of the one before."""
-        labels = group_labels(self, self.feature_groups).copy()
+        if (own := behind(self)) is not self:
+            explanation: Explanation = own._explanation
+            return explanation
+        labels = self._labels.copy()
         for numbers in players(self):  # those of one column of a table have one label
             for label in np.unique(labels[numbers])[1:]:
                 labels[labels == label] = labels[numbers].min()

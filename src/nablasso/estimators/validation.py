@@ -343,7 +343,7 @@ def takes_tables(fit: Any) -> Any:
         call = signature.bind(self, *args, **kwargs).arguments
         given = {name: value for name, value in call.items() if name != "self"}
         try:
-            for name in ("_encoding", "_numbers"):
+            for name in ("_encoding", "_numbers", "_explanation"):
                 vars(self).pop(name, None)
             X = given["X"]
             numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
