@@ -35,15 +35,15 @@ def test_the_page_counts_shared_draws(tmp_path):
     judged = {"spurious": 0, "missed": 0, "cpu_seconds": "0.5"}
     for variant, seed, exact, source in (
         (AS_IT_IS, 3, 1, "older"),
-        ("no prior of the variances", 3, 1, "older"),
+        ("walks on 100 rows", 3, 1, "older"),
         (AS_IT_IS, 1, 1, "newest"),
-        ("no prior of the variances", 1, 0, "newest"),
-        ("no prior of the variances", 2, 1, "newest"),
+        ("walks on 100 rows", 1, 0, "newest"),
+        ("walks on 100 rows", 2, 1, "newest"),
     ):
         key = dict(zip(KEY, (variant, "selection", "linear", 60, seed), strict=True))
         store.append({**key, "exact": exact, **judged, "source": source})
     lines = page(store).split("\n")
-    assert "| no prior of the variances | 1 | 0.000 | 1.000 | 0.000 | 0.000 | 0.50 |" in lines
+    assert "| walks on 100 rows | 1 | 0.000 | 1.000 | 0.000 | 0.000 | 0.50 |" in lines
     assert "| no copies | 0 | | | | | |" in lines
 
 
