@@ -47,7 +47,7 @@ class NotNumbersError(InvalidDataError):
     """A table in blocks that was to hold numbers alone has words, dates or missing cells."""
 
 
-class Problem(NamedTuple):
+class TableProblem(NamedTuple):
     """Something in a table that cannot be used, and what to do about it."""
 
     columns: tuple[str, ...]
@@ -60,16 +60,16 @@ class TableProblems(InvalidDataError):  # noqa: N818 - it is what it says, all o
 
     Attributes
     ----------
-    problems : tuple of Problem
+    problems : tuple of TableProblem
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[TableProblem]) -> None:
         self.problems = tuple(problems)
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = [f"- {one.what}. {one.remedy}." for one in self.problems]
         super().__init__("\n".join([f"The table has {count}:", *lines]))
 
-    def __reduce__(self) -> tuple[type, tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[type, tuple[tuple[TableProblem, ...]]]:
         return type(self), (self.problems,)
 
 

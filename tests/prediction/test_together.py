@@ -8,7 +8,7 @@ import pytest
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.prediction.together import (
     AllRows,
-    Candidate,
+    Contender,
     Terms,
     averaged,
     odds_of_all,
@@ -144,9 +144,9 @@ def test_candidates_have_the_shares_of_least_error_at_fresh_rows():
     y, weights = rng.normal(size=50), rng.uniform(0.5, 2, size=50)
     errors = rng.normal(size=(3, 50)) * np.array([[0.2], [0.25], [0.3]])
     parts = [Function(float(k), np.array([k])) for k in range(3)]
-    near = Candidate((parts[0],), y - errors[0], frozenset({0}))
-    far = Candidate((parts[0],), y - errors[1], frozenset({0}))
-    wide = Candidate((parts[0], parts[2]), y - errors[2], frozenset({0, 2}))
+    near = Contender((parts[0],), y - errors[0], frozenset({0}))
+    far = Contender((parts[0],), y - errors[1], frozenset({0}))
+    wide = Contender((parts[0], parts[2]), y - errors[2], frozenset({0, 2}))
     made, named = averaged([near, far, wide], y, weights)
     assert named == {0}  # a column that the nearest has not does not join
     assert [part is parts[0] for part in made.parts] == [True]
@@ -163,8 +163,8 @@ def test_faint_columns_predict_without_joining_if_fresh_rows_are_clearly_nearer(
     y, weights = rng.normal(size=50), np.ones(50)
     error = rng.normal(size=50)
     part, other = Function(0.0, np.array([0])), Function(1.0, np.array([1]))
-    near = Candidate((part,), y - error, frozenset({0}))
-    faint = Candidate((part, other), y - 0.5 * error, frozenset({0}))
+    near = Contender((part,), y - error, frozenset({0}))
+    faint = Contender((part, other), y - 0.5 * error, frozenset({0}))
     assert (near.faint, faint.faint) == (False, True)
     made, named = averaged([near, faint], y, weights)
     assert named == {0}

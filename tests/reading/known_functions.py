@@ -3,7 +3,7 @@
 import numpy as np
 
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.reading.doubts import Evidence
+from nablasso.reading.doubts import LeftOutFit
 from nablasso.spaces import Function, RepresenterSpace
 
 
@@ -24,7 +24,7 @@ def evidence(X, y, selected, kernel=None, width=None):
     """Equal weights and one width, by default the square root of the number of columns."""
     selected = np.asarray(selected, dtype=np.intp)
     width = max(1.0, np.sqrt(len(selected))) if width is None else width
-    return Evidence(
+    return LeftOutFit(
         Gaussian() if kernel is None else kernel,
         standardised(X),
         y - y.mean(),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_smoothing_spline
 
-from nablasso.streaming.codes import BINS, LEVELS, Column, draft, with_functions
+from nablasso.streaming.codes import BINS, LEVELS, CodedColumn, draft, with_functions
 
 
-def column(x: np.ndarray, weight: np.ndarray | None = None, **options: bool) -> Column:
+def column(x: np.ndarray, weight: np.ndarray | None = None, **options: bool) -> CodedColumn:
     weight = np.ones(len(x)) if weight is None else weight
     plan = draft(x, weight, BINS, options.get("category", False))
     counts = np.bincount(plan.encode(x), weights=weight, minlength=len(plan.centres) + 1)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nablasso.errors import InvalidParameterError, Problem, optional
+from nablasso.errors import InvalidParameterError, TableProblem, optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def _from_polars(column: Any) -> pd.Series[Any]:
 
 def read_cells(
     table: pd.DataFrame, categories: Iterable[str] = (), face: Face = LIBRARY
-) -> tuple[pd.DataFrame, list[Problem]]:
+) -> tuple[pd.DataFrame, list[TableProblem]]:
     """The columns of a table as floats, categories, dates or times, and what is wrong.
 
     Text that holds numbers or dates is read; ``categories`` are levels even if they are numbers.
@@ -129,7 +129,7 @@ def read_cells(
 
 def read_columns(
     columns: Mapping[Any, pd.Series[Any]], categories: Iterable[str], face: Face
-) -> tuple[dict[Any, pd.Series[Any]], dict[str, bool], list[Problem]]:
+) -> tuple[dict[Any, pd.Series[Any]], dict[str, bool], list[TableProblem]]:
     """Columns by what they hold, those whose dates were written day first, what is wrong."""
     wanted, found = set(categories), {}
     faults: dict[str, dict[str, str]] = {}
@@ -310,7 +310,7 @@ def _label(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _problem(kind: str, columns: dict[str, str], face: Face) -> Problem:
+def _problem(kind: str, columns: dict[str, str], face: Face) -> TableProblem:
     names = list(columns)
     found = listed([f"{name} ({example})" for name, example in columns.items()])
     out = f"leave the column out with {face.leave_out(names)}"
@@ -335,21 +335,23 @@ def _problem(kind: str, columns: dict[str, str], face: Face) -> Problem:
             f"Make a column of each part, or {out}",
         ),
     }[kind]
-    return Problem(tuple(names), f"{what}: {found}", remedy)
+    return TableProblem(tuple(names), f"{what}: {found}", remedy)
 
 
-def name_problems(table: Any) -> list[Problem]:
+def name_problems(table: Any) -> list[TableProblem]:
     """Columns without a name of their own."""
     names = list(table.columns)
     if any(isinstance(name, tuple) for name in names):
         return [
-            Problem((), "names of columns in several levels", 'Join them: df.columns.map("_".join)')
+            TableProblem(
+                (), "names of columns in several levels", 'Join them: df.columns.map("_".join)'
+            )
         ]
     found, spelled = [], [str(name) for name in names]
     twice = [name for name in dict.fromkeys(spelled) if spelled.count(name) > 1]
     if twice:
         found.append(
-            Problem(tuple(twice), f"columns of the same name: {listed(twice)}", "Rename them")
+            TableProblem(tuple(twice), f"columns of the same name: {listed(twice)}", "Rename them")
         )
     return found
 

@@ -43,7 +43,7 @@ from nablasso.data.cells import (
     shortened,
 )
 from nablasso.data.table import weighted_quantiles
-from nablasso.errors import Problem, TableProblems, UnseenValuesWarning, warn
+from nablasso.errors import TableProblem, TableProblems, UnseenValuesWarning, warn
 from nablasso.types import Array, Index, Mask
 
 if TYPE_CHECKING:
@@ -248,7 +248,9 @@ class Encoding:
         problems, news = [], []
         if absent:
             what = f"{len(absent)} of the {len(self.columns)} columns are absent: {listed(absent)}"
-            problems.append(Problem(tuple(absent), what, "Add them; their order does not matter"))
+            problems.append(
+                TableProblem(tuple(absent), what, "Add them; their order does not matter")
+            )
         parts = []
         for column in self.columns:
             if column.name not in frame:
@@ -271,7 +273,7 @@ class Encoding:
                     f"{column.name} must hold {wanted_kind}, as in the fit; {unknown.sum()} of "
                     f'{len(cells)} rows do not, such as "{shortened(str(cells[unknown].iloc[0]))}"'
                 )
-                problems.append(Problem((column.name,), what, "Repair these cells"))
+                problems.append(TableProblem((column.name,), what, "Repair these cells"))
             elif unknown.any():
                 new = sorted({str(cell) for cell in labels(cells[unknown])})
                 news.append(f"{column.name} is {listed(new)} in {int(unknown.sum())} rows")

@@ -24,7 +24,7 @@ from nablasso.data.cells import (
 )
 from nablasso.data.encoding import Encoding
 from nablasso.data.table import MIN_ROWS, check_weights
-from nablasso.errors import InvalidDataError, InvalidParameterError, Problem, TableProblems
+from nablasso.errors import InvalidDataError, InvalidParameterError, TableProblem, TableProblems
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ MOST_CLASSES = 20  # a target of more distinct words or numbers is no set of cla
 NAMED = ("y", "sample_weight", "groups", "time")  # arguments of fit that may name a column
 
 
-def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[TableProblem]]:
     """Arguments of ``fit`` in which names of columns became their values, and what is wrong.
 
     A column that is named has this role alone: it is not among the variables any more.
@@ -45,7 +45,7 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     columns = {str(name): name for name in X.columns}
     roles = {role: given[role] for role in NAMED if isinstance(given.get(role), str)}
     problems = [
-        Problem(
+        TableProblem(
             (name,),
             f"{role}={name!r} is not a column",
             f"{suggestion(name, list(columns))} Give one of: {listed(list(columns))}".strip(),
@@ -56,7 +56,7 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     twice = [name for name in dict.fromkeys(roles.values()) if list(roles.values()).count(name) > 1]
     if twice:
         what = f"a column can have one role; named twice: {listed(twice)}"
-        problems.append(Problem(tuple(twice), what, "Name another column"))
+        problems.append(TableProblem(tuple(twice), what, "Name another column"))
     known = {role: columns[name] for role, name in roles.items() if name in columns}
     values = {role: X[column] for role, column in known.items()}
     if roles:
@@ -69,20 +69,20 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
             continue
         if len(own) != n:
             what = f"{role} has {len(own)} values for {n} rows"
-            problems.append(Problem((), what, "Give one for each row"))
+            problems.append(TableProblem((), what, "Give one for each row"))
         elif n_missing := int(pd.isna(np.asarray(own, dtype=object)).sum()):
             name = roles.get(role, role)
             what = f"{name} is missing in {n_missing} of {n} rows"
-            problems.append(Problem((name,), what, f"Use {LIBRARY.drop_rows([name])}"))
+            problems.append(TableProblem((name,), what, f"Use {LIBRARY.drop_rows([name])}"))
     try:
         check_weights(given.get("sample_weight"), n)
     except (InvalidDataError, TypeError, ValueError) as error:
         what, remedy = f"sample_weight: {error}".rstrip("."), "Give zero or more for each row"
-        problems.append(Problem((), what, remedy))
+        problems.append(TableProblem((), what, remedy))
     return given, problems
 
 
-def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
+def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[TableProblem]:
     """What is wrong with the target of a table; nothing where scikit-learn is to say it."""
     import pandas as pd
 
@@ -93,21 +93,21 @@ def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[Problem]:
     problems = []
     if len(cells) != n_rows:
         what = f"y has {len(cells)} values for {n_rows} rows"
-        problems.append(Problem((name,), what, "Give one for each row"))
+        problems.append(TableProblem((name,), what, "Give one for each row"))
     if n_rows < MIN_ROWS:
-        problems.append(Problem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
+        problems.append(TableProblem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
     return problems + _cell_problems(name, cells, None if classes else numbers(cells), LIBRARY)
 
 
 def _cell_problems(
     name: str, cells: pd.Series[Any], values: pd.Series[float] | None, face: Face
-) -> list[Problem]:
+) -> list[TableProblem]:
     """Cells of a target that are missing, no number or infinite; ``values`` are None for labels."""
     problems = []
     if n_missing := int(cells.isna().sum()):
         what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
         remedy = f"Leave these rows out with {face.drop_rows([name])}"
-        problems.append(Problem((name,), what, remedy))
+        problems.append(TableProblem((name,), what, remedy))
     if values is None:
         return problems
     wrong = cells[cells.notna() & values.isna()].map(str)
@@ -119,10 +119,10 @@ def _cell_problems(
             f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
         )
         remedy = "Repair these cells" if comma else f"Repair these cells, or {face.classify}"
-        problems.append(Problem((name,), what, remedy))
+        problems.append(TableProblem((name,), what, remedy))
     if n_infinite := int(np.isinf(values).sum()):
         what = f"the target {name} is infinite in {n_infinite} rows"
-        problems.append(Problem((name,), what, "Repair these cells"))
+        problems.append(TableProblem((name,), what, "Repair these cells"))
     return problems
 
 
@@ -244,7 +244,7 @@ def read_variables(
     gaps = [str(name) for name in X if X[name].isna().any()]
     if gaps and missing != "drop":
         remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
-        problems.append(Problem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
+        problems.append(TableProblem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
         raise TableProblems(problems)
     X, y, remarks = _chosen_rows(X, pd.Series(0.0, index=X.index, name=""), missing, **sample)
@@ -253,7 +253,7 @@ def read_variables(
 
 def _read_target(
     cells: pd.Series[Any], classify: bool, missing: Missing
-) -> tuple[pd.Series[Any], bool, list[Problem]]:
+) -> tuple[pd.Series[Any], bool, list[TableProblem]]:
     """Numbers, or labels of classes as text; whether they are labels; what is wrong."""
     values, words = numbers(cells), cells.map(str, na_action="ignore").astype(object).str.strip()
     written = words.dropna()
@@ -274,18 +274,18 @@ def _read_target(
     return found, has_classes, _cell_problems(str(cells.name), given, wanted, COMMAND)
 
 
-def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[Problem]:
+def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[TableProblem]:
     name = str(y.name)
     if y.nunique() == 1:
         value = y.iloc[0] if has_classes else f"{y.iloc[0]:g}"
         what = f"the target must vary; {name} is {value} in all {len(y)} rows"
-        return [Problem((name,), what, "Choose another target")]
+        return [TableProblem((name,), what, "Choose another target")]
     if has_classes and y.nunique() > MOST_CLASSES:
         what = (
             f"the target must hold numbers or at most {MOST_CLASSES} classes; {name} has "
             f'{y.nunique()} distinct values in {len(y)} rows, such as "{y.iloc[0]}"'
         )
-        return [Problem((name,), what, "Choose another target, or join classes")]
+        return [TableProblem((name,), what, "Choose another target, or join classes")]
     return []
 
 

@@ -285,7 +285,7 @@ class PredictsClasses(ClassifierMixin):
 
 
 @estimator
-class Solved(BaseEstimator, ABC):
+class SolvedEstimator(BaseEstimator, ABC):
     """What is solved until a duality gap.
 
     Attributes
@@ -375,7 +375,7 @@ class Grouped(BaseEstimator):
 
 
 @estimator
-class Selector(Grouped, Solved):
+class Selector(Grouped, SolvedEstimator):
     """What selects variables by a penalty, with one function or one for each class.
 
     Attributes

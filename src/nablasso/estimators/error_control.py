@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
 
 
-class Rows(NamedTuple):
+class WeightedRows(NamedTuple):
     """Rows to fit on; ``y`` are numbers or class codes, ``targets`` what the estimator sees.
 
     ``origin`` is the input row of each, ``column_order`` a canonical order of the columns.
@@ -87,7 +87,7 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, canonical: bool = True) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, canonical: bool = True) -> WeightedRows:
         """Validated rows of positive weight, merged and in canonical order.
 
         Columns stay where they are: the wrapped estimator may know them by their index. Identical
@@ -122,10 +122,15 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
         order, columns = canonical_order(X[origin], y[origin], weights)
         if canonical:
             origin, weights = origin[order], weights[order]
-        return Rows(X[origin], y[origin], targets[origin], weights, origin, columns)
+        return WeightedRows(X[origin], y[origin], targets[origin], weights, origin, columns)
 
     def _on_parts(
-        self, job: Callable[..., Result], rows: Rows, parts: Sequence[Index], seeds: Any, label: str
+        self,
+        job: Callable[..., Result],
+        rows: WeightedRows,
+        parts: Sequence[Index],
+        seeds: Any,
+        label: str,
     ) -> list[Result]:
         """``job(estimator, X, y, weights, seed)`` on parts of the rows, with ``n_jobs``."""
         arguments = [
@@ -474,7 +479,7 @@ class RandomizationTest(WrappedSelector):
         self.support_ = inference.benjamini_hochberg(p_values, self.fdr)[labels]
         return self
 
-    def _folds(self, X: Any, y: Any, groups: Any, rows: Rows, seed: int) -> list[Fold]:
+    def _folds(self, X: Any, y: Any, groups: Any, rows: WeightedRows, seed: int) -> list[Fold]:
         """(train, test) numbers of the kept rows."""
         classes = chooses_classes(self.estimator)
         if not isinstance(self.cv, Integral):
@@ -496,7 +501,9 @@ class RandomizationTest(WrappedSelector):
             )
         return folds
 
-    def _held_out(self, rows: Rows, folds: list[Fold], seed: int) -> list[inference.HeldOutFold]:
+    def _held_out(
+        self, rows: WeightedRows, folds: list[Fold], seed: int
+    ) -> list[inference.HeldOutFold]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
         training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"

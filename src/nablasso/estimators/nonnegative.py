@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import Data, Solved
+from nablasso.estimators.base import Data, SolvedEstimator
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -67,7 +67,7 @@ class WidthAndWeights(NamedTuple):
 
 
 @estimator
-class NonnegativeEstimator(Solved):
+class NonnegativeEstimator(SolvedEstimator):
     """Parameters that densities and regressors share; each declares its own task.
 
     Attributes

@@ -50,7 +50,7 @@ from nablasso.prediction.together import AllRows
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.progress import track
 from nablasso.reading.doubts import (
-    Evidence,
+    LeftOutFit,
     all_relevant,
     alternatives,
     sign_only,
@@ -557,7 +557,7 @@ def _dropped(table: Table, decision: Decision) -> dict[int, Dropped]:
     return found
 
 
-def _evidence(decision: Decision) -> Evidence | None:
+def _evidence(decision: Decision) -> LeftOutFit | None:
     """What left-out rows are compared by."""
     few, model = decision.few, decision.model
     if not few.X.shape[1]:
@@ -569,13 +569,13 @@ def _evidence(decision: Decision) -> Evidence | None:
         # the kernel of features knows its own columns only: distances stand for it
         kernel, columns = GAUSSIAN.kernel, function.columns
         scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
-        return Evidence(kernel, few.X, y, p, columns, scales, few.classes)
+        return LeftOutFit(kernel, few.X, y, p, columns, scales, few.classes)
     assert isinstance(function.space, RepresenterSpace)
     kernel, scales = function.space.kernel, function.space.scales
-    return Evidence(kernel, few.X, y, p, function.columns, scales, few.classes)
+    return LeftOutFit(kernel, few.X, y, p, function.columns, scales, few.classes)
 
 
-def _cautions(selector: Any, table: Table, evidence: Evidence | None) -> list[str]:
+def _cautions(selector: Any, table: Table, evidence: LeftOutFit | None) -> list[str]:
     """Sentences about what derivatives cannot see here."""
     names = [feature_names(selector)[a] for a in table.columns]
     found = []

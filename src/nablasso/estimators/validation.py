@@ -40,7 +40,7 @@ from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
     NotNumbersError,
-    Problem,
+    TableProblem,
     TableProblems,
 )
 from nablasso.kernels import WIDTH_RULES
@@ -411,7 +411,7 @@ def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     encoding = Encoding.learn(typed, check_weights(given.get("sample_weight"), len(typed)))
     if not encoding.names:
         what = f"none of the {typed.shape[1]} columns varies"
-        raise TableProblems([Problem((), what, "Add columns that could explain the target")])
+        raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
     given["X"] = encoding.encode(typed)
     if given.get("X_unlabeled") is not None:
         given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])

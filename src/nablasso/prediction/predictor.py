@@ -47,7 +47,7 @@ KNOWN = 1e-3  # of the variance: with smaller left-out errors far points follow 
 NEGLIGIBLE = 0.01  # share of a part that is not worth its time
 
 
-class Part(Protocol):
+class Summand(Protocol):
     """A function of standardised inputs."""
 
     @property
@@ -70,7 +70,7 @@ class Predictor:
     even.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Summand, ...]
     shares: Array
     left_out: Array
     observed: Array
@@ -227,7 +227,7 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
     return wider if own.value - wider.value > least and few.solvable(wider) else None
 
 
-def parts_of(functions: Sequence[Part]) -> Predictor:
+def parts_of(functions: Sequence[Summand]) -> Predictor:
     """The mean of functions, as they are: log-odds have no targets to err at."""
     none = np.empty(0)
     shares = np.full(len(functions), 1.0 / len(functions))

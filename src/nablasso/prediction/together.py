@@ -27,8 +27,8 @@ from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.prediction.predictor import (
     FAINT,
-    Part,
     Predictor,
+    Summand,
     parts_of,
     stacked,
     with_faint,
@@ -125,11 +125,11 @@ def predictor_of_all(
     join where the answer is ``full``.
     """
     Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
-    candidates, found = list[Candidate](), frozenset[int]()
+    candidates, found = list[Contender](), frozenset[int]()
     if terms is not None:
         grown = Terms(terms, rows.centre, rows.scale)
         found = frozenset(terms.columns)
-        candidates.append(Candidate((grown,), grown.left_out(Z, y, weights), found))
+        candidates.append(Contender((grown,), grown.left_out(Z, y, weights), found))
     alone, inside = candidates[:], None if terms is None else terms.columns
     for few, model, groups in _tuned(decision, columns, inside, rows, own=not full):
         function, noise = few.function(model), float(np.exp(model.noise))
@@ -144,20 +144,20 @@ def predictor_of_all(
         candidates.append(_alone(level, judged, whole, noise, even, warp)._replace(named=named))
         for one, less, more in zip(others, without, added, strict=True):
             left_out = one.left_out + less.values(Z)
-            candidates.append(Candidate((*one.parts, more), left_out, named))
+            candidates.append(Contender((*one.parts, more), left_out, named))
     nothing = _level(rows)
-    made, named = averaged(candidates or [Candidate((nothing,), nothing.values(Z))], y, weights)
+    made, named = averaged(candidates or [Contender((nothing,), nothing.values(Z))], y, weights)
     made = replace(made, low=float(rows.y.min()), high=float(rows.y.max()))
     return made, np.array(sorted(named - found), dtype=np.intp)
 
 
-class Candidate(NamedTuple):
+class Contender(NamedTuple):
     """A sum of parts, its predictions of rows that it has not seen, and the columns it stands for.
 
     Those of its parts, but for faint ones.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Summand, ...]
     left_out: Array
     named: frozenset[int] = frozenset()
 
@@ -168,14 +168,14 @@ class Candidate(NamedTuple):
 
 
 def averaged(
-    candidates: Sequence[Candidate], y: Array, weights: Array
+    candidates: Sequence[Contender], y: Array, weights: Array
 ) -> tuple[Predictor, frozenset[int]]:
     """The sum of candidates of least error with no columns but the nearest's, and these columns.
 
     Faint columns are used if the nearest with them is nearer by more than a standard error.
     """
 
-    def nearest(some: Sequence[Candidate]) -> Candidate:
+    def nearest(some: Sequence[Contender]) -> Contender:
         return min(some, key=lambda one: float(weights @ (y - one.left_out) ** 2))
 
     best, plain = nearest(candidates), nearest([one for one in candidates if not one.faint])
@@ -275,7 +275,7 @@ def odds_of_all(
     extra = np.setdiff1d(sample.columns, terms.columns)
     Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
     grown = Terms(terms, rows.centre, rows.scale, odds=True)
-    parts: list[list[Part]] = [[grown], [grown, sample], [sample]]
+    parts: list[list[Summand]] = [[grown], [grown, sample], [sample]]
     candidates = [parts_of(some) for some in parts]
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
     best = int(np.argmin([float(weights @ loss) for loss in losses]))
@@ -297,7 +297,7 @@ def _alone(
     noise: float,
     even: AllRows,
     warp: Warp | None,
-) -> Candidate:
+) -> Contender:
     """Landmarks as the rows of a fit, each of which counts for many, and how sure they are.
 
     ``even`` has the target as it is explained, through its warp if any.
@@ -308,11 +308,11 @@ def _alone(
     error = float(weights @ errors**2) / float(weights.sum())
     spread = Spread(noise / many, None, error / noise)
     part = Unwarped.of(whole, (level.intercept, 1.0), warp, errors, weights, spread)
-    return Candidate((part,), part.back(left_out))
+    return Contender((part,), part.back(left_out))
 
 
 def _landmarks(
-    function: Function, noise: float, bases: Sequence[Part], rows: AllRows
+    function: Function, noise: float, bases: Sequence[Summand], rows: AllRows
 ) -> Iterator[list[Function]]:
     """A kernel on what each of some functions leaves over: without the fresh rows, and with them.
 

@@ -63,7 +63,7 @@ MAX_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class LeftOutFit:
     """What a fit on some columns rests on.
 
     ``X`` (n, d) are all columns, the ``selected`` (s,) and the others, ``y`` (n,) or (n, q),
@@ -145,7 +145,7 @@ class Alternative(NamedTuple):
     theirs: float
 
 
-def alternatives(evidence: Evidence) -> list[Alternative]:
+def alternatives(evidence: LeftOutFit) -> list[Alternative]:
     """Unselected columns that could replace selected ones, in the order of these, best first."""
     deviations = np.sqrt(evidence.weights @ _centred(evidence.X, evidence.weights) ** 2)
     dropped: dict[int, float] = {}  # left-out error without the column
@@ -168,7 +168,7 @@ def alternatives(evidence: Evidence) -> list[Alternative]:
     return [pair for *_, pair in sorted(found, key=lambda item: item[:2])]
 
 
-def _candidates(evidence: Evidence) -> list[tuple[int, int]]:
+def _candidates(evidence: LeftOutFit) -> list[tuple[int, int]]:
     """Pairs (place in ``selected``, unselected column), the most dependent first."""
     X, p, selected = evidence.X, evidence.weights, evidence.selected
     both = [absolute_correlations(V, p, selected) for V in (X, rankdata(X, axis=0))]
@@ -261,7 +261,7 @@ CLEAR_DROP = 3.0  # ratio of consecutive importances
 LEAST_COLUMNS = 4
 
 
-def support_gap(evidence: Evidence) -> list[int]:
+def support_gap(evidence: LeftOutFit) -> list[int]:
     """Unselected columns in parts between which residuals of one target differ, clearest first."""
     unselected = np.setdiff1d(_continuous(evidence.X), evidence.selected)
     gaps = [
@@ -278,7 +278,7 @@ def support_gap(evidence: Evidence) -> list[int]:
     return sorted(found, key=lambda a: (found[a], a))
 
 
-def sign_only(evidence: Evidence) -> tuple[int, float] | None:
+def sign_only(evidence: LeftOutFit) -> tuple[int, float] | None:
     """The column of which the target sees only on which side of a threshold it lies.
 
     With it the relative change of the left-out error of the smooth fit. One target.
@@ -308,7 +308,7 @@ def all_relevant(importances: Array, support: Mask) -> bool:
     return bool(sizes[0] > 0 and np.max(sizes[1:] / sizes[:-1]) < CLEAR_DROP)
 
 
-def _references(evidence: Evidence, a: int) -> tuple[Evidence, Evidence, Evidence]:
+def _references(evidence: LeftOutFit, a: int) -> tuple[LeftOutFit, LeftOutFit, LeftOutFit]:
     """What a step in column ``a`` has to beat.
 
     The smooth fit with ``a`` as the last of the selected columns; the same with a Gaussian kernel,
@@ -361,7 +361,7 @@ def _difference(residuals: Array, weights: Array, below: Mask) -> float:
     return float(ttest_ind_from_stats(a, s, n_a, b, t, n_b, equal_var=False).pvalue)
 
 
-def _best_step(evidence: Evidence) -> tuple[float, int, float]:
+def _best_step(evidence: LeftOutFit) -> tuple[float, int, float]:
     """The step that explains most beyond the smooth fit: how probable by chance, column, place."""
     inverse, y = evidence.inverse, evidence.y
     P = inverse.matrix(inverse.best_ridge(y))

@@ -43,7 +43,7 @@ from math import lgamma, log
 
 import numpy as np
 
-from nablasso.streaming.codes import Codes, Column
+from nablasso.streaming.codes import CodedColumn, Codes
 from nablasso.streaming.passes import Design, Term
 from nablasso.streaming.responses import Sums
 from nablasso.types import Array, Index
@@ -288,7 +288,7 @@ class Posterior:
 
 
 def columns_by_gain(
-    columns: Sequence[Column], scores: Array, variance: float, n: float, k: int
+    columns: Sequence[CodedColumn], scores: Array, variance: float, n: float, k: int
 ) -> Ranked:
     """Gains of all columns, from the scores of all their codes in turn."""
     ends = np.cumsum([len(c.table) for c in columns])[:-1]
@@ -302,7 +302,7 @@ def columns_by_gain(
 
 
 def pairs_by_gain(
-    columns: Sequence[Column], squares: Array, sizes: Sequence[tuple[int, int]], n: float
+    columns: Sequence[CodedColumn], squares: Array, sizes: Sequence[tuple[int, int]], n: float
 ) -> Ranked:
     """Gains of pairs, from the squared scores of products over their variances.
 
@@ -328,7 +328,7 @@ def pairs_by_gain(
 
 
 def product_spread(
-    columns: Sequence[Column],
+    columns: Sequence[CodedColumn],
     sizes: Sequence[tuple[int, int]],
     codes: Codes,
     weight: Array,
@@ -356,7 +356,7 @@ def triple_rows(n_columns: int, n_rows: int) -> int:
 
 
 def triples_by_gain(
-    columns: Sequence[Column], codes: Codes, weight: Array, scores: Array
+    columns: Sequence[CodedColumn], codes: Codes, weight: Array, scores: Array
 ) -> Ranked:
     """Gains of all triples at coded rows with these weights and scores."""
     q = TRIPLE_FUNCTIONS

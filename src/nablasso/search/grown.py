@@ -21,7 +21,7 @@ from nablasso.regression.terms import Posterior
 from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.search.rules import Rules
-from nablasso.solvers.sums import Certificate, centred, certify
+from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (
     Judgement,
@@ -59,7 +59,7 @@ class Grown:
     state: State
     smear: float
     limits: tuple[float, float]  # of the predictor
-    certificate: Certificate | None = None
+    certificate: SumsCertificate | None = None
     certified: frozenset[int] | None = None  # columns whose part its minimiser confirms
 
     @property

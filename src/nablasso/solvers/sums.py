@@ -35,7 +35,7 @@ RANK = 1e-8  # eigenvalue of a group over its largest: a function that others of
 
 
 @dataclass(frozen=True)
-class Certificate:
+class SumsCertificate:
     """The adaptive group lasso at ``alpha``: its support among all groups, and its gap."""
 
     alpha: float
@@ -60,7 +60,7 @@ def certify(
     selected: Collection[int],
     n: float,
     dispersion: float,
-) -> Certificate:
+) -> SumsCertificate:
     """Certificate on sums without the intercept (see :func:`centred`).
 
     ``groups`` are positions in ``C``; ``selected`` says which of them the search chose.
@@ -87,7 +87,7 @@ def certify(
         objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
         support = tuple(i for i, a in enumerate(parts) if w[a].any())
         exact = set(support) == set(selected)
-        best = Certificate(alpha, objective, 0.5 * yy, gap, support, len(parts), False)
+        best = SumsCertificate(alpha, objective, 0.5 * yy, gap, support, len(parts), False)
         best = replace(best, holds=exact and best.closed)
         if best.holds or len(support) > len(selected):
             break

@@ -61,7 +61,7 @@ def current_client() -> Any:
 
 
 @dataclass(frozen=True)
-class Partition:
+class DaskPartition:
     """Rows of a Dask collection: lazy pieces of X, y and the weights that belong together."""
 
     number: int
@@ -87,7 +87,7 @@ class Partition:
 
 def partitions_of(
     X: Any, y: Any, sample_weight: Any, ignore: Sequence[str]
-) -> tuple[list[Partition], tuple[str, ...]]:
+) -> tuple[list[DaskPartition], tuple[str, ...]]:
     """Lazy partitions in the order of the rows, and the names of X; nothing is computed."""
     if isinstance(y, str):
         return _of_frame(X, y, sample_weight, ignore)
@@ -111,12 +111,12 @@ def partitions_of(
             "or give the name of the column of y."
         )
     pieces = enumerate(zip(*lists, strict=True))
-    return [Partition(number, *own) for number, own in pieces], names
+    return [DaskPartition(number, *own) for number, own in pieces], names
 
 
 def _of_frame(
     X: Any, target: str, weight: Any, ignore: Sequence[str]
-) -> tuple[list[Partition], tuple[str, ...]]:
+) -> tuple[list[DaskPartition], tuple[str, ...]]:
     if not hasattr(X, "columns"):
         raise InvalidParameterError(
             f"y is the name of a column, {target!r}, so X must be a dask.dataframe; got "
@@ -137,7 +137,7 @@ def _of_frame(
     chosen = [name for name in names if name not in (*special, *ignore)]
     frames = X[[*chosen, *special]].to_delayed()
     return [
-        Partition(number, frame[chosen], *(frame[name] for name in special))
+        DaskPartition(number, frame[chosen], *(frame[name] for name in special))
         for number, frame in enumerate(frames)
     ], tuple(chosen)
 

@@ -40,7 +40,7 @@ NEGLIGIBLE = 1e-12  # eigenvalue over the largest: rounding
 
 
 @dataclass(frozen=True)
-class Column:
+class CodedColumn:
     """How one column is coded, and its functions at the codes.
 
     ``edges`` separate the codes (of a category: its values, sorted); ``centres`` stand for them;
@@ -126,7 +126,7 @@ def bins_for(n_columns: int) -> int:
     return int(np.clip(BINS * WIDE // max(n_columns, 1), FEWEST_BINS, BINS))
 
 
-def draft(x: Array, weight: Array, bins: int, category: bool) -> Column:
+def draft(x: Array, weight: Array, bins: int, category: bool) -> CodedColumn:
     """Codes of a column from sampled rows; its functions need the counts of all rows."""
     finite = np.isfinite(x)
     values, inverse = np.unique(x[finite], return_inverse=True)
@@ -143,7 +143,7 @@ def draft(x: Array, weight: Array, bins: int, category: bool) -> Column:
         ends = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
         with np.errstate(invalid="ignore", divide="ignore"):
             centres = np.where(total > 0, sums / total * scale, ends if len(edges) else 0.0)
-    return Column(edges, centres, category, np.zeros((len(centres) + 1, 0)), np.zeros(0))
+    return CodedColumn(edges, centres, category, np.zeros((len(centres) + 1, 0)), np.zeros(0))
 
 
 def _edges(values: Array, mass: Array, bins: int) -> Array:
@@ -160,7 +160,7 @@ def _edges(values: Array, mass: Array, bins: int) -> Array:
     return np.asarray(halfway[np.unique(np.clip(at, 0, len(halfway) - 1))])
 
 
-def with_functions(column: Column, counts: Array, most: int) -> Column:
+def with_functions(column: CodedColumn, counts: Array, most: int) -> CodedColumn:
     """The column with its functions, orthonormal over rows that have these counts per code."""
     seen, missing, n = counts[:-1] > 0, counts[-1], counts.sum()
     known = counts[:-1][seen]
@@ -177,7 +177,7 @@ def with_functions(column: Column, counts: Array, most: int) -> Column:
         at = min(1, len(prior))
         table = np.insert(table, at, flag / np.sqrt(share * (1 - share)), axis=1)
         prior = np.insert(prior, at, 1.0)
-    return Column(column.edges, column.centres, column.category, table, prior)
+    return CodedColumn(column.edges, column.centres, column.category, table, prior)
 
 
 def _of_number(t: Array, counts: Array, most: int) -> tuple[Array, Array]:

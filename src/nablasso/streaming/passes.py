@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 
 from nablasso.streaming.blocks import CONTEXT, Block
-from nablasso.streaming.codes import Codes, Column, with_functions
+from nablasso.streaming.codes import CodedColumn, Codes, with_functions
 from nablasso.streaming.responses import CELLS, SIZES, Response, Sums
 from nablasso.streaming.sources import Coded
 from nablasso.types import Array, Index
@@ -42,7 +42,9 @@ def added(a: Sums, b: Sums) -> Sums:
 # --- counts of the codes ---
 
 
-def counted(coded: Coded, columns: Sequence[Column], most: int) -> tuple[tuple[Column, ...], Sums]:
+def counted(
+    coded: Coded, columns: Sequence[CodedColumn], most: int
+) -> tuple[tuple[CodedColumn, ...], Sums]:
     """The columns with at most ``most`` functions each, and how y and the codes go up and down."""
     sizes = [len(column.centres) + 1 for column in columns]
     sums = coded.fold(partial(_counts, sizes=sizes), added)
@@ -137,7 +139,7 @@ def degrees_of(available: Sequence[int], k: int) -> Index:
 class State:
     """The model at hand: what a pass needs to know about it."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[CodedColumn, ...]
     design: Design
     coefficients: Array
     response: Response

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, read_columns
 from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
-from nablasso.errors import InvalidDataError, Problem, TableProblems
+from nablasso.errors import InvalidDataError, TableProblem, TableProblems
 from nablasso.streaming.blocks import Block, CodedArrays, Part, Raw, Rows, weights_of
-from nablasso.streaming.codes import Codes, Column, bins_for, draft
+from nablasso.streaming.codes import CodedColumn, Codes, bins_for, draft
 from nablasso.streaming.passes import counted
 from nablasso.streaming.responses import Sums
 from nablasso.streaming.sources import Coded, Source
@@ -77,7 +77,7 @@ def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY
     )
     if not encoding.names:
         what = f"none of the {len(typed)} columns varies"
-        raise TableProblems([Problem((), what, "Add columns that could explain the target")])
+        raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
     made = copy(source)
     made.names = tuple(encoding.names)
     made.reading = replace(source.reading, encoding=encoding)
@@ -273,7 +273,7 @@ class CodedTable:
 
     sample: Sample
     codes: Codes
-    columns: tuple[Column, ...]
+    columns: tuple[CodedColumn, ...]
     coded: Coded
     counts: Sums
 

@@ -52,7 +52,7 @@ from nablasso.streaming.blocks import (
     sorted_labels,
 )
 from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, dask, partitions_of
-from nablasso.streaming.codes import Column
+from nablasso.streaming.codes import CodedColumn
 from nablasso.streaming.files import PART_ROWS, files_fingerprint, open_files
 from nablasso.types import Array
 
@@ -156,7 +156,7 @@ class Source:
         found: tuple[NDArray[Any], Array] = self.tables["labels"]
         return found
 
-    def coded(self, columns: Sequence[Column]) -> CodedSource:
+    def coded(self, columns: Sequence[CodedColumn]) -> CodedSource:
         """The table in codes."""
         return CodedSource(self, tuple(columns))
 
@@ -231,7 +231,7 @@ class ArrayPart:
 class CodedSource:
     """A source in codes; they are made when a pass first needs them."""
 
-    def __init__(self, source: Source, columns: tuple[Column, ...]) -> None:
+    def __init__(self, source: Source, columns: tuple[CodedColumn, ...]) -> None:
         self.source, self.columns = source, columns
         self._codes = [(column.edges, column.category) for column in columns]
         self._made: Items | None = None
@@ -266,7 +266,7 @@ def _on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading
     return None if first is None else reduce(merge, results, first)
 
 
-def _encoded(number: int, part: Part, columns: Sequence[Column], reading: Reading) -> Block:
+def _encoded(number: int, part: Part, columns: Sequence[CodedColumn], reading: Reading) -> Block:
     """The rows of positive weight, in codes."""
     done = [Block(np.empty((len(columns), 0), np.uint8), np.empty(0), np.empty(0))]
     for rows in rows_of(number, part, reading):
